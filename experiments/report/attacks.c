@@ -100,7 +100,7 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
         nvdp__table_note(
             &table,
             "reidentify: the likeliest of the measured texts. pair: the likelier of "
-            "two, mean over pairs. nearest, token, bag, attribute: learned from public "
+            "two, mean over pairs. nearest, token, language, bag, attribute: learned from public "
             "texts; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
             "What these attackers do not find others may.");
     return table;

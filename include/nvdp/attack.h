@@ -159,31 +159,37 @@ enum nvdp_text_attacker {
     NVDP_ATTACKER_NEAREST, /**< names the token of each vector by its likelihood under a Gaussian for each token */
     NVDP_ATTACKER_BAG,       /**< names a text's word pieces from the mean of its vectors */
     NVDP_ATTACKER_ATTRIBUTE, /**< guesses a text's label from that mean */
-    NVDP_ATTACKER_TOKEN /**< names the token of each vector by a transformer layer over all vectors of the sample */
+    NVDP_ATTACKER_TOKEN, /**< names the token of each vector by a transformer layer over all vectors of the sample */
+    NVDP_ATTACKER_LANGUAGE /**< names all tokens together, by nearest's likelihoods and a masked language model */
 };
 
 /** How often one was right. */
 struct nvdp_text_score {
     char
         observed[16]; /**< "release": samples; "states": the same without noise; "prior": nothing */
-    char metric
-        [24]; /**< "first", "among ten", "rare, among ten", "set, F1"; "precision", "recall", "F1"; "accuracy", "AUC" */
+    /** "first", "among ten", "rare, first", "rare, among ten", "whole text", "set, F1", of language also "nearest, first"
+     * and "first, over nearest", the difference; "precision", "recall", "F1"; "accuracy", "AUC" */
+    char metric[24];
     double value;                  /**< over all texts and seeds; NaN: there was nothing to guess */
-    struct nvdp_interval interval; /**< 95 %, over texts */
+    struct nvdp_interval interval; /**< 95 %, over texts and seeds */
 };
 
 /** What nvdp_attack_texts() found. */
 struct nvdp_text_attack {
-    size_t struct_size;            /**< NVDP_RESULT() sets it */
-    char attacker[16];             /**< "nearest", "token", "bag", "attribute" */
-    size_t texts;                  /**< that were attacked */
-    size_t public_texts;           /**< that it learned from */
-    size_t seeds;                  /**< times that noise was drawn anew */
+    size_t struct_size;  /**< NVDP_RESULT() sets it */
+    char attacker[16];   /**< "nearest", "token", "language", "bag", "attribute" */
+    size_t texts;        /**< that were attacked */
+    size_t public_texts; /**< that it learned from */
+    size_t seeds;        /**< times that noise was drawn anew, and learned from */
+    /** Of the masked language model in what texts are likely, 0 to 1, as public texts chose it: of samples, of states, of
+     * nothing; 0 of others than language. */
+    double weight[3];
     size_t scores;                 /**< how many */
     struct nvdp_text_score *score; /**< [scores] */
 };
 
-/** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds.
+/** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds, prior, beam,
+ * releases (of nearest and language).
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -194,13 +200,15 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * What these do not find others may: no bound.
  *
  * A pass of the encoder over both; O(tokens x distinct tokens x p) for nearest, O(public texts x 300 p) a step of descent
- * for bag; for token ten epochs of O(public tokens x distinct tokens x min(p, 128)) a seed.
+ * for bag; for token ten epochs of O(public tokens x distinct tokens x min(p, 128)) a seed; for language up to four times
+ * `beam` passes of the masked language model a token, 64 together.
  * @param ctx      progress and the wish to stop pass through its callbacks
  * @param attacker which
  * @param config   of nvdp_text_attack_config_create()
  * @param out      what was found; nvdp_text_attack_release(); untouched on error
- * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts; NVDP_ERR_UNSUPPORTED for nearest
- *         and token of one vector a text; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones */
+ * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker;
+ *         NVDP_ERR_UNSUPPORTED for nearest, token and language of one vector a text, for a prior of a run without
+ *         WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones, a prior without masked-LM head */
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
                               const struct nvdp_config *config, struct nvdp_text_attack *out);
 

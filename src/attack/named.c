@@ -49,7 +49,21 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
 }
 
 /* What is counted of every text. */
-enum { FIRST, AMONG_TEN, TOKENS, RARE_TEN, RARE_TOKENS, RIGHT, NAMED, WORDS, TWICE, BOTH };
+enum {
+    FIRST,
+    AMONG_TEN,
+    TOKENS,
+    RARE_FIRST,
+    RARE_TEN,
+    RARE_TOKENS,
+    WHOLE,
+    TEXTS,
+    RIGHT,
+    NAMED,
+    WORDS,
+    TWICE,
+    BOTH
+};
 _Static_assert(BOTH + 1 == NVDP__HITS, "one array each");
 
 nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits) {
@@ -80,6 +94,7 @@ void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *
     hits->of[FIRST][text] += place > 0 && above == 0;
     hits->of[AMONG_TEN][text] += place > 0 && above < TOP;
     hits->of[RARE_TOKENS][text] += rare;
+    hits->of[RARE_FIRST][text] += rare && place > 0 && above == 0;
     hits->of[RARE_TEN][text] += rare && place > 0 && above < TOP;
     hits->of[NAMED][text] += t->named[t->id[top]] != t->stamp;
     t->named[t->id[top]] = t->stamp;
@@ -95,27 +110,52 @@ void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
         hits->of[WORDS][text]++;
         hits->of[RIGHT][text] += t->named[id] == t->stamp;
     }
+    hits->of[TEXTS][text] = hits->of[TOKENS][text] > 0;
+    hits->of[WHOLE][text] =
+        hits->of[TEXTS][text] > 0 && hits->of[FIRST][text] == hits->of[TOKENS][text];
     t->stamp++;
 }
 
-nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed,
+nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
                            const struct nvdp__hits *hits) {
     static const struct {
         const char *metric;
         int hits, of;
     } score[] = {{"first", FIRST, TOKENS},
                  {"among ten", AMONG_TEN, TOKENS},
+                 {"rare, first", RARE_FIRST, RARE_TOKENS},
                  {"rare, among ten", RARE_TEN, RARE_TOKENS},
+                 {"whole text", WHOLE, TEXTS},
                  {"set, precision", RIGHT, NAMED},
                  {"set, recall", RIGHT, WORDS},
                  {"set, F1", TWICE, BOTH}};
     const size_t n = a->attacked.data->count;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < seeds * n; i++) {
         hits->of[TWICE][i] = 2 * hits->of[RIGHT][i];
         hits->of[BOTH][i] = hits->of[NAMED][i] + hits->of[WORDS][i];
     }
     for (size_t k = 0; k < sizeof score / sizeof *score; k++)
-        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, n,
+        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
                                               hits->of[score[k].hits], hits->of[score[k].of]));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
+                           const struct nvdp__hits *hits, const struct nvdp__hits *nearest) {
+    static const struct {
+        const char *metric, *gain;
+        int hits, of;
+    } score[] = {{"nearest, first", "first, over nearest", FIRST, TOKENS},
+                 {"nearest, rare, first", "rare, over nearest", RARE_FIRST, RARE_TOKENS},
+                 {"nearest, whole text", "whole, over nearest", WHOLE, TEXTS}};
+    const size_t n = a->attacked.data->count;
+    for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
+        double *more = hits->of[score[k].hits], *of = nearest->of[score[k].of];
+        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
+                                              nearest->of[score[k].hits], of));
+        for (size_t i = 0; i < seeds * n; i++)
+            more[i] -= nearest->of[score[k].hits][i];
+        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].gain, seeds, n, more, of));
+    }
     return NVDP_OK;
 }

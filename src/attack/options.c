@@ -95,11 +95,21 @@ static const struct nvdp_option text_options[] = {
     {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
-     AT(known), .group = "Kinds nearest, token, bag, attribute:"},
+     AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
     {"public-limit", NVDP_OPTION_INTEGER, "N", "at most so many of them, drawn; 0: all", "5000",
      AT(known_limit), .unit = "texts", .max = 1e9},
     {"seeds", NVDP_OPTION_INTEGER, "N", "times that the noise is drawn anew, and learned from", "3",
      AT(seeds), .min = 1, .max = 1000},
+    {"prior", NVDP_OPTION_TEXT, "DIR",
+     "masked language model of what texts are likely, as of nvdp pretrain, or models/compact; "
+     "none: "
+     "the public texts' frequencies alone",
+     NULL, AT(prior), .group = "Kind language:"},
+    {"beam", NVDP_OPTION_INTEGER, "N", "texts that are followed up", "4", AT(beam), .unit = "texts",
+     .min = 1, .max = 64},
+    {"releases", NVDP_OPTION_INTEGER, "N", "samples of one text that are known to be of one", "1",
+     AT(releases), .unit = "samples", .min = 1, .max = 1 << 20,
+     .group = "Kinds pair, reidentify, nearest, language:"},
     {0},
 };
 static const struct nvdp__section text_section = {text_options, 0, NULL};

@@ -31,6 +31,9 @@ struct nvdp__text_attack_options {
     uint64_t seed;
     const char *known; /* a file of public texts */
     size_t known_limit, seeds;
+    const char *prior; /* directory of a masked language model; NULL: none */
+    size_t beam;
+    int releases;
 };
 extern const struct nvdp__schema nvdp__text_attack_schema;
 

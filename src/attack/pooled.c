@@ -50,7 +50,7 @@ static nvdp_status reserve(struct reader *r) {
 }
 
 /* x [texts, width] of a corpus; the last column is 1. */
-static void pool(struct reader *r, const struct nvdp__corpus *corpus, enum nvdp__observed observed,
+static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                  uint64_t seed, double *x) {
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
@@ -193,12 +193,14 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
     struct reader r = {.attack = a};
     struct word *word = NULL;
     size_t *mark = NULL;
-    double *count = NULL;
+    double *count = NULL, *of[5] = {NULL}; /* [seeds, n]: hits, guesses, words, twice hits, both */
     NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
     NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, count, 5 * most));
+    NVDP_TRY(NVDP__NEW(a->ctx, count, 3 * most));
+    NVDP_TRY(NVDP__NEW(a->ctx, of[0], 5 * a->options->seeds * n));
+    for (size_t c = 1; c < 5; c++)
+        of[c] = of[0] + c * a->options->seeds * n;
     double *hits = count, *guesses = count + most, *words = count + 2 * most;
-    double *twice = count + 3 * most, *both = count + 4 * most;
     for (size_t i = 0; i < vocabulary; i++)
         word[i].id = (int32_t)i;
     for (size_t i = 0; i < known->count; i++) {
@@ -225,16 +227,11 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
         const size_t from = trained(&r), held = known->count - from;
-        memset(twice, 0, 2 * most * sizeof *twice);
-        double *all[3] = {NULL, NULL, NULL};
-        NVDP_TRY(NVDP__NEW(a->ctx, all[0], 3 * n));
-        all[1] = all[0] + n;
-        all[2] = all[1] + n;
         r.penalty = 0;
-        for (size_t s = 0; s < seeds && status == NVDP_OK; s++) {
+        for (size_t s = 0; s < seeds; s++) {
             double best = -1, threshold = 0.5;
-            status = learn(&r, observed, a->options->seed + s);
-            for (int k = 1; k <= THRESHOLDS && status == NVDP_OK; k++) { /* the tenth's best F1 */
+            NVDP_TRY(learn(&r, observed, a->options->seed + s));
+            for (int k = 1; k <= THRESHOLDS; k++) { /* the tenth's best F1 */
                 const double here = k / (THRESHOLDS + 1.);
                 memset(count, 0, 3 * most * sizeof *count);
                 compare(&r, known, word, from, held, r.p, here, mark, hits, guesses, words);
@@ -246,25 +243,23 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
             memset(count, 0, 3 * most * sizeof *count);
             compare(&r, attacked, word, 0, n, r.guess, threshold, mark, hits, guesses, words);
             for (size_t i = 0; i < n; i++) {
-                all[0][i] += hits[i];
-                all[1][i] += guesses[i];
-                all[2][i] += words[i];
-                twice[i] += 2 * hits[i];
-                both[i] += guesses[i] + words[i];
+                of[0][s * n + i] = hits[i];
+                of[1][s * n + i] = guesses[i];
+                of[2][s * n + i] = words[i];
+                of[3][s * n + i] = 2 * hits[i];
+                of[4][s * n + i] = guesses[i] + words[i];
             }
         }
-        if (status == NVDP_OK)
-            status = nvdp__add_score(a, observed, "precision", n, all[0], all[1]);
-        if (status == NVDP_OK) status = nvdp__add_score(a, observed, "recall", n, all[0], all[2]);
-        if (status == NVDP_OK) status = nvdp__add_score(a, observed, "F1", n, twice, both);
-        free(all[0]);
-        NVDP_TRY(status);
+        NVDP_TRY(nvdp__add_score(a, observed, "precision", seeds, n, of[0], of[1]));
+        NVDP_TRY(nvdp__add_score(a, observed, "recall", seeds, n, of[0], of[2]));
+        NVDP_TRY(nvdp__add_score(a, observed, "F1", seeds, n, of[3], of[4]));
     }
 cleanup:
     release(&r);
     free(word);
     free(mark);
     free(count);
+    free(of[0]);
     return status;
 }
 
@@ -287,7 +282,7 @@ static nvdp_status check_labels(struct nvdp__text_attack *a) {
     return NVDP_OK;
 }
 
-/* Of two classes: the area under the curve, NaN of more. */
+/* Of two classes: the area under the curve. */
 static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, double *scores,
                         unsigned char *positive, double *out) {
     const struct nvdp_dataset *data = a->attacked.data;
@@ -298,7 +293,7 @@ static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, dou
     }
     NVDP_RETURN_IF_FAILED(
         nvdp_audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
-    *out += audit.auc;
+    *out = audit.auc;
     return NVDP_OK;
 }
 
@@ -312,8 +307,8 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
     NVDP_TRY(check_labels(a));
     r.outputs = (size_t)known->task.classes;
     NVDP_TRY(reserve(&r));
-    NVDP_TRY(NVDP__NEW(a->ctx, hits, n));
-    NVDP_TRY(NVDP__NEW(a->ctx, of, n));
+    NVDP_TRY(NVDP__NEW(a->ctx, hits, a->options->seeds * n));
+    NVDP_TRY(NVDP__NEW(a->ctx, of, a->options->seeds * n));
     NVDP_TRY(NVDP__NEW(a->ctx, scores, n));
     NVDP_TRY(NVDP__NEW(a->ctx, positive, n));
     for (size_t i = 0; i < known->count; i++)
@@ -323,9 +318,7 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
         yes += attacked->label[i] == 1;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
-        double auc = 0;
-        memset(hits, 0, n * sizeof *hits);
-        memset(of, 0, n * sizeof *of);
+        double auc = 0, square = 0; /* Welford 1962 */
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
@@ -333,20 +326,25 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
                 size_t top = 0;
                 for (size_t k = 1; k < r.outputs; k++)
                     if (r.guess[i * r.outputs + k] > r.guess[i * r.outputs + top]) top = k;
-                hits[i] += top == (size_t)attacked->label[i];
-                of[i]++;
+                hits[s * n + i] = top == (size_t)attacked->label[i];
+                of[s * n + i] = 1;
             }
-            if (r.outputs == 2) NVDP_TRY(area(a, &r, scores, positive, &auc));
+            double found = 0;
+            if (r.outputs == 2) NVDP_TRY(area(a, &r, scores, positive, &found));
+            const double off = found - auc;
+            auc += off / (double)(s + 1);
+            square += off * (found - auc);
         }
-        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", n, hits, of));
+        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", seeds, n, hits, of));
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
-        /* Hanley & McNeil 1982 */
-        auc /= (double)seeds;
+        /* Hanley & McNeil 1982, and what differs between seeds */
         const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
-        const double sd =
-            sqrt((auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
-                 (yes * no));
-        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc, auc - 1.96 * sd, auc + 1.96 * sd));
+        const double of_texts =
+            (auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
+            (yes * no);
+        const double of_seeds = seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0;
+        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc,
+                                 nvdp__half_width(of_texts, n, of_seeds, seeds), 0));
     }
 cleanup:
     release(&r);

@@ -1,8 +1,9 @@
 /* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
-#include "rdp/pairs.h"
+#include "share/linkage.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,11 +13,12 @@ static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release
 static const char *const attacker_names[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
                                              [NVDP_ATTACKER_BAG] = "bag",
                                              [NVDP_ATTACKER_ATTRIBUTE] = "attribute",
-                                             [NVDP_ATTACKER_TOKEN] = "token"};
+                                             [NVDP_ATTACKER_TOKEN] = "token",
+                                             [NVDP_ATTACKER_LANGUAGE] = "language"};
 
 /* --- samples --- */
 
-void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
+void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi) {
     const struct nvdp_posteriors *set = corpus->set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
@@ -42,7 +44,7 @@ void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observ
 }
 
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
-    const struct nvdp__corpus *const both[] = {&attack->known, &attack->attacked};
+    const struct nvdp__texts *const both[] = {&attack->known, &attack->attacked};
     size_t most = 0;
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < both[c]->data->count; i++)
@@ -50,34 +52,69 @@ size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
     return most;
 }
 
+size_t nvdp__longest(const struct nvdp__text_attack *attack) {
+    return nvdp__most(nvdp__linkage_rows(attack->known.set, 0, NULL),
+                      nvdp__linkage_rows(attack->attacked.set, 0, NULL));
+}
+
 /* --- scores --- */
 
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, double value, double low, double high) {
+                            const char *metric, double value, double off, double least) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
                                         attack->scores + 1, sizeof *attack->score));
     struct nvdp_text_score *to = &attack->score[attack->scores++];
     snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
     snprintf(to->metric, sizeof to->metric, "%s", metric);
     to->value = value;
-    to->interval = (struct nvdp_interval){low < 0 ? 0 : low, high > 1 ? 1 : high};
+    to->interval = isnan(off)
+                       ? (struct nvdp_interval){NAN, NAN}
+                       : (struct nvdp_interval){fmax(value - off, least), fmin(value + off, 1)};
     return NVDP_OK;
 }
 
+/* Student's, with as many degrees of freedom as the sum of both has (Satterthwaite 1946). */
+double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds) {
+    const double all = of_texts + of_seeds;
+    if (!(all > 0)) return all;
+    double share = of_texts * of_texts / ((double)n - 1);
+    if (seeds > 1) share += of_seeds * of_seeds / ((double)seeds - 1);
+    return gsl_cdf_tdist_Qinv(.025, all * all / share) * sqrt(all);
+}
+
+/* What is off by chance, e = hits - ratio of, is a text's, a seed's, and the rest (two-way analysis of variance with random
+ * effects: Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
+ *
+ *     of texts  =  n/(n - 1)  sum over texts (sum over seeds e)^2 / N^2
+ *     of seeds  =  S/(S - 1)  sum over seeds (sum over texts e)^2 / N^2
+ *
+ * Both have the rest's part, which is not taken off again: what is left of it from three seeds is too uncertain. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, size_t n, const double *hits, const double *of) {
-    double sum = 0, all = 0, square = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += hits[i];
-        all += of[i];
+                            const char *metric, size_t seeds, size_t n, const double *hits,
+                            const double *of) {
+    double sum = 0, all = 0, least = 0, texts = 0, columns = 0;
+    for (size_t k = 0; k < seeds * n; k++) {
+        sum += hits[k];
+        all += of[k];
+        if (hits[k] < 0) least = -1; /* a difference */
     }
-    const double ratio = sum / all;
-    for (size_t i = 0; i < n; i++)
-        square += (hits[i] - ratio * of[i]) * (hits[i] - ratio * of[i]);
-    if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, NAN);
-    const double sd = sqrt(square / (double)(n - 1)) * (double)n / all;
-    const struct nvdp_interval interval = nvdp__interval_student(.95, n, ratio, sd);
-    return nvdp__add_value(attack, observed, metric, ratio, interval.low, interval.high);
+    const double ratio = sum / all, N = (double)n, S = (double)seeds;
+    for (size_t i = 0; i < n; i++) {
+        double text = 0;
+        for (size_t s = 0; s < seeds; s++)
+            text += hits[s * n + i] - ratio * of[s * n + i];
+        texts += text * text;
+    }
+    for (size_t s = 0; s < seeds; s++) {
+        double column = 0;
+        for (size_t i = 0; i < n; i++)
+            column += hits[s * n + i] - ratio * of[s * n + i];
+        columns += column * column;
+    }
+    const double of_seeds = seeds > 1 ? columns * S / (S - 1) : 0;
+    if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, 0);
+    return nvdp__add_value(attack, observed, metric, ratio,
+                           nvdp__half_width(texts * N / (N - 1), n, of_seeds, seeds) / all, least);
 }
 
 /* --- all of it --- */
@@ -90,6 +127,18 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
     if (status == NVDP_OK) *out = made;
     if (status != NVDP_OK) nvdp_config_free(made);
     return status;
+}
+
+static nvdp_status check(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                         const struct nvdp__text_attack_options *options) {
+    const bool language = attacker == NVDP_ATTACKER_LANGUAGE;
+    if (options->releases > 1 && !language && attacker != NVDP_ATTACKER_NEAREST)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "releases: expected 1 for %s, which reads one sample, found %d",
+                          attacker_names[attacker], options->releases);
+    if (options->prior == NULL || language) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "prior: expected none for %s, found %s",
+                      attacker_names[attacker], options->prior);
 }
 
 static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__run_options *run) {
@@ -121,7 +170,8 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
         [NVDP_ATTACKER_NEAREST] = nvdp__attack_nearest,
         [NVDP_ATTACKER_BAG] = nvdp__attack_bag,
         [NVDP_ATTACKER_ATTRIBUTE] = nvdp__attack_attribute,
-        [NVDP_ATTACKER_TOKEN] = nvdp__attack_token};
+        [NVDP_ATTACKER_TOKEN] = nvdp__attack_token,
+        [NVDP_ATTACKER_LANGUAGE] = nvdp__attack_language};
     nvdp_status status = NVDP_OK;
     struct nvdp__text_attack_options options;
     struct nvdp__run_options run;
@@ -131,6 +181,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
+    NVDP_TRY(check(ctx, attacker, &options));
     NVDP_TRY(nvdp__run_open(ctx, &run, &a.run));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));
@@ -141,6 +192,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     made.texts = a.attacked.data->count;
     made.public_texts = a.known.data->count;
     made.seeds = options.seeds;
+    memcpy(made.weight, a.weight, sizeof made.weight);
     made.scores = a.scores;
     made.score = a.score;
     a.score = NULL;

@@ -17,7 +17,7 @@ enum nvdp__observed {
 };
 
 /* Texts and their posteriors. */
-struct nvdp__corpus {
+struct nvdp__texts {
     struct nvdp_dataset *data;
     struct nvdp_posteriors *set;
     uint64_t first_key; /* of its texts' noise */
@@ -27,28 +27,35 @@ struct nvdp__text_attack {
     struct nvdp_context *ctx;
     const struct nvdp__text_attack_options *options;
     struct nvdp__run run;
-    struct nvdp__corpus known, attacked;
-    struct nvdp_text_score *score; /* [room] */
+    struct nvdp__texts known, attacked;
+    double weight[NVDP__OBSERVEDS]; /* of a language model */
+    struct nvdp_text_score *score;  /* [room] */
     size_t scores, room;
 };
 
 /* Text i's sample as it is observed: the first `vectors` rows of z, all of log_pi (NULL: without weights); draw number
  * `draw`. */
-void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
+void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
-/* Rows of the largest sample of any text. */
+/* Rows of the largest sample of any text; tokens of the longest text. */
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack);
-/* Adds the score sum of `hits` / sum of `of` [n texts], with its 95 % interval over texts (a ratio's, linearised: texts are
- * drawn, not tokens); NaN where there is nothing. */
+size_t nvdp__longest(const struct nvdp__text_attack *attack);
+/* Adds the score sum of `hits` / sum of `of` [seeds, n texts], with its 95 % interval over texts and seeds: both are drawn,
+ * tokens are not (a ratio's, linearised); NaN where there is nothing. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, size_t n, const double *hits, const double *of);
-
+                            const char *metric, size_t seeds, size_t n, const double *hits,
+                            const double *of);
+/* Adds value +- off, which ends at `least` and 1. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, double value, double low, double high);
+                            const char *metric, double value, double off, double least);
+/* Half the width of a 95 % interval about an estimate with two independent errors, of these variances: of n texts, and of
+ * seeds (where there are two). */
+double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds);
 
-/* nearest.c, token.c, pooled.c */
+/* nearest.c, token.c, language.c, pooled.c */
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *attack);
 nvdp_status nvdp__attack_token(struct nvdp__text_attack *attack);
+nvdp_status nvdp__attack_language(struct nvdp__text_attack *attack);
 nvdp_status nvdp__attack_bag(struct nvdp__text_attack *attack);
 nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *attack);
 
@@ -71,8 +78,8 @@ void nvdp__tokens_release(struct nvdp__tokens *tokens);
 /* Not [CLS] and [SEP], which are everybody's. */
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 
-/* How often one was right, text by text; of[0] is to be freed. */
-enum { NVDP__HITS = 10 };
+/* How often one was right, text by text, a seed's behind another's; of[0] is to be freed. */
+enum { NVDP__HITS = 13 };
 struct nvdp__hits {
     double *of[NVDP__HITS]; /* [texts]: of tokens; of the set of all that were named first */
 };
@@ -86,9 +93,41 @@ void nvdp__judge(struct nvdp__tokens *tokens, size_t text, int32_t id, const dou
 void nvdp__judge_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
                      const struct nvdp_dataset *data, size_t i, size_t text,
                      const struct nvdp__hits *hits);
-/* Adds all scores over the attacked texts. */
+/* Adds all scores over the attacked texts, of each of the seeds. */
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                           const struct nvdp__hits *hits);
+                           size_t seeds, const struct nvdp__hits *hits);
+/* Adds what nearest names of the same samples, and how much oftener than that one is right; `hits` are spent. */
+nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                           size_t seeds, const struct nvdp__hits *hits,
+                           const struct nvdp__hits *nearest);
+
+/* --- nearest.c: a Gaussian for each token --- */
+
+enum { NVDP__EXPONENTS = 5, NVDP__ROWS = 128 };
+extern const double nvdp__exponents[NVDP__EXPONENTS];
+/* Zeroed before; released also where it could not be made. */
+struct nvdp__centroids {
+    struct nvdp__tokens known; /* `count` of them */
+    size_t dim;
+    double *seen;                  /* [count] */
+    double *mean, *spread, *noise; /* [count, p] */
+    double *pooled;                /* [p] variance of means within tokens */
+    double *factor;                /* [count, 2 p] of z^2 and z in the log density */
+    double *constant;              /* [count] */
+    double *z, *log_pi;            /* of one sample */
+    double *vectors, *x;           /* [tokens of a text, p] what is scored, [NVDP__ROWS, 2 p] */
+};
+nvdp_status nvdp__centroids_create(struct nvdp__text_attack *attack, const char *attacker,
+                                   struct nvdp__centroids *centroids);
+void nvdp__centroids_release(struct nvdp__centroids *centroids);
+/* For what is observed, the densities' exponent. */
+void nvdp__centroids_prepare(const struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                             double exponent, struct nvdp__centroids *centroids);
+/* Log of density and frequency [rows, count] of `rows` vectors of text i, at most NVDP__ROWS, from `first` on; where that is
+ * 0 its samples are drawn. */
+void nvdp__centroids_score(const struct nvdp__text_attack *attack, const struct nvdp__texts *corpus,
+                           enum nvdp__observed observed, uint64_t seed, size_t i, size_t first,
+                           size_t rows, const struct nvdp__centroids *centroids, double *score);
 
 /* --- linear.c: logistic regression --- */
 

@@ -6,7 +6,6 @@
 #include "base/random.h"
 #include "bert/encoder.h"
 #include "rdp/divergence.h"
-#include "share/linkage.h"
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -98,9 +97,8 @@ static void carve(struct layer *l, size_t tokens, size_t longest) {
 
 static nvdp_status reserve(struct layer *l) {
     struct nvdp__text_attack *a = l->attack;
-    const size_t longest = nvdp__most(nvdp__linkage_rows(a->known.set, 0, NULL),
-                                      nvdp__linkage_rows(a->attacked.set, 0, NULL));
-    const size_t most = nvdp__most_rows(a), p = a->known.set->dim, tokens = BATCH * longest;
+    const size_t longest = nvdp__longest(a), most = nvdp__most_rows(a);
+    const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
     l->width = nvdp__least((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
@@ -141,9 +139,8 @@ static void initialise(struct layer *l, uint64_t seed) {
 /* --- what it sees --- */
 
 /* One sample each of n texts, by `rows` or from the first on, into the batch and l->host, unscaled. */
-static void observe(struct layer *l, const struct nvdp__corpus *corpus,
-                    enum nvdp__observed observed, uint64_t seed, uint32_t draw, const int64_t *rows,
-                    size_t first, size_t n) {
+static void observe(struct layer *l, const struct nvdp__texts *corpus, enum nvdp__observed observed,
+                    uint64_t seed, uint32_t draw, const int64_t *rows, size_t first, size_t n) {
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
     nvdp__batch_fill(l->batch, corpus->data, rows, first, n);
@@ -315,11 +312,11 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
 
 /* --- the attack --- */
 
-/* Names the vectors of text i, by the tokens' frequencies alone where nothing is observed. */
+/* Names the vectors of text i, by the tokens' frequencies alone where nothing is observed; counts for `text`. */
 static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, size_t i,
-                  const struct nvdp__hits *hits) {
+                  size_t text, const struct nvdp__hits *hits) {
     static const struct nvdp__pass pass = {.training = false};
-    const struct nvdp__corpus *attacked = &l->attack->attacked;
+    const struct nvdp__texts *attacked = &l->attack->attacked;
     const struct nvdp_dataset *data = attacked->data;
     const size_t count = l->known.count;
     const bool blind = observed == NVDP__OBSERVED_PRIOR;
@@ -340,10 +337,10 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
         for (size_t r = 0; r < rows; r++) {
             for (size_t k = 0; k < count; k++)
                 l->score[k] = blind ? l->known.times[k] : (double)l->answer[r * count + k];
-            nvdp__judge(&l->known, i, l->id[at + r], l->score, hits);
+            nvdp__judge(&l->known, text, l->id[at + r], l->score, hits);
         }
     }
-    nvdp__judge_set(&l->known, l->attack, data, i, i, hits);
+    nvdp__judge_set(&l->known, l->attack, data, i, text, hits);
 }
 
 nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
@@ -353,22 +350,22 @@ nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
     struct layer l = {.attack = a};
     struct nvdp__hits hits = {0};
     NVDP_TRY(reserve(&l));
-    NVDP_TRY(nvdp__hits_create(a->ctx, n, &hits));
+    NVDP_TRY(nvdp__hits_create(a->ctx, a->options->seeds * n, &hits));
     epochs_of(&l, &steps);
     nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
-                      (a->options->seeds + 1) * (steps + n) + n);
+                      2 * a->options->seeds * (steps + n) + n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
-        nvdp__hits_clear(n, &hits);
+        const size_t seeds = observed == NVDP__OBSERVED_PRIOR ? 1 : a->options->seeds;
+        nvdp__hits_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)
                 NVDP_TRY(train(&l, observed, a->options->seed + s));
             for (size_t i = 0; i < n; i++) {
-                guess(&l, observed, a->options->seed + s, i, &hits);
+                guess(&l, observed, a->options->seed + s, i, s * n + i, &hits);
                 NVDP_TRY(advance(&l, NAN));
             }
         }
-        NVDP_TRY(nvdp__add_hits(a, observed, &hits));
+        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &hits));
     }
     nvdp__meter_end(&l.meter);
 cleanup:

@@ -11,14 +11,14 @@ enum kind {
     KIND_REIDENTIFY,
     KIND_NEAREST,
     KIND_TOKEN,
+    KIND_LANGUAGE,
     KIND_BAG,
     KIND_ATTRIBUTE
 };
 static const char *const kind_names[] = {
-    [KIND_EXPOSURE] = "exposure",     [KIND_PAIR] = "pair",
-    [KIND_REIDENTIFY] = "reidentify", [KIND_NEAREST] = "nearest",
-    [KIND_TOKEN] = "token",           [KIND_BAG] = "bag",
-    [KIND_ATTRIBUTE] = "attribute",   NULL};
+    [KIND_EXPOSURE] = "exposure", [KIND_PAIR] = "pair",           [KIND_REIDENTIFY] = "reidentify",
+    [KIND_NEAREST] = "nearest",   [KIND_TOKEN] = "token",         [KIND_LANGUAGE] = "language",
+    [KIND_BAG] = "bag",           [KIND_ATTRIBUTE] = "attribute", NULL};
 
 struct values {
     int kind;
@@ -33,7 +33,8 @@ static const struct nvdp_option options[] = {
      "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named; and what "
      "is learned from public texts, nearest: the token of each vector; token: the same, read off "
      "all "
-     "vectors of a sample together; bag: a text's words; "
+     "vectors of a sample together; language: the same, by what nearest sees and a masked language "
+     "model; bag: a text's words; "
      "attribute: its label",
      "exposure", NVDP_OPTION_AT(struct values, kind), .choices = kind_names,
      .group = "Attack:", .after = "model"},
@@ -54,10 +55,12 @@ static const struct nvdp_option options[] = {
 #define OF_EXPOSURE "secrets", "candidates", "reference", "guess-in", "guess-out"
 #define OF_RUNS "run", "split", "data", "limit", "batch"
 #define OF_SAMPLES "posteriors", "releases"
+#define OF_LANGUAGES "prior", "beam"
 #define OF_PAIRS "pair", "pairs", "samples", "claimed"
 #define OF_LISTS "shared", "texts"
-#define OF_LEARNERS "public", "public-limit", "seeds"
+#define OF_LEARNERS "public", "public-limit", "seeds", OF_LANGUAGES
 #define OF_AUDITS "delta", "confidence"
+#define OF_UNLEARNED OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LISTS
 
 /* --- exposure --- */
 
@@ -313,9 +316,23 @@ static int reidentify(struct cli *cli, const struct values *values) {
 
 /* --- what is learned from public texts --- */
 
+/* Of language: what it goes by beside vectors. */
+static void print_prior(struct cli *cli, const struct values *values,
+                        const struct nvdp_text_attack *found) {
+    const char *prior = nvdp_config_get(cli->config, "prior");
+    const double *w = found->weight;
+    if (values->kind != KIND_LANGUAGE) return;
+    if (prior == NULL)
+        cli_row("prior", "frequencies alone, which is nearest: no --prior MODEL was given");
+    else
+        cli_row("prior", "%s, weight %g beside frequencies (without noise %g, of nothing %g)",
+                prior, w[0], w[1], w[2]);
+}
+
 static int learn(struct cli *cli, const struct values *values) {
     static const enum nvdp_text_attacker attacker[] = {[KIND_NEAREST] = NVDP_ATTACKER_NEAREST,
                                                        [KIND_TOKEN] = NVDP_ATTACKER_TOKEN,
+                                                       [KIND_LANGUAGE] = NVDP_ATTACKER_LANGUAGE,
                                                        [KIND_BAG] = NVDP_ATTACKER_BAG,
                                                        [KIND_ATTRIBUTE] = NVDP_ATTACKER_ATTRIBUTE};
     struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
@@ -326,12 +343,13 @@ static int learn(struct cli *cli, const struct values *values) {
     if (!cli->json) {
         cli_row("texts", "%zu, %zu public ones learned from, %zu draw%s of noise", found.texts,
                 found.public_texts, found.seeds, found.seeds == 1 ? "" : "s");
-        printf("\n%-10s %-16s %9s  %s\n", "sees", "score", "x 100", "95 %");
+        print_prior(cli, values, &found);
+        printf("\n%-10s %-20s %9s  %s\n", "sees", "score", "x 100", "95 %");
     }
     for (size_t i = 0; i < found.scores; i++) {
         const struct nvdp_text_score *s = &found.score[i];
         if (!cli->json)
-            printf("%-10s %-16s %9.2f  %.2f to %.2f\n", s->observed, s->metric, 100 * s->value,
+            printf("%-10s %-20s %9.2f  %.2f to %.2f\n", s->observed, s->metric, 100 * s->value,
                    100 * s->interval.low, 100 * s->interval.high);
         json_array_append_new(scores, json_pack("{s:s, s:s, s:o, s:[o,o]}", "observed", s->observed,
                                                 "metric", s->metric, "value", cli_number(s->value),
@@ -339,9 +357,17 @@ static int learn(struct cli *cli, const struct values *values) {
                                                 cli_number(s->interval.high)));
     }
     json_t *object =
-        json_pack("{s:s, s:I, s:I, s:I, s:o}", "attack", found.attacker, "texts",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "attack", found.attacker, "texts",
                   (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "seeds",
-                  (json_int_t)found.seeds, "scores", scores);
+                  (json_int_t)found.seeds, "releases",
+                  (json_int_t)atoll(nvdp_config_get(cli->config, "releases")), "scores", scores);
+    const char *prior = nvdp_config_get(cli->config, "prior");
+    if (values->kind == KIND_LANGUAGE)
+        json_object_set_new(object, "prior",
+                            prior == NULL
+                                ? json_null()
+                                : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight",
+                                            found.weight[0], found.weight[1], found.weight[2]));
     nvdp_text_attack_release(&found);
     if (cli->json) return cli_print_json(cli, object);
     json_decref(object);
@@ -352,15 +378,16 @@ static int learn(struct cli *cli, const struct values *values) {
 
 static const struct {
     int (*run)(struct cli *cli, const struct values *values);
-    const char *refused[20]; /* options of others */
+    const char *refused[24]; /* options of others */
 } attacks[] = {
     [KIND_EXPOSURE] = {exposure, {OF_RUNS, OF_SAMPLES, OF_PAIRS, OF_LISTS, OF_LEARNERS, NULL}},
     [KIND_PAIR] = {pair, {OF_EXPOSURE, OF_LISTS, OF_LEARNERS, NULL}},
     [KIND_REIDENTIFY] = {reidentify, {OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LEARNERS, NULL}},
-    [KIND_NEAREST] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
-    [KIND_TOKEN] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
-    [KIND_BAG] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
-    [KIND_ATTRIBUTE] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
+    [KIND_NEAREST] = {learn, {OF_LANGUAGES, "posteriors", OF_UNLEARNED, NULL}},
+    [KIND_TOKEN] = {learn, {OF_LANGUAGES, OF_SAMPLES, OF_UNLEARNED, NULL}},
+    [KIND_LANGUAGE] = {learn, {"posteriors", OF_UNLEARNED, NULL}},
+    [KIND_BAG] = {learn, {OF_LANGUAGES, OF_SAMPLES, OF_UNLEARNED, NULL}},
+    [KIND_ATTRIBUTE] = {learn, {OF_LANGUAGES, OF_SAMPLES, OF_UNLEARNED, NULL}},
 };
 
 static int run(struct cli *cli) {
@@ -386,18 +413,21 @@ const struct cli_command cli_command_attack = {
         "and "
         "that is at most what is certified. Kind reidentify: the text of a sample named among all, "
         "by "
-        "likelihood. Kinds nearest, token, bag, attribute: what somebody learns of texts from "
+        "likelihood. Kinds nearest, token, language, bag, attribute: what somebody learns of texts "
+        "from "
         "samples who "
         "has public texts to learn from: docs/attacks.md. Exit status 1 where an attack shows more "
         "than is promised.",
-    .examples = "Examples:\n"
-                "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"
-                "  nvdp attack model --kind exposure\n"
-                "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
-                "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
-                "  nvdp attack run --kind reidentify --releases 4\n"
-                "  nvdp attack run --kind reidentify --shared shared.h5\n"
-                "  nvdp attack run --kind nearest --public SST-2/train.tsv\n",
+    .examples =
+        "Examples:\n"
+        "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"
+        "  nvdp attack model --kind exposure\n"
+        "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
+        "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
+        "  nvdp attack run --kind reidentify --releases 4\n"
+        "  nvdp attack run --kind reidentify --shared shared.h5\n"
+        "  nvdp attack run --kind nearest --public SST-2/train.tsv\n"
+        "  nvdp attack run --kind language --public SST-2/train.tsv --prior models/compact\n",
     .create = nvdp_exposure_config_create,
     .more = {nvdp_text_attack_config_create, nvdp_attack_config_create},
     .heading = "Options:",

@@ -3,6 +3,7 @@
 #include "attack/texts.h"
 #include "base/random.h"
 #include "tiny_task.h"
+#include "toy_corpus.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -84,20 +85,23 @@ static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker atta
 
 enum { MADE_KNOWN = 300, MADE_SECRET = 60, MADE_WORDS = 4, PIECES = 15 };
 
-/* Texts of four words at random. */
+static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                    "sea",  "red", "blue", "one", "two"};
+
+/* Texts of four words at random; `chained`: after the first each is the next one of the list. */
 static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, const char *name,
-                      size_t texts, uint64_t seed, struct nvdp__corpus *out) {
-    static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
-                                        "sea",  "red", "blue", "one", "two"};
+                      size_t texts, uint64_t seed, bool chained, struct nvdp__texts *out) {
+    size_t word = 0;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     const char *path = support_scratch_path(name);
     FILE *file = fopen(path, "w");
     fprintf(file, "sentence\tlabel\n");
-    for (size_t i = 0; i < texts * MADE_WORDS; i++)
-        fprintf(file, "%s%s", words[nvdp__stream_below(&stream, 10)],
-                i % MADE_WORDS < MADE_WORDS - 1 ? " " : "\t1\n");
+    for (size_t i = 0; i < texts * MADE_WORDS; i++) {
+        word = chained && i % MADE_WORDS > 0 ? (word + 1) % 10 : nvdp__stream_below(&stream, 10);
+        fprintf(file, "%s%s", words[word], i % MADE_WORDS < MADE_WORDS - 1 ? " " : "\t1\n");
+    }
     fclose(file);
     config.task = NVDP_TASK_SST2;
     config.max_length = TASK_LENGTH;
@@ -109,7 +113,7 @@ static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, 
 /* A row's mean says which token stands `ahead` rows behind it, or, with weights, its pseudo-count which it is; all variances
  * are `variance`. */
 static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double variance, bool weights,
-                            struct nvdp__corpus *corpus) {
+                            struct nvdp__texts *corpus) {
     const struct nvdp_dataset *data = corpus->data;
     const size_t rows = data->offset[data->count];
     nvdp_posteriors_free(corpus->set);
@@ -141,7 +145,7 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
  * and weights that tell it.  240 words are named, each of ten equally often: chance stays below .2 by five standard
  * deviations. */
 static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
-    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1};
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
     char directory[600];
@@ -149,8 +153,8 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* products are too small for more */
     snprintf(directory, sizeof directory, "%s/model", run);
     cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
-    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, &a.known);
-    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, &a.attacked);
+    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, false, &a.known);
+    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, false, &a.attacked);
     for (int c = 0; c < 4; c++) {
         static const size_t ahead[] = {0, 1, 0, 0};
         static const double variance[] = {.01, .01, 1e4, 1};
@@ -166,6 +170,87 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
         if (c == 3) cr_expect_lt(one, .2);
         if (c == 3) cr_expect_gt(all, .4, "%g", all);
     }
+    nvdp_model_free(a.run.model);
+    nvdp_dataset_free(a.known.data);
+    nvdp_dataset_free(a.attacked.data);
+    nvdp_posteriors_free(a.known.set);
+    nvdp_posteriors_free(a.attacked.set);
+    free(a.score);
+}
+
+/* A masked language model of such texts with a vocabulary of its own, which lacks a word. */
+static const char *made_prior(struct nvdp_context *ctx) {
+    const struct nvdp__noise noise = {.seed = 3};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    char *text = strdup(support_scratch_path("chains.txt"));
+    char *vocabulary = strdup(support_scratch_path("chains_vocab.txt"));
+    const char *out = support_scratch_path("prior");
+    FILE *file = fopen(text, "w");
+    for (size_t i = 0; i < 1000; i++) {
+        const size_t first = nvdp__stream_below(&stream, 10);
+        for (size_t k = 0; k < MADE_WORDS; k++)
+            fprintf(file, "%s%s", words[(first + k) % 10], k < MADE_WORDS - 1 ? " " : "\n\n");
+    }
+    fclose(file);
+    file = fopen(vocabulary, "w");
+    fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    for (size_t k = 0; k < 9; k++)
+        fprintf(file, "%s\n", words[8 - k]);
+    fclose(file);
+    const char *const texts[] = {text};
+    struct nvdp__pretrain_options config = toy_config(texts, out);
+    config.vocab = vocabulary;
+    config.steps = 400;
+    config.mask_prob = .25;
+    config.length = 8;
+    struct nvdp_pretrain_result result;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    free(text);
+    free(vocabulary);
+    return out;
+}
+
+static double gain(const struct nvdp__text_attack *a, const char *observed, const char *metric,
+                   double *low) {
+    for (size_t i = 0; i < a->scores; i++)
+        if (strcmp(a->score[i].observed, observed) == 0 &&
+            strcmp(a->score[i].metric, metric) == 0) {
+            *low = a->score[i].interval.low;
+            return a->score[i].value;
+        }
+    cr_assert_fail("no %s of %s", metric, observed);
+    return NAN;
+}
+
+/* Words of a chain under noise that leaves about half of them: a language model of the chain names nearly all, of which
+ * nothing is seen in vectors alone.  Without one it is nearest.  Seeds are fixed. */
+static void name_chains(struct nvdp_context *ctx, const char *run) {
+    struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1, .beam = 4};
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    char directory[600];
+    double prior, low;
+    snprintf(directory, sizeof directory, "%s/model", run);
+    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
+    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, true, &a.known);
+    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, true, &a.attacked);
+    make_posteriors(ctx, 0, .3, false, &a.known);
+    make_posteriors(ctx, 0, .3, false, &a.attacked);
+    const double nearest = named(&a, nvdp__attack_nearest, &prior);
+    const double same = named(&a, nvdp__attack_language, &prior);
+    cr_expect_eq(same, nearest);
+    options.releases = 4;
+    cr_expect_gt(named(&a, nvdp__attack_nearest, &prior), nearest + .1);
+    options.releases = 1;
+    options.prior = made_prior(ctx);
+    const double language = named(&a, nvdp__attack_language, &prior);
+    cr_expect_gt(a.weight[NVDP__OBSERVED_RELEASE], 0);
+    cr_expect_gt(language, nearest + .15, "%g, nearest %g", language, nearest);
+    a.scores = 48; /* named() has read them */
+    cr_expect_float_eq(gain(&a, "release", "first, over nearest", &low), language - nearest, 1e-12);
+    cr_expect_gt(low, .05);
+    gain(&a, "release", "whole, over nearest", &low);
+    cr_expect_gt(low, 0);
     nvdp_model_free(a.run.model);
     nvdp_dataset_free(a.known.data);
     nvdp_dataset_free(a.attacked.data);
@@ -192,6 +277,7 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
     nvdp_text_attack_release(&found);
     name_made_tokens(ctx, run);
+    name_chains(ctx, run);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_str_eq(found.attacker, "token");

@@ -188,6 +188,12 @@ Test(pipeline, predict_writes_the_leaderboard_s_file) {
 
 Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     const char *run = make_run("nvdp");
+    struct outcome attack =
+        program_expect(0, "attack %s --kind language --seeds 2 --releases 2 --public %s/train.tsv",
+                       run, program_task());
+    support_contains(attack.out, "frequencies alone, which is nearest: no --prior MODEL was given");
+    support_contains(attack.out, "\nrelease    first, over nearest       0.00  0.00 to 0.00\n");
+    program_release(&attack);
     const char *posteriors = support_scratch_path("posteriors.h5");
     const char *pairs = support_scratch_path("pairs.h5");
     struct outcome of_run =
@@ -319,8 +325,15 @@ Test(pipeline, certify_a_run) {
     outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
                              program_task());
     support_contains(outcome.out, "40, 160 public ones learned from, 1 draw of noise");
-    support_contains(outcome.out, "\nsees       score                x 100  95 %");
+    support_contains(outcome.out, "\nsees       score                    x 100  95 %");
     support_contains(outcome.out, "\nstates     AUC ");
+    program_release(&outcome);
+    outcome =
+        program_expect(1, "attack %s --kind language --public %s/train.tsv", run, program_task());
+    support_contains(outcome.err, "language: expected a method with a vector for each token");
+    program_release(&outcome);
+    outcome = program_expect(2, "attack %s --kind token --prior model", run);
+    support_contains(outcome.err, "option --prior does not apply to kind token");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind bag", run);
     support_contains(outcome.err, "public: expected a file");
