@@ -222,7 +222,7 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
     }
     NVDP_TRY(NVDP__NEW(ctx, s.beam, texts));
     NVDP_TRY(NVDP__NEW(ctx, s.pick, beam));
-    if (asks) NVDP_TRY(NVDP__NEW(ctx, s.question, language->together));
+    NVDP_TRY(NVDP__NEW(ctx, s.question, language->together + 1));
     if (asks) NVDP_TRY(NVDP__NEW(ctx, s.log_p, language->together * language->count));
     for (size_t i = 0; i < texts; i++)
         NVDP_TRY(begin(&s, i));
