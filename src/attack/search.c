@@ -223,7 +223,7 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
     NVDP_TRY(NVDP__NEW(ctx, s.beam, texts));
     NVDP_TRY(NVDP__NEW(ctx, s.pick, beam));
     NVDP_TRY(NVDP__NEW(ctx, s.question, language->together + 1));
-    if (asks) NVDP_TRY(NVDP__NEW(ctx, s.log_p, language->together * language->count));
+    NVDP_TRY(NVDP__NEW(ctx, s.log_p, (language->together + 1) * language->count));
     for (size_t i = 0; i < texts; i++)
         NVDP_TRY(begin(&s, i));
     for (size_t k = 0; k < SWEEPS && weight != 0; k++)
