@@ -2,6 +2,8 @@
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "base/json.h"
+#include "share/embeddings_file.h"
+
 #include <errno.h>
 #include <math.h>
 #include <nvdp/bert.h>
@@ -117,11 +119,11 @@ static void add_attribute(const char *name, const char *value, void *user) {
     json_decref(key);
 }
 
-static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t *object) {
+/* The file is closed. */
+static nvdp_status describe_opened(struct nvdp_context *ctx, const char *path,
+                                   struct nvdp__h5 *file, json_t *object) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
     char *format = NULL;
-    NVDP_TRY(nvdp__h5_open(ctx, path, NULL, 0, &file));
     if (nvdp__h5_has_attribute(file, "nvdp_format"))
         NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &format));
     start(object, path, format != NULL ? format : "HDF5");
@@ -136,6 +138,22 @@ cleanup:
     free(format);
     nvdp__h5_free(file);
     return status;
+}
+
+static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t *object) {
+    struct nvdp__h5 *file = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_open(ctx, path, NULL, 0, &file));
+    return describe_opened(ctx, path, file, object);
+}
+
+/* An export as its HDF5 form; of others' no more than what they are. */
+static nvdp_status describe_parquet(struct nvdp_context *ctx, const char *path, json_t *object) {
+    struct nvdp__h5 *file = NULL;
+    nvdp_status status = nvdp__embeddings_open(ctx, path, &file);
+    if (status == NVDP_OK) status = describe_opened(ctx, path, file, object);
+    if (status == NVDP_ERR_INPUT) start(object, path, "Parquet");
+    if (status == NVDP_OK) json_object_set_new(object, "container", json_string("Parquet"));
+    return status == NVDP_ERR_INPUT ? NVDP_OK : status;
 }
 
 static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *path,
@@ -213,10 +231,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
         start(object, path, "ledger/1"); /* the rest is for who has the key: nvdp verify */
         return NVDP_OK;
     }
-    if (size == HEAD && memcmp(head, "PAR1", 4) == 0) {
-        start(object, path, "Parquet"); /* others read it */
-        return NVDP_OK;
-    }
+    if (size == HEAD && memcmp(head, "PAR1", 4) == 0) return describe_parquet(ctx, path, object);
     /* a length below 2^32, then a JSON object */
     bool tensors = size == HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
     const char *ending = strrchr(path, '.');

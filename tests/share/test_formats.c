@@ -167,7 +167,8 @@ Test(formats, hold_the_same) {
         described(bench.ctx, file_of(kind, ".safetensors"), "random samples of each of");
         export_as(&bench, kind, ".parquet");
         is_parquet(h5, file_of(kind, ".parquet"), bench.ctx);
-        described(bench.ctx, file_of(kind, ".parquet"), "\"kind\": \"Parquet\"");
+        described(bench.ctx, file_of(kind, ".parquet"), "\"container\": \"Parquet\"");
+        described(bench.ctx, file_of(kind, ".parquet"), "\"statement\": \"");
         bench_close(&bench);
     }
     check("safetensors");
@@ -274,6 +275,7 @@ Test(formats, of_other_programs_are_refused) {
     support_write(path, parquet, sizeof parquet - 1);
     cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "found one of 'parquet-cpp': other programs'");
+    described(ctx, path, "\"kind\": \"Parquet\"");
     static const float one = 1;
     const struct nvdp_tensor_source tensor = {
         .name = "z", .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
