@@ -474,11 +474,11 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 
 /* --- in few lines --- */
 
-/* What is told first, by the path of its keys: no number without its order or delta, and of how many samples. */
+/* What is told first, by the path of its keys, some members of it on one line: no number without its order or delta,
+ * and of how many samples. */
 static const char *const first_facts[] = {"kind",
                                           "bytes",
                                           "finished",
-                                          "created",
                                           "epochs_done",
                                           "model_type",
                                           "config.architectures",
@@ -494,25 +494,18 @@ static const char *const first_facts[] = {"kind",
                                           "config.lambda_g",
                                           "config.seed",
                                           "result.test.n",
-                                          "result.test.draws",
                                           "result.test.metrics",
                                           "result.test.majority",
-                                          "result.dp.epsilon",
-                                          "result.dp.delta",
+                                          "result.dp: epsilon delta",
                                           "result.certified",
                                           "privacy.linkage.sentence",
                                           "privacy.scope",
-                                          "privacy.exact.worst",
-                                          "privacy.exact.delta",
-                                          "privacy.exact.releases",
+                                          "privacy.exact: worst delta releases",
                                           "privacy.n",
                                           "privacy.order",
                                           "privacy.infinite_share",
-                                          "privacy.rd.sum.max",
-                                          "privacy.rd.sum.mean",
-                                          "privacy.bdp.best.epsilon",
-                                          "privacy.bdp.delta",
-                                          "privacy.bdp.releases",
+                                          "privacy.rd.sum: max mean",
+                                          "privacy.bdp: best.epsilon delta releases",
                                           "bound",
                                           "count",
                                           "datasets",
@@ -544,6 +537,22 @@ static size_t lines_of(const json_t *value) {
     return lines;
 }
 
+/* Those of the names, each after a space, that are there: name and value, between commas. */
+static void print_members(const json_t *value, const char *names, FILE *to) {
+    const char *between = "";
+    while (*names != '\0') {
+        char name[LONGEST_NAME];
+        const size_t length = strcspn(++names, " ");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        names += length;
+        const json_t *member = value_at(value, name);
+        if (member == NULL) continue;
+        fprintf(to, "%s%s ", between, name);
+        print_value(member, to);
+        between = ", ";
+    }
+}
+
 /* The first facts alone, each with its path, where there is much more. */
 static void print_brief(const json_t *object, FILE *to) {
     enum { FEW = 25 };
@@ -552,10 +561,16 @@ static void print_brief(const json_t *object, FILE *to) {
         return;
     }
     for (size_t i = 0; i < sizeof first_facts / sizeof first_facts[0]; i++) {
-        const json_t *value = value_at(object, first_facts[i]);
+        char path[LONGEST_NAME];
+        const size_t length = strcspn(first_facts[i], ":");
+        snprintf(path, sizeof path, "%.*s", (int)length, first_facts[i]);
+        const json_t *value = value_at(object, path);
         if (value == NULL || json_is_null(value)) continue;
-        fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, first_facts[i]);
-        if (!is_table(value)) print_value(value, to);
+        fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, path);
+        if (first_facts[i][length] == ':')
+            print_members(value, first_facts[i] + length + 1, to);
+        else if (!is_table(value))
+            print_value(value, to);
         fputc('\n', to);
         if (is_table(value)) print_table(value, 2 * STEP, to);
     }

@@ -84,6 +84,49 @@ Test(describe, in_few_lines) {
     nvdp_context_free(ctx);
 }
 
+/* Of a run all that may be told of one: trained privately, with a bound, measured in every way. */
+Test(describe, all_first_facts_are_few) {
+    static const char *const files[][2] = {
+        {"run.json",
+         "{\"created\": \"now\", \"config\": {\"task\": \"sst2\", \"model\": \"m\", \"preset\": "
+         "\"p\", "
+         "\"method\": \"nvdp\", \"lambda_g\": 1, \"seed\": 1, \"nvib\": {\"clip_sequence\": 1}}}"},
+        {"result.json",
+         "{\"test\": {\"n\": 9, \"draws\": 5, \"metrics\": {\"accuracy\": {\"mean\": 0.5}}, "
+         "\"majority\": 0.5}, \"dp\": {\"epsilon\": 8.5, \"delta\": 1e-6}, \"certified\": "
+         "{\"epsilon\": 2, "
+         "\"delta\": 1e-5}}"},
+        {"privacy.json", "{\"linkage\": {\"sentence\": \"Someone\"}, \"scope\": \"these\", \"n\": "
+                         "9, \"order\": 1.5, "
+                         "\"infinite_share\": 0.25, \"exact\": {\"worst\": 3, \"delta\": 1e-5, "
+                         "\"releases\": 2, \"mean\": 1}, "
+                         "\"rd\": {\"sum\": {\"max\": \"inf\", \"mean\": 4}}, \"bdp\": {\"best\": "
+                         "{\"epsilon\": 7}, "
+                         "\"delta\": 1e-5}}"}};
+    static const char *const lines[] = {
+        "  result.dp                  epsilon 8.5, delta 1e-06\n",
+        "  privacy.exact              worst 3, delta 1e-05, releases 2\n",
+        "  privacy.rd.sum             max inf, mean 4\n",
+        "  privacy.bdp                best.epsilon 7, delta 1e-05\n"};
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_scratch_path("run");
+    size_t count = 0;
+    mkdir(run, 0777);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", run, files[i][0]);
+        support_write_text(path, files[i][1]);
+    }
+    char *text = describe(ctx, run, NVDP_DESCRIPTION_BRIEF);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        support_contains(text, lines[i]);
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        count++;
+    cr_expect_leq(count, 25, "%s", text);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
 Test(describe, hdf5_of_no_known_kind) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = NULL;
