@@ -692,6 +692,20 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     return NVDP_OK;
 }
 
+/* Where nothing was said before: a few validation texts may look better than chance by luck.  Of fewer than
+ * so many texts the interval is wide, whatever was learned. */
+static void warn_of_chance(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
+    enum { ENOUGH = 100 };
+    if (t->told || scores->n < ENOUGH || scores->metric[0] != NVDP_METRIC_ACCURACY ||
+        !(scores->low[0] <= scores->majority))
+        return;
+    nvdp__log(t->ctx, NVDP_LOG_WARNING,
+              "accuracy %.4f (95 %% over texts: %.4f to %.4f) is not told apart from that of the "
+              "most frequent class alone, %.4f: with these %zu texts it cannot be said that "
+              "anything was learned",
+              scores->mean[0], scores->low[0], scores->high[0], scores->majority, scores->n);
+}
+
 /* The best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     const double start = nvdp__now();
@@ -711,6 +725,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
                           "train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
+    warn_of_chance(t, &result->test);
     result->epochs_run = t->state.epoch;
     result->best_epoch = t->state.best_epoch;
     result->best_validation = t->state.best_value;

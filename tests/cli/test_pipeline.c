@@ -240,8 +240,8 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     table = program_expect(0, "info %s", run);
     support_contains(table.out, "privacy.linkage.sentence");
     support_contains(table.out, "privacy.order              1.1\n");
-    support_contains(table.out, "privacy.bdp.delta          1e-05\n");
-    support_contains(table.out, "privacy.bdp.releases       2\n");
+    support_contains(table.out,
+                     "privacy.bdp                best.epsilon inf, delta 1e-05, releases 2\n");
     program_release(&table);
 }
 
