@@ -81,21 +81,6 @@ static nvdp_status tokenize(struct writer *writer, const struct nvdp__row *row, 
     return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
 }
 
-static void count_batch(struct writer *writer) {
-    const struct nvdp__text_batch *batch = &writer->batch;
-    struct nvdp__sanitized *done = writer->done;
-    for (size_t i = 0, words = 0; i < batch->texts; i++) {
-        const size_t of = i % writer->columns; /* its row */
-        words = (of > 0 ? words : 0) + batch->list[i].count + batch->list[i].unknown;
-        writer->empty += of + 1 == writer->columns && words == 0;
-        done->unknown += batch->list[i].unknown;
-    }
-    for (size_t i = 0; i < batch->offset[batch->texts]; i++)
-        if (batch->token[i] >= 0) done->seen[batch->token[i]]++;
-    done->texts += batch->texts;
-    done->tokens += batch->offset[batch->texts];
-}
-
 /* As many texts at a time as their vectors have room. */
 static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
     const struct nvdp__text_batch *batch = &writer->batch;
@@ -174,7 +159,7 @@ static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__row 
         writer->row += n;
         writer->token += tokens;
     } else {
-        count_batch(writer);
+        writer->empty += nvdp__sanitized_count(writer->done, &writer->batch, writer->columns);
         writer->rows += n;
         for (size_t i = 0; i < n; i++)
             writer->labelled = writer->labelled || row[i].label_text.size > 0;

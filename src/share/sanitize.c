@@ -258,9 +258,13 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     return NVDP_OK;
 }
 
+static nvdp_status put_separator(struct sanitize *work) {
+    return put(work, (char[]){nvdp__separator(work->pieces.tsv.format)}, 1);
+}
+
 /* In quotes, where it could not stand without them or `always`; its own are doubled (RFC 4180). */
-static nvdp_status put_quoted(struct sanitize *work, char separator, struct nvdp__field cell,
-                              bool always) {
+static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bool always) {
+    const char separator = nvdp__separator(work->pieces.tsv.format);
     bool needed = always;
     for (size_t i = 0; i < cell.size && !needed; i++)
         needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
@@ -276,9 +280,9 @@ static nvdp_status put_cell(struct sanitize *work, const struct part *part,
                             struct nvdp__field cell) {
     /* an empty line would be no row */
     const bool alone = part->columns == 1 && cell.size == 0;
-    return part->format == NVDP__FORMAT_CSV          ? put_quoted(work, ',', cell, alone)
-           : part->format == NVDP__FORMAT_QUOTED_TSV ? put_quoted(work, '\t', cell, alone)
-                                                     : put(work, cell.text, cell.size);
+    return part->format == NVDP__FORMAT_CSV || part->format == NVDP__FORMAT_QUOTED_TSV
+               ? put_quoted(work, cell, alone)
+               : put(work, cell.text, cell.size);
 }
 
 /* Quoted TSV is recognised by quotes around its names, whatever quotes its new texts need. */
@@ -286,9 +290,9 @@ static nvdp_status write_header(struct sanitize *work, struct part *part) {
     const struct nvdp__tsv *tsv = &work->pieces.tsv;
     work->size = 0;
     for (size_t c = 0; c < tsv->fields; c++) {
-        if (c > 0) NVDP_RETURN_IF_FAILED(put(work, &tsv->separator, 1));
+        if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
         NVDP_RETURN_IF_FAILED(part->format == NVDP__FORMAT_QUOTED_TSV
-                                  ? put_quoted(work, '\t', tsv->field[c], true)
+                                  ? put_quoted(work, tsv->field[c], true)
                                   : put_cell(work, part, tsv->field[c]));
     }
     NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
@@ -413,7 +417,7 @@ static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i,
                            : part->texts > 1 && c == part->text[1] ? out[1]
                            : part->made[c]                         ? ""
                                                                    : NULL;
-        if (c > 0) NVDP_RETURN_IF_FAILED(put(work, &work->pieces.tsv.separator, 1));
+        if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
         NVDP_RETURN_IF_FAILED(put_cell(
             work, part, text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c]));
     }
@@ -445,10 +449,8 @@ static void count_batch(struct sanitize *work, struct part *part) {
     const struct nvdp__text_batch *batch = &work->batch;
     const unsigned char *sensitive = nvdp_sanitizer_sensitive(work->sanitizer);
     struct nvdp__sanitized *done = &work->done;
-    for (size_t i = 0, words = 0; i < batch->texts; i++) {
-        done->unknown += batch->list[i].unknown;
-        words = (i % part->texts > 0 ? words : 0) + batch->list[i].count + batch->list[i].unknown;
-        part->empty += i % part->texts + 1 == part->texts && words == 0;
+    part->empty += nvdp__sanitized_count(done, batch, part->texts);
+    for (size_t i = 0; i < batch->texts; i++) {
         if (work->result.examples == NVDP_SANITIZE_EXAMPLES || batch->list[i].count == 0) continue;
         copy_example(batch->text[i], work->result.before[work->result.examples]);
         copy_example((struct nvdp__field){batch->out[i], strlen(batch->out[i])},
@@ -457,12 +459,8 @@ static void count_batch(struct sanitize *work, struct part *part) {
     for (size_t i = 0; i < batch->offset[batch->texts]; i++) {
         const int32_t x = batch->token[i];
         done->changed += batch->drawn[i] != x;
-        if (x < 0) continue;
-        done->seen[x]++;
-        done->kept += sensitive != NULL && !sensitive[x];
+        done->kept += x >= 0 && sensitive != NULL && !sensitive[x];
     }
-    done->texts += batch->texts;
-    done->tokens += batch->offset[batch->texts];
 }
 
 static nvdp_status flush(struct sanitize *work, struct part *part, bool counting) {
@@ -559,16 +557,16 @@ static nvdp_status pass_all(struct sanitize *work, bool counting) {
 
 /* --- what goes in and comes out --- */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const char *out) {
     struct stat a, b;
     if (stat(in, &a) != 0 || stat(out, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
         return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected another place than %s", in);
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
 static nvdp_status open_task(struct sanitize *work) {

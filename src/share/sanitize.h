@@ -30,6 +30,10 @@ struct nvdp__sanitized {
     double same, distinct; /* N_w and S_w, means over the sampled */
 };
 
+/* Counts a batch's texts, of rows of so many each, and their tokens (texts, tokens, unknown, seen); the number of rows
+ * without a word. */
+size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
+                             size_t columns);
 /* geometry, same, distinct. */
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done);
 /* The worst case over all pairs of tokens: eta times what no two are further apart than; +inf of

@@ -17,6 +17,24 @@ static uint64_t words(const struct nvdp__sanitized *done) {
     return done->tokens + (done->info.drops ? done->unknown : 0);
 }
 
+/* ---- counted ---- */
+
+size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
+                             size_t columns) {
+    size_t empty = 0;
+    for (size_t i = 0, found = 0; i < batch->texts; i++) {
+        const size_t of = i % columns; /* its row */
+        found = (of > 0 ? found : 0) + batch->list[i].count + batch->list[i].unknown;
+        empty += of + 1 == columns && found == 0;
+        done->unknown += batch->list[i].unknown;
+    }
+    for (size_t i = 0; i < batch->offset[batch->texts]; i++)
+        if (batch->token[i] >= 0) done->seen[batch->token[i]]++;
+    done->texts += batch->texts;
+    done->tokens += batch->offset[batch->texts];
+    return empty;
+}
+
 /* ---- measured ---- */
 
 enum { GEOMETRY_TOKENS = 1000 };

@@ -8,10 +8,6 @@
 /* No row is longer: the last of its fields begins within the limit, and ends within another. */
 enum { PIECE = 1 << 19, LONGEST_ROW = 2 * NVDP__LINE_LIMIT + 4 };
 
-static char separator(enum nvdp__format format) {
-    return format == NVDP__FORMAT_CSV ? ',' : '\t';
-}
-
 static bool is_quoted(enum nvdp__format format) {
     return format == NVDP__FORMAT_CSV || format == NVDP__FORMAT_QUOTED_TSV;
 }
@@ -19,8 +15,7 @@ static bool is_quoted(enum nvdp__format format) {
 nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path, enum nvdp__format format,
                               struct nvdp__pieces *pieces) {
     *pieces = (struct nvdp__pieces){.ctx = ctx};
-    pieces->tsv = (struct nvdp__tsv){
-        .ctx = ctx, .path = path, .format = format, .separator = separator(format)};
+    pieces->tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .format = format};
     return nvdp__input_open(ctx, path, &pieces->input);
 }
 

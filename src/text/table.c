@@ -57,6 +57,10 @@ enum nvdp__format nvdp__table_format(const char *path) {
     return NVDP__FORMAT_TSV;
 }
 
+char nvdp__separator(enum nvdp__format format) {
+    return format == NVDP__FORMAT_CSV ? ',' : '\t';
+}
+
 const char *const nvdp__table_ends[] = {".tsv", ".csv", ".jsonl", ".ndjson", NULL};
 
 void nvdp__table_tell_quotes(struct nvdp_context *ctx, const char *path) {
@@ -149,11 +153,11 @@ static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t 
 
 /* From behind an opening quote; *at is then behind the closing one.  False: there is none within the limit. */
 static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) {
-    const char *start = *at;
+    const char *start = *at, separator = nvdp__separator(tsv->format);
     *doubled = 0;
     for (const char *c = start; c < tsv->end && c - start <= NVDP__LINE_LIMIT; c++) {
         tsv->more_lines += *c == '\n';
-        tsv->needs_quotes |= *c == '\n' || *c == tsv->separator;
+        tsv->needs_quotes |= *c == '\n' || *c == separator;
         if (*c != '"') continue;
         if (c + 1 < tsv->end && c[1] == '"') {
             ++*doubled;
@@ -169,7 +173,7 @@ static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) 
 
 /* RFC 4180, with any separator; quotes within a field that does not begin with one are the field's own. */
 static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
-    const char *start = tsv->at, *at = start;
+    const char *start = tsv->at, *at = start, separator = nvdp__separator(tsv->format);
     struct nvdp__field line;
     for (;;) {
         const bool quoted = at < tsv->end && *at == '"';
@@ -182,7 +186,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
             NVDP_RETURN_IF_FAILED(add_unquoted(tsv, first, (size_t)(at - 1 - first), doubled));
             stop = at;
         } else {
-            while (stop < tsv->end && *stop != tsv->separator && *stop != '\n')
+            while (stop < tsv->end && *stop != separator && *stop != '\n')
                 stop++;
         }
         const char *end = stop;
@@ -196,7 +200,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
                               "%s:%zu: expected a row of at most %d bytes, found more", tsv->path,
                               tsv->line, NVDP__LINE_LIMIT);
         }
-        if (stop < tsv->end && *stop == tsv->separator) {
+        if (stop < tsv->end && *stop == separator) {
             at = stop + 1;
             continue;
         }
@@ -227,7 +231,6 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     if (memchr(bytes, '"', count) == NULL) return false;
     nvdp__tsv_open(NULL, "", bytes, count, &tsv);
     tsv.format = NVDP__FORMAT_QUOTED_TSV;
-    tsv.separator = '\t';
     for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
         sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
         columns = tsv.fields;

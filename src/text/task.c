@@ -499,7 +499,6 @@ static void open_table(struct reader *reader, const char *path, const char *byte
         tsv->format = NVDP__FORMAT_QUOTED_TSV;
         nvdp__table_tell_quotes(reader->ctx, path);
     }
-    tsv->separator = tsv->format == NVDP__FORMAT_CSV ? ',' : '\t';
 }
 
 static nvdp_status resolve(struct reader *reader) {

@@ -54,6 +54,7 @@ enum nvdp__format {
 };
 /* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
 enum nvdp__format nvdp__table_format(const char *path);
+char nvdp__separator(enum nvdp__format format); /* of fields */
 /* ".tsv" and the others, then NULL. */
 extern const char *const nvdp__table_ends[];
 /* The notice that quotes were found in tab-separated values. */
@@ -76,8 +77,7 @@ struct nvdp__tsv {
     struct nvdp_context *ctx;
     const char *path; /* for messages */
     const char *at, *end;
-    enum nvdp__format format; /* set it, and the separator, after opening where it is not TSV */
-    char separator;
+    enum nvdp__format format;  /* set it after opening where it is not TSV */
     size_t line;               /* where the present row begins, from 1; 0 before the first */
     size_t more_lines;         /* of the present row, and empty ones after it */
     struct nvdp__field *field; /* [fields] of the present row; text NULL: no such value (JSON) */

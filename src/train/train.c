@@ -810,42 +810,43 @@ cleanup:
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out);
 
+/* Whether rank 0 sees the file in RUN/base: the answer is everybody's. */
+static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
+    char *path = nvdp__join(t->ctx, t->base_run, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    const bool seen = nvdp__rank(t->ctx) == 0 && nvdp__exists(path);
+    free(path);
+    return nvdp__rank_any(t->ctx, seen, there);
+}
+
 /* Trains RUN/base, or what is left of it, to start from. */
 static nvdp_status train_base(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = t->ctx;
     struct nvdp_train_result result;
     struct nvdp__train_options base;
-    char *begun = NULL, *done = NULL;
-    bool resume = false;
+    bool begun = false, done = false;
     NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
     if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(begin_whole(t));
     t->base_run = nvdp__join(ctx, t->config.out, "base");
     if (t->base_run == NULL) return NVDP_ERR_MEMORY;
-    begun = nvdp__join(ctx, t->base_run, "run.json");
-    done = nvdp__join(ctx, t->base_run, "result.json");
-    if (begun == NULL || done == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     t->config.from_base = t->base_run;
-    NVDP_TRY(nvdp__rank_any(ctx, nvdp__rank(ctx) == 0 && nvdp__exists(done), &resume));
-    if (resume) goto cleanup;
-    NVDP_TRY(nvdp__rank_any(ctx, nvdp__rank(ctx) == 0 && nvdp__exists(begun), &resume));
+    NVDP_RETURN_IF_FAILED(base_has(t, "result.json", &done));
+    NVDP_RETURN_IF_FAILED(base_has(t, "run.json", &begun));
+    if (done) return NVDP_OK;
     base.out = t->base_run;
-    base.resume = resume ? t->base_run : NULL;
-    base.overwrite = !resume;
+    base.resume = begun ? t->base_run : NULL;
+    base.overwrite = !begun;
     nvdp__log(ctx, NVDP_LOG_INFO, "first the encoder and a classifier: %s", t->base_run);
-    status = train(ctx, &base, NULL, &result);
+    nvdp_status status = train(ctx, &base, NULL, &result);
     if (status == NVDP_ERR_CANCELLED)
-        NVDP_TRY(nvdp__fail(ctx, status,
-                            "interrupted in the base run that comes first; continue with: nvdp "
-                            "train --resume %s",
-                            t->config.out));
-    NVDP_TRY(status);
+        return nvdp__fail(ctx, status,
+                          "interrupted in the base run that comes first; continue with: nvdp train "
+                          "--resume %s",
+                          t->config.out);
+    NVDP_RETURN_IF_FAILED(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
               nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
-cleanup:
-    free(begun);
-    free(done);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the whole --- */

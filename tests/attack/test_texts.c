@@ -141,6 +141,15 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
     return value;
 }
 
+static void release_made(struct nvdp__text_attack *a) {
+    nvdp_model_free(a->run.model);
+    nvdp_dataset_free(a->known.data);
+    nvdp_dataset_free(a->attacked.data);
+    nvdp_posteriors_free(a->known.set);
+    nvdp_posteriors_free(a->attacked.set);
+    free(a->score);
+}
+
 /* A vector of its own token, of the next one's, and of noise alone, which may not beat the prior's interval;
  * and weights that tell it.  240 words are named, each of ten equally often: chance stays below .2 by five standard
  * deviations. */
@@ -170,12 +179,7 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
         if (c == 3) cr_expect_lt(one, .2);
         if (c == 3) cr_expect_gt(all, .4, "%g", all);
     }
-    nvdp_model_free(a.run.model);
-    nvdp_dataset_free(a.known.data);
-    nvdp_dataset_free(a.attacked.data);
-    nvdp_posteriors_free(a.known.set);
-    nvdp_posteriors_free(a.attacked.set);
-    free(a.score);
+    release_made(&a);
 }
 
 /* A masked language model of such texts with a vocabulary of its own, which lacks a word. */
@@ -251,12 +255,7 @@ static void name_chains(struct nvdp_context *ctx, const char *run) {
     cr_expect_gt(low, .05);
     gain(&a, "release", "whole, over nearest", &low);
     cr_expect_gt(low, 0);
-    nvdp_model_free(a.run.model);
-    nvdp_dataset_free(a.known.data);
-    nvdp_dataset_free(a.attacked.data);
-    nvdp_posteriors_free(a.known.set);
-    nvdp_posteriors_free(a.attacked.set);
-    free(a.score);
+    release_made(&a);
 }
 
 /* Of tokens with little noise most is read; frequencies alone say least. */

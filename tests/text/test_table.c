@@ -17,7 +17,6 @@ static char *rows_of(struct nvdp_context *ctx, enum nvdp__format format, const c
     nvdp_status status = NVDP_OK;
     nvdp__tsv_open(ctx, "f", text, strlen(text), &tsv);
     tsv.format = format;
-    tsv.separator = format == NVDP__FORMAT_CSV ? ',' : '\t';
     while (status == NVDP_OK && nvdp__tsv_more(&tsv)) {
         status = nvdp__tsv_next(&tsv);
         for (size_t i = 0; i < tsv.fields && status == NVDP_OK; i++) {
@@ -135,7 +134,6 @@ Test(table, pieces) {
         support_write(path, text, size - 1);
         nvdp__tsv_open(ctx, path, text, size - 1, &whole);
         whole.format = formats[f];
-        whole.separator = separator;
         cr_assert_eq(nvdp__pieces_open(ctx, path, formats[f], &pieces), NVDP_OK);
         while (more) {
             cr_assert_eq(nvdp__pieces_next(&pieces, &row), NVDP_OK, "%s", nvdp_context_error(ctx));
