@@ -58,7 +58,6 @@ static size_t group_of(const struct reader *r) {
 static nvdp_status reserve(struct reader *r) {
     struct nvdp__text_attack *a = r->attack;
     const struct nvdp__tokens *known = &r->centroids.known;
-    double all = 0;
     NVDP_RETURN_IF_FAILED(nvdp__centroids_create(a, "language", &r->centroids));
     r->language.count = known->count;
     if (a->options->prior != NULL)
@@ -74,10 +73,7 @@ static nvdp_status reserve(struct reader *r) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->row, known->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->id, r->rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->open, r->rows));
-    for (size_t k = 0; k < known->count; k++)
-        all += known->times[k];
-    for (size_t k = 0; k < known->count; k++)
-        r->frequency[k] = log(known->times[k] / all);
+    (void)nvdp__tokens_frequency(known, r->frequency);
     return NVDP_OK;
 }
 

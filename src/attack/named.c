@@ -2,6 +2,7 @@
 #include "attack/texts.h"
 #include "rdp/divergence.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200 };
@@ -46,6 +47,15 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
         t->times[t->place[id] - 1]++;
     }
     return NVDP_OK;
+}
+
+double nvdp__tokens_frequency(const struct nvdp__tokens *t, double *log_f) {
+    double all = 0;
+    for (size_t k = 0; k < t->count; k++)
+        all += t->times[k];
+    for (size_t k = 0; k < t->count; k++)
+        log_f[k] = log(t->times[k] / all);
+    return all;
 }
 
 /* What is counted of every text. */

@@ -70,18 +70,15 @@ static nvdp_status read_token(struct nvdp__masked_lm *m, size_t k) {
 
 static nvdp_status read_tokens(struct nvdp__masked_lm *m) {
     const size_t count = m->known->count;
-    double all = 0, without = 0;
+    double without = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->one, count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->rest, count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->start, count + 1));
     for (size_t k = 0; k < count; k++) {
         NVDP_RETURN_IF_FAILED(read_token(m, k));
-        all += m->known->times[k];
         if (m->one[k] < 0) without += m->known->times[k];
     }
-    for (size_t k = 0; k < count; k++)
-        m->rest[k] = log(m->known->times[k] / all);
-    m->share = log1p(-without / all);
+    m->share = log1p(-without / nvdp__tokens_frequency(m->known, m->rest));
     return NVDP_OK;
 }
 

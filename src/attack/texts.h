@@ -75,6 +75,8 @@ struct nvdp__tokens {
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
 void nvdp__tokens_release(struct nvdp__tokens *tokens);
+/* log_f [count]: how frequent each is; the occurrences of all of them. */
+double nvdp__tokens_frequency(const struct nvdp__tokens *tokens, double *log_f);
 /* Not [CLS] and [SEP], which are everybody's. */
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 
