@@ -21,16 +21,35 @@ enum {
     MOST_EXPONENT = 30
 };
 
-static const char *const grid_names[] = {
+const char *const nvdp__grid_names[] = {
     [NVDP__H5_F16] = "float16", [NVDP__H5_I16] = "int16", [NVDP__H5_I32] = "int32"};
 
 static bool whole(const struct nvdp__embeddings_shape *shape) {
     return shape->grid != NVDP__H5_F16;
 }
 
-/* The dataset log_pi's. */
-static enum nvdp__h5_type weight_type(const struct nvdp__embeddings_shape *shape) {
+bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid) {
+    for (size_t k = 0; k < sizeof nvdp__grid_names / sizeof *nvdp__grid_names; k++) {
+        if (nvdp__grid_names[k] == NULL || strcmp(name, nvdp__grid_names[k]) != 0) continue;
+        *grid = (enum nvdp__h5_type)k;
+        return true;
+    }
+    return false;
+}
+
+enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape) {
     return whole(shape) ? NVDP__H5_I16 : NVDP__H5_F16;
+}
+
+size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape) {
+    return shape->policy == NVDP_LENGTH_HIDDEN ? shape->samples * shape->sample_rows : 1;
+}
+
+bool nvdp__step_exponent(double step, int *exponent) {
+    int above = 0; /* step = 0.5 * 2^above */
+    if (frexp(step, &above) != 0.5 || abs(above - 1) > MOST_EXPONENT) return false;
+    *exponent = above - 1;
+    return true;
 }
 
 enum nvdp_pool nvdp__pool_find(const char *name) {
@@ -55,8 +74,9 @@ nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__h5_create(ctx, path, whole(shape) ? "embeddings/2" : "embeddings/1", &file));
     NVDP_TRY(nvdp__h5_dataset(file, "z", shape->grid, hidden ? 4 : 2, extent));
     if (shape->weights)
-        NVDP_TRY(nvdp__h5_dataset(file, "log_pi", weight_type(shape), hidden ? 3 : 1, extent));
-    NVDP_TRY(nvdp__h5_set_string(file, "grid", grid_names[shape->grid]));
+        NVDP_TRY(
+            nvdp__h5_dataset(file, "log_pi", nvdp__weight_type(shape), hidden ? 3 : 1, extent));
+    NVDP_TRY(nvdp__h5_set_string(file, "grid", nvdp__grid_names[shape->grid]));
     if (whole(shape)) NVDP_TRY(nvdp__h5_set_real(file, "z_step", ldexp(1, shape->z_exponent)));
     if (whole(shape) && shape->weights)
         NVDP_TRY(nvdp__h5_set_real(file, "log_pi_step", ldexp(1, shape->log_pi_exponent)));
@@ -75,7 +95,7 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
     size_t from = hidden ? first : first_row, count = hidden ? texts : rows;
     NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", shape->grid, from, count, z));
     if (!shape->weights) return NVDP_OK;
-    return nvdp__h5_write_rows(file, "log_pi", weight_type(shape), from, count, log_pi);
+    return nvdp__h5_write_rows(file, "log_pi", nvdp__weight_type(shape), from, count, log_pi);
 }
 
 /* --- reading: attributes --- */
@@ -127,15 +147,12 @@ static nvdp_status read_grid(struct source *source) {
     struct nvdp__embeddings_shape *shape = &source->to->shape;
     char *text = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "grid", &text));
-    nvdp_status status = NVDP_OK;
-    enum nvdp__h5_type grid = strcmp(text, "int16") == 0   ? NVDP__H5_I16
-                              : strcmp(text, "int32") == 0 ? NVDP__H5_I32
-                                                           : NVDP__H5_F16;
-    if (grid == NVDP__H5_F16 && strcmp(text, "float16") != 0)
-        status =
-            FAIL(source, "attribute 'grid': expected float16, int16 or int32, found '%.64s'", text);
+    const bool found = nvdp__grid_find(text, &shape->grid);
+    const nvdp_status status =
+        found ? NVDP_OK
+              : FAIL(source, "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
+                     text);
     free(text);
-    shape->grid = grid;
     return status;
 }
 
@@ -143,10 +160,9 @@ static nvdp_status read_grid(struct source *source) {
 static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
     double step = 0;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &step));
-    if (frexp(step, exponent) != 0.5 || abs(*exponent) > MOST_EXPONENT)
+    if (!nvdp__step_exponent(step, exponent))
         return FAIL(source, "attribute '%s': expected a power of two within 2^%d, found %g", name,
                     MOST_EXPONENT, step);
-    (*exponent)--;
     return NVDP_OK;
 }
 
@@ -204,7 +220,8 @@ static nvdp_status hidden_shape(struct source *source) {
         !nvdp__mul(samples, shape->sample_rows, &shape->rows))
         return FAIL(source, "dataset '%s': its size overflows", "z");
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", weight_type(shape), 3, log_pi));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_shape(source->file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
     if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
     return FAIL(source,
                 "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
@@ -224,7 +241,8 @@ static nvdp_status public_shape(struct source *source) {
                     shape->samples, count);
     shape->texts = (count - 1) / shape->samples;
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", weight_type(shape), 1, &count));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_shape(source->file, "log_pi", nvdp__weight_type(shape), 1, &count));
     return count == z[0] ? NVDP_OK : wrong_size(source, "log_pi", z[0], count);
 }
 
@@ -326,9 +344,8 @@ static nvdp_status keep_z(struct source *source, size_t first, size_t n, const v
 static nvdp_status read_z(struct source *source) {
     nvdp_status status = NVDP_OK;
     struct nvdp__embeddings *to = source->to;
-    bool hidden = to->shape.policy == NVDP_LENGTH_HIDDEN;
-    size_t vectors = hidden ? to->shape.samples * to->shape.sample_rows : 1;
-    size_t count = hidden ? to->shape.texts : to->shape.rows;
+    size_t vectors = nvdp__row_vectors(&to->shape);
+    size_t count = to->shape.rows / vectors;
     size_t width = vectors * to->shape.dim;
     size_t step = width < SLICE_FLOATS ? SLICE_FLOATS / width : 1;
     if (step > count) step = count;
@@ -367,7 +384,7 @@ static nvdp_status read_log_pi(struct source *source) {
     int32_t *steps = whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
     to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
     if (to->log_pi == NULL || (whole(shape) && steps == NULL)) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__h5_read_rows(source->file, "log_pi", weight_type(shape), 0, count,
+    NVDP_TRY(nvdp__h5_read_rows(source->file, "log_pi", nvdp__weight_type(shape), 0, count,
                                 whole(shape) ? (void *)steps : to->log_pi));
     for (size_t r = 0; r < shape->rows; r++) {
         if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);

@@ -25,6 +25,16 @@ struct nvdp__embeddings_shape {
     int z_exponent, log_pi_exponent;
 };
 
+/* By the grid's type: float16, int16, int32. */
+extern const char *const nvdp__grid_names[];
+bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
+/* The dataset log_pi's. */
+enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
+/* Vectors in a row of the datasets: under the hidden policy all of a text. */
+size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape);
+/* Of a step, a power of two within 2^-30 and 2^30; false where it is another number. */
+bool nvdp__step_exponent(double step, int *exponent);
+
 /* --- writing --- */
 
 /* Creates the file with empty datasets z and log_pi, and the attributes of the grid; under the public policy

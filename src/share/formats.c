@@ -1,6 +1,5 @@
 #include "share/formats.h"
 
-#include "bert/checkpoint.h"
 #include <stdlib.h>
 
 enum { BUFFER_VALUES = 1 << 16 };
@@ -15,6 +14,9 @@ enum nvdp__format nvdp__format_of(const char *path) {
 }
 
 /* --- what the file holds --- */
+
+const struct nvdp__text_column nvdp__text_columns[] = {
+    {"id", NVDP__H5_I64}, {"split", NVDP__H5_I32}, {"label", NVDP__H5_F32}};
 
 nvdp_status nvdp__column_open(const struct nvdp__shared *shared, const char *name,
                               enum nvdp__h5_type type, size_t width, size_t count,
@@ -65,6 +67,13 @@ nvdp_status nvdp__column_read(const struct nvdp__shared *shared, struct nvdp__co
     return NVDP_OK;
 }
 
+const char *nvdp__sayings_find(const struct nvdp__sayings *words, const char *name) {
+    for (size_t i = 0; i + 1 < words->count; i += 2) {
+        if (strcmp(words->text[i], name) == 0) return words->text[i + 1];
+    }
+    return "";
+}
+
 static void add_word(struct nvdp__sayings *words, const char *text) {
     if (words->status != NVDP_OK) return;
     words->status = nvdp__reserve(words->ctx, &words->text, &words->capacity, words->count + 2,
@@ -101,67 +110,7 @@ void nvdp__sayings_release(struct nvdp__sayings *words) {
     *words = (struct nvdp__sayings){0};
 }
 
-/* --- safetensors --- */
-
-enum { MOST_TENSORS = 6 };
-
-struct tensors {
-    const struct nvdp__shared *shared;
-    struct nvdp_tensor_source source[MOST_TENSORS];
-    struct nvdp__column column[MOST_TENSORS];
-    size_t count;
-    nvdp_status status;
-};
-
-static nvdp_status add_tensor(struct tensors *to, const char *name, enum nvdp__h5_type type,
-                              size_t width, size_t rows, size_t dim) {
-    static const enum nvdp_dtype dtypes[] = {
-        [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,
-        [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
-        [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
-    if (width > 0 && !nvdp__h5_has(to->shared->file, name)) return NVDP_OK;
-    to->source[to->count] = (struct nvdp_tensor_source){
-        .name = name, .dtype = dtypes[type], .rank = dim > 0 ? 2 : 1, .shape = {rows, dim}};
-    if (width > 0)
-        NVDP_RETURN_IF_FAILED(nvdp__column_open(
-            to->shared, name, type, width, rows * (dim > 0 ? dim : 1), &to->column[to->count]));
-    to->count++;
-    return NVDP_OK;
-}
-
-static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
-    struct tensors *from = user;
-    if (from->column[index].buffer == NULL) /* known here */
-        memcpy(out, from->shared->offset + first, n * sizeof *from->shared->offset);
-    else if (from->status == NVDP_OK)
-        from->status = nvdp__column_read(from->shared, &from->column[index], first, n, out);
-}
-
-/* Rows end to end whether lengths are hidden or not: the first row of every sample is in `offset`. */
-static nvdp_status put_safetensors(const struct nvdp__shared *shared,
-                                   const struct nvdp__sayings *words, struct nvdp__output *to) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp__embeddings_shape *shape = shared->shape;
-    const size_t samples = shape->texts * shape->samples;
-    const size_t vectors = shape->sample_rows > 0 ? shape->samples * shape->sample_rows : 1;
-    struct tensors tensors = {.shared = shared};
-    NVDP_TRY(add_tensor(&tensors, "z", shape->grid, vectors * shape->dim, shape->rows, shape->dim));
-    NVDP_TRY(add_tensor(&tensors, "log_pi",
-                        shape->grid == NVDP__H5_F16 ? NVDP__H5_F16 : NVDP__H5_I16, vectors,
-                        shape->rows, 0));
-    NVDP_TRY(add_tensor(&tensors, "offset", NVDP__H5_I64, 0, samples + 1, 0));
-    NVDP_TRY(add_tensor(&tensors, "id", NVDP__H5_I64, 1, shape->texts, 0));
-    NVDP_TRY(add_tensor(&tensors, "split", NVDP__H5_I32, 1, shape->texts, 0));
-    NVDP_TRY(add_tensor(&tensors, "label", NVDP__H5_F32, 1, shape->texts, 0));
-    NVDP_TRY(nvdp__safetensors_put(to, tensors.count, tensors.source,
-                                   (const char *const *)words->text, fetch, &tensors));
-    status = tensors.status;
-cleanup:
-    for (size_t i = 0; i < MOST_TENSORS; i++) {
-        nvdp__column_close(&tensors.column[i]);
-    }
-    return status;
-}
+/* --- in the format of its name --- */
 
 nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__format format,
                              struct nvdp__output *to) {
@@ -169,7 +118,7 @@ nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__forma
     struct nvdp__sayings words = {0};
     NVDP_TRY(nvdp__sayings_read(shared, &words));
     status = format == NVDP__FORMAT_PARQUET ? nvdp__parquet_put(shared, &words, to)
-                                            : put_safetensors(shared, &words, to);
+                                            : nvdp__tensors_put(shared, &words, to);
 cleanup:
     nvdp__sayings_release(&words);
     return status;
@@ -188,13 +137,6 @@ cleanup:
 }
 
 /* --- the dataset card --- */
-
-static const char *word(const struct nvdp__sayings *words, const char *name) {
-    for (size_t i = 0; i + 1 < words->count; i += 2) {
-        if (strcmp(words->text[i], name) == 0) return words->text[i + 1];
-    }
-    return "";
-}
 
 static const char *size_category(size_t texts) {
     static const char *const names[] = {"n<1K",      "1K<n<10K", "10K<n<100K",
@@ -255,8 +197,8 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
         "in "
         "it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
         shape->texts, name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
-        word(words, "task"), shape->dim, word(words, "method"), word(words, "nvdp_format"),
-        word(words, "statement")));
+        nvdp__sayings_find(words, "task"), shape->dim, nvdp__sayings_find(words, "method"),
+        nvdp__sayings_find(words, "nvdp_format"), nvdp__sayings_find(words, "statement")));
     NVDP_RETURN_IF_FAILED(say_loading(to, shared, name));
     return nvdp__output_printf(to,
                                "\n## Checking\n\n`nvdp verify %s` computes again whatever the "

@@ -47,6 +47,14 @@ void nvdp__column_close(struct nvdp__column *column);
 nvdp_status nvdp__column_read(const struct nvdp__shared *shared, struct nvdp__column *column,
                               size_t first, size_t n, void *out);
 
+/* What may be told of every text, one value each. */
+enum { NVDP__TEXT_COLUMNS = 3 };
+struct nvdp__text_column {
+    const char *name;
+    enum nvdp__h5_type type;
+};
+extern const struct nvdp__text_column nvdp__text_columns[NVDP__TEXT_COLUMNS];
+
 /* Attributes as texts: name, value, ..., NULL; one list. */
 struct nvdp__sayings {
     struct nvdp_context *ctx;
@@ -54,11 +62,15 @@ struct nvdp__sayings {
     size_t count, capacity;
     nvdp_status status;
 };
+/* "" where nothing is said. */
+const char *nvdp__sayings_find(const struct nvdp__sayings *words, const char *name);
 nvdp_status nvdp__sayings_add(struct nvdp__sayings *words, const char *name, const char *value);
 nvdp_status nvdp__sayings_read(const struct nvdp__shared *shared, struct nvdp__sayings *words);
 void nvdp__sayings_release(struct nvdp__sayings *words);
 
-/* Parquet (parquet.c). */
+/* safetensors.c, parquet.c */
+nvdp_status nvdp__tensors_put(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
+                              struct nvdp__output *to);
 nvdp_status nvdp__parquet_put(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
                               struct nvdp__output *to);
 

@@ -2,6 +2,7 @@
  * page of version 1 each column, encoding PLAIN, not compressed; metadata in Thrift's compact protocol.
  *
  * The order of the file: Thrift, the columns, their pages, the footer, all of it. */
+#include "share/parquet.h"
 #include "share/formats.h"
 
 #include <math.h>
@@ -41,8 +42,6 @@ static void put_varint(struct bytes *to, uint64_t value) {
     put_byte(to, (int)value);
 }
 
-enum { T_I32 = 5, T_I64 = 6, T_BINARY = 8, T_LIST = 9, T_STRUCT = 12 };
-
 static void put_field(struct bytes *to, int field, int type) {
     put_byte(to, (field - to->field) << 4 | type); /* fields rise by less than 16 */
     to->field = field;
@@ -63,7 +62,7 @@ static void put_text(struct bytes *to, const char *text) {
 }
 
 static void put_list(struct bytes *to, int field, int type, size_t count) {
-    put_field(to, field, T_LIST);
+    put_field(to, field, NVDP__T_LIST);
     put_byte(to, (int)(count < 15 ? count : 15) << 4 | type);
     if (count >= 15) put_varint(to, count);
 }
@@ -82,16 +81,18 @@ static void end_struct(struct bytes *to, int outer) {
 
 /* --- the columns --- */
 
-enum { INT32 = 1, INT64 = 2, FLOAT = 4, DOUBLE = 5 }; /* Type */
-enum { REQUIRED, REPEATED = 2 };                      /* FieldRepetitionType */
+enum { REQUIRED, REPEATED = 2 }; /* FieldRepetitionType */
 enum { PLAIN = 0, RLE = 3, LIST = 3 /* ConvertedType */, UNCOMPRESSED = 0, DATA_PAGE = 0 };
-enum { GROUP_VALUES = 1 << 21, MOST_COLUMNS = 8 };
+enum { GROUP_VALUES = 1 << 21 };
+
+const struct nvdp__parquet_column nvdp__parquet_columns[] = {
+    {"text", NVDP__INT64, 8},  {"sample", NVDP__INT32, 4}, {"row", NVDP__INT32, 4},
+    {"pi", NVDP__DOUBLE, 8},   {"z", NVDP__FLOAT, 4},      {"id", NVDP__INT64, 8},
+    {"split", NVDP__INT32, 4}, {"label", NVDP__FLOAT, 4}};
 
 struct chunk { /* of a column in a row group */
     uint64_t offset, bytes, values;
 };
-
-enum of { TEXT, SAMPLE, ROW, PI, Z, ID, SPLIT, LABEL };
 
 struct table {
     const struct nvdp__shared *shared;
@@ -99,9 +100,9 @@ struct table {
     uint64_t written;
     size_t columns;
     struct {
-        enum of of;
-        struct nvdp__column from; /* of PI and Z, of ID, SPLIT and LABEL */
-    } column[MOST_COLUMNS];
+        enum nvdp__of of;
+        struct nvdp__column from; /* of pi and z, of what is told of texts */
+    } column[NVDP__OFS];
     size_t group_rows, groups;
     struct chunk *chunk; /* [groups][columns] */
     /* of the present group */
@@ -111,14 +112,7 @@ struct table {
     void *values; /* [rows p] as stored */
 };
 
-static const struct {
-    const char *name;
-    int type;
-} kinds[] = {[TEXT] = {"text", INT64},   [SAMPLE] = {"sample", INT32}, [ROW] = {"row", INT32},
-             [PI] = {"pi", DOUBLE},      [Z] = {"z", FLOAT},           [ID] = {"id", INT64},
-             [SPLIT] = {"split", INT32}, [LABEL] = {"label", FLOAT}};
-
-static nvdp_status add_column(struct table *table, enum of of, const char *dataset,
+static nvdp_status add_column(struct table *table, enum nvdp__of of, const char *dataset,
                               enum nvdp__h5_type type, size_t width, size_t count) {
     if (dataset != NULL && !nvdp__h5_has(table->shared->file, dataset)) return NVDP_OK;
     if (dataset != NULL)
@@ -131,18 +125,17 @@ static nvdp_status add_column(struct table *table, enum of of, const char *datas
 static nvdp_status open_table(struct table *table) {
     const struct nvdp__embeddings_shape *shape = table->shared->shape;
     struct nvdp_context *ctx = table->shared->ctx;
-    const bool whole = shape->grid != NVDP__H5_F16;
-    const size_t vectors = shape->sample_rows > 0 ? shape->samples * shape->sample_rows : 1;
-    NVDP_RETURN_IF_FAILED(add_column(table, TEXT, NULL, 0, 0, 0));
-    NVDP_RETURN_IF_FAILED(add_column(table, SAMPLE, NULL, 0, 0, 0));
-    NVDP_RETURN_IF_FAILED(add_column(table, ROW, NULL, 0, 0, 0));
+    const size_t vectors = nvdp__row_vectors(shape);
+    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_TEXT, NULL, 0, 0, 0));
+    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_SAMPLE, NULL, 0, 0, 0));
+    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_ROW, NULL, 0, 0, 0));
     NVDP_RETURN_IF_FAILED(
-        add_column(table, PI, "log_pi", whole ? NVDP__H5_I16 : NVDP__H5_F16, vectors, shape->rows));
-    NVDP_RETURN_IF_FAILED(
-        add_column(table, Z, "z", shape->grid, vectors * shape->dim, shape->rows * shape->dim));
-    NVDP_RETURN_IF_FAILED(add_column(table, ID, "id", NVDP__H5_I64, 1, shape->texts));
-    NVDP_RETURN_IF_FAILED(add_column(table, SPLIT, "split", NVDP__H5_I32, 1, shape->texts));
-    NVDP_RETURN_IF_FAILED(add_column(table, LABEL, "label", NVDP__H5_F32, 1, shape->texts));
+        add_column(table, NVDP__OF_PI, "log_pi", nvdp__weight_type(shape), vectors, shape->rows));
+    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_Z, "z", shape->grid, vectors * shape->dim,
+                                     shape->rows * shape->dim));
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
+        NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_ID + c, nvdp__text_columns[c].name,
+                                         nvdp__text_columns[c].type, 1, shape->texts));
     table->group_rows = shape->dim < GROUP_VALUES ? GROUP_VALUES / shape->dim : 1;
     if (table->group_rows > shape->rows && shape->rows > 0) table->group_rows = shape->rows;
     table->groups = (shape->rows + table->group_rows - 1) / table->group_rows;
@@ -165,18 +158,18 @@ static void close_table(struct table *table) {
 /* --- their values --- */
 
 /* A column that the datasets of texts or the place of the row tell; `from` NULL: the latter. */
-static nvdp_status put_place(struct table *table, enum of of, struct nvdp__column *from) {
+static nvdp_status put_place(struct table *table, enum nvdp__of of, struct nvdp__column *from) {
     const struct nvdp__shared *shared = table->shared;
     const size_t samples = shared->shape->samples;
     for (size_t r = 0; r < table->rows; r++) {
         const int64_t k = table->sample[r], text = k / (int64_t)samples;
         const int64_t sample = k % (int64_t)samples;
         const int64_t row = (int64_t)(table->first + r) - shared->offset[k];
-        int64_t value = of == TEXT ? text : of == SAMPLE ? sample : row;
+        int64_t value = of == NVDP__OF_TEXT ? text : of == NVDP__OF_SAMPLE ? sample : row;
         if (from != NULL)
             NVDP_RETURN_IF_FAILED(nvdp__column_read(shared, from, (size_t)text, 1, &value));
         /* little-endian: the first bytes are those of a narrower number */
-        put(&table->page, kinds[of].type == INT64 ? 8 : 4, &value);
+        put(&table->page, nvdp__parquet_columns[of].size, &value);
     }
     return NVDP_OK;
 }
@@ -246,15 +239,15 @@ static nvdp_status write_page(struct table *table, struct chunk *chunk) {
     struct bytes head = {.ctx = table->shared->ctx};
     const int64_t size = (int64_t)table->page.count;
     NVDP_RETURN_IF_FAILED(table->page.status);
-    put_int(&head, 1, T_I32, DATA_PAGE);
-    put_int(&head, 2, T_I32, size);
-    put_int(&head, 3, T_I32, size);
-    put_field(&head, 5, T_STRUCT);
+    put_int(&head, 1, NVDP__T_I32, DATA_PAGE);
+    put_int(&head, 2, NVDP__T_I32, size);
+    put_int(&head, 3, NVDP__T_I32, size);
+    put_field(&head, 5, NVDP__T_STRUCT);
     const int outer = begin_struct(&head);
-    put_int(&head, 1, T_I32, (int64_t)chunk->values);
-    put_int(&head, 2, T_I32, PLAIN);
-    put_int(&head, 3, T_I32, RLE); /* of definition levels, of repetition levels */
-    put_int(&head, 4, T_I32, RLE);
+    put_int(&head, 1, NVDP__T_I32, (int64_t)chunk->values);
+    put_int(&head, 2, NVDP__T_I32, PLAIN);
+    put_int(&head, 3, NVDP__T_I32, RLE); /* of definition levels, of repetition levels */
+    put_int(&head, 4, NVDP__T_I32, RLE);
     end_struct(&head, outer);
     end_struct(&head, 0);
     nvdp_status status = head.status;
@@ -278,14 +271,14 @@ static nvdp_status write_group(struct table *table, size_t group, int64_t *sampl
         table->sample[r] = *sample;
     }
     for (size_t c = 0; c < table->columns; c++) {
-        const enum of of = table->column[c].of;
+        const enum nvdp__of of = table->column[c].of;
         struct nvdp__column *from = &table->column[c].from;
         struct chunk *chunk = &table->chunk[group * table->columns + c];
         table->page.ctx = shared->ctx;
         table->page.count = 0;
-        chunk->values = table->rows * (of == Z ? shared->shape->dim : 1);
-        NVDP_RETURN_IF_FAILED(of == Z ? put_vectors(table, from)
-                              : of == PI
+        chunk->values = table->rows * (of == NVDP__OF_Z ? shared->shape->dim : 1);
+        NVDP_RETURN_IF_FAILED(of == NVDP__OF_Z ? put_vectors(table, from)
+                              : of == NVDP__OF_PI
                                   ? put_weights(table, from)
                                   : put_place(table, of, from->buffer != NULL ? from : NULL));
         NVDP_RETURN_IF_FAILED(write_page(table, chunk));
@@ -299,48 +292,49 @@ static nvdp_status write_group(struct table *table, size_t group, int64_t *sampl
 static void put_element(struct bytes *to, const char *name, int type, int repetition, int children,
                         bool list) {
     const int outer = begin_struct(to);
-    if (type > 0) put_int(to, 1, T_I32, type);
-    if (repetition >= 0) put_int(to, 3, T_I32, repetition);
-    put_field(to, 4, T_BINARY);
+    if (type > 0) put_int(to, 1, NVDP__T_I32, type);
+    if (repetition >= 0) put_int(to, 3, NVDP__T_I32, repetition);
+    put_field(to, 4, NVDP__T_BINARY);
     put_text(to, name);
-    if (children > 0) put_int(to, 5, T_I32, children);
-    if (list) put_int(to, 6, T_I32, LIST);
+    if (children > 0) put_int(to, 5, NVDP__T_I32, children);
+    if (list) put_int(to, 6, NVDP__T_I32, LIST);
     end_struct(to, outer);
 }
 
 static void put_schema(struct bytes *to, const struct table *table) {
-    put_list(to, 2, T_STRUCT, table->columns + 3);
+    put_list(to, 2, NVDP__T_STRUCT, table->columns + 3);
     put_element(to, "schema", 0, -1, (int)table->columns, false);
     for (size_t c = 0; c < table->columns; c++) {
-        const enum of of = table->column[c].of;
-        if (of != Z) {
-            put_element(to, kinds[of].name, kinds[of].type, REQUIRED, 0, false);
+        const enum nvdp__of of = table->column[c].of;
+        if (of != NVDP__OF_Z) {
+            put_element(to, nvdp__parquet_columns[of].name, nvdp__parquet_columns[of].type,
+                        REQUIRED, 0, false);
             continue;
         }
-        put_element(to, kinds[of].name, 0, REQUIRED, 1, true);
+        put_element(to, nvdp__parquet_columns[of].name, 0, REQUIRED, 1, true);
         put_element(to, "list", 0, REPEATED, 1, false);
-        put_element(to, "element", kinds[of].type, REQUIRED, 0, false);
+        put_element(to, "element", nvdp__parquet_columns[of].type, REQUIRED, 0, false);
     }
 }
 
-static void put_chunk(struct bytes *to, enum of of, const struct chunk *chunk) {
+static void put_chunk(struct bytes *to, enum nvdp__of of, const struct chunk *chunk) {
     const int outer = begin_struct(to);
-    put_int(to, 2, T_I64, (int64_t)chunk->offset);
-    put_field(to, 3, T_STRUCT);
+    put_int(to, 2, NVDP__T_I64, (int64_t)chunk->offset);
+    put_field(to, 3, NVDP__T_STRUCT);
     const int inner = begin_struct(to);
-    put_int(to, 1, T_I32, kinds[of].type);
-    put_list(to, 2, T_I32, 2);
+    put_int(to, 1, NVDP__T_I32, nvdp__parquet_columns[of].type);
+    put_list(to, 2, NVDP__T_I32, 2);
     put_zigzag(to, PLAIN);
     put_zigzag(to, RLE);
-    put_list(to, 3, T_BINARY, of == Z ? 3 : 1);
-    put_text(to, kinds[of].name);
-    if (of == Z) put_text(to, "list");
-    if (of == Z) put_text(to, "element");
-    put_int(to, 4, T_I32, UNCOMPRESSED);
-    put_int(to, 5, T_I64, (int64_t)chunk->values);
-    put_int(to, 6, T_I64, (int64_t)chunk->bytes);
-    put_int(to, 7, T_I64, (int64_t)chunk->bytes);
-    put_int(to, 9, T_I64, (int64_t)chunk->offset);
+    put_list(to, 3, NVDP__T_BINARY, of == NVDP__OF_Z ? 3 : 1);
+    put_text(to, nvdp__parquet_columns[of].name);
+    if (of == NVDP__OF_Z) put_text(to, "list");
+    if (of == NVDP__OF_Z) put_text(to, "element");
+    put_int(to, 4, NVDP__T_I32, UNCOMPRESSED);
+    put_int(to, 5, NVDP__T_I64, (int64_t)chunk->values);
+    put_int(to, 6, NVDP__T_I64, (int64_t)chunk->bytes);
+    put_int(to, 7, NVDP__T_I64, (int64_t)chunk->bytes);
+    put_int(to, 9, NVDP__T_I64, (int64_t)chunk->offset);
     end_struct(to, inner);
     end_struct(to, outer);
 }
@@ -349,23 +343,23 @@ static void put_group(struct bytes *to, const struct table *table, size_t group)
     const struct chunk *chunk = &table->chunk[group * table->columns];
     const int outer = begin_struct(to);
     uint64_t bytes = 0;
-    put_list(to, 1, T_STRUCT, table->columns);
+    put_list(to, 1, NVDP__T_STRUCT, table->columns);
     for (size_t c = 0; c < table->columns; c++) {
         put_chunk(to, table->column[c].of, &chunk[c]);
         bytes += chunk[c].bytes;
     }
-    put_int(to, 2, T_I64, (int64_t)bytes);
-    put_int(to, 3, T_I64, (int64_t)chunk[0].values); /* of a column with one value a row */
+    put_int(to, 2, NVDP__T_I64, (int64_t)bytes);
+    put_int(to, 3, NVDP__T_I64, (int64_t)chunk[0].values); /* of a column with one value a row */
     end_struct(to, outer);
 }
 
 static void put_words(struct bytes *to, const struct nvdp__sayings *words) {
-    put_list(to, 5, T_STRUCT, words->count / 2);
+    put_list(to, 5, NVDP__T_STRUCT, words->count / 2);
     for (size_t i = 0; i + 1 < words->count; i += 2) {
         const int outer = begin_struct(to);
-        put_field(to, 1, T_BINARY);
+        put_field(to, 1, NVDP__T_BINARY);
         put_text(to, words->text[i]);
-        put_field(to, 2, T_BINARY);
+        put_field(to, 2, NVDP__T_BINARY);
         put_text(to, words->text[i + 1]);
         end_struct(to, outer);
     }
@@ -373,15 +367,15 @@ static void put_words(struct bytes *to, const struct nvdp__sayings *words) {
 
 static nvdp_status write_footer(struct table *table, const struct nvdp__sayings *words) {
     struct bytes footer = {.ctx = table->shared->ctx};
-    put_int(&footer, 1, T_I32, 1); /* version */
+    put_int(&footer, 1, NVDP__T_I32, 1); /* version */
     put_schema(&footer, table);
-    put_int(&footer, 3, T_I64, (int64_t)table->shared->shape->rows);
-    put_list(&footer, 4, T_STRUCT, table->groups);
+    put_int(&footer, 3, NVDP__T_I64, (int64_t)table->shared->shape->rows);
+    put_list(&footer, 4, NVDP__T_STRUCT, table->groups);
     for (size_t group = 0; group < table->groups; group++) {
         put_group(&footer, table, group);
     }
     put_words(&footer, words);
-    put_field(&footer, 6, T_BINARY);
+    put_field(&footer, 6, NVDP__T_BINARY);
     put_text(&footer, "nvdp version " NVDP_VERSION);
     end_struct(&footer, 0);
     const uint32_t size = (uint32_t)footer.count;

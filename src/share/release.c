@@ -454,20 +454,43 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
 
 /* --- attributes --- */
 
+enum nvdp__attribute nvdp__attribute_find(const char *name) {
+    static const struct {
+        const char *name;
+        enum nvdp__attribute type;
+    } all[] = {
+#define TEXT(name, there, value) {name, NVDP__ATTRIBUTE_TEXT}
+#define WHOLE(name, there, value)                                                                  \
+    { name, NVDP__ATTRIBUTE_WHOLE }
+#define REAL(name, there, value)                                                                   \
+    { name, NVDP__ATTRIBUTE_REAL }
+#include "share/release_attributes.inc"
+#undef TEXT
+#undef WHOLE
+#undef REAL
+        {"nvdp_format", NVDP__ATTRIBUTE_CREATED},
+        {"grid", NVDP__ATTRIBUTE_CREATED},
+        {"z_step", NVDP__ATTRIBUTE_CREATED},
+        {"log_pi_step", NVDP__ATTRIBUTE_CREATED},
+        {"public_key", NVDP__ATTRIBUTE_TEXT}, /* sign.c */
+        {"signature", NVDP__ATTRIBUTE_TEXT},
+        {"model_fingerprint", NVDP__ATTRIBUTE_TEXT}, /* model_id of older files */
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (strcmp(all[k].name, name) == 0) return all[k].type;
+    return NVDP__ATTRIBUTE_NONE;
+}
+
 struct attribute {
     const char *name;
     bool there;
-    enum { IS_TEXT, IS_WHOLE, IS_REAL } type;
+    enum nvdp__attribute type;
     union {
         const char *text;
         int64_t whole;
         double real;
     };
 };
-#define TEXT(name, there, value) ((struct attribute){name, there, IS_TEXT, {.text = (value)}})
-#define WHOLE(name, there, value)                                                                  \
-    ((struct attribute){name, there, IS_WHOLE, {.whole = (int64_t)(value)}})
-#define REAL(name, there, value) ((struct attribute){name, there, IS_REAL, {.real = (value)}})
 
 nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
                                      const struct nvdp__release_facts *facts) {
@@ -489,80 +512,35 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
     const struct attribute all[] = {
-        /* the mechanism */
-        TEXT("method", true, nvdp_method_name(info->method)),
-        TEXT("task", true, info->task.name),
-        TEXT("length_policy", true, hidden ? "hidden" : "public"),
-        WHOLE("length", hidden, single ? 1 : nvib->length),
-        TEXT("pool", !single, nvdp__pool_names[nvib->pool]),
-        WHOLE("kappa", true, nvib->kappa),
-        REAL("clip_mu_radius", true, clip->mu_radius),
-        REAL("clip_logvar_min", true, clip->logvar_min),
-        REAL("clip_logvar_max", true, clip->logvar_max),
-        REAL("clip_sequence", true, clip->sequence),
-        REAL("divergence_bound", nvdp__clips_sequence(clip),
-             nvdp__public_number(nvdp__release_bound(facts))),
-        REAL("divergence_bound_order", nvdp__clips_sequence(clip), facts->bound_order),
-        REAL("noise_logvar_min", own_noise, facts->limits.logvar_min),
-        REAL("noise_logvar_max", own_noise, facts->limits.logvar_max),
-        TEXT("certificate", facts->grids != NULL,
-             facts->certified ? nvdp__theorem_letter(facts->certificate.theorem) : "none"),
-        REAL("certificate_epsilon", facts->certified, facts->certificate.epsilon),
-        REAL("certificate_delta", facts->certified, facts->certificate.delta),
-        REAL("certificate_mu", facts->certified && !isnan(facts->certificate.mu),
-             facts->certificate.mu),
-        TEXT("weights", block, weights ? "learned" : "constant"),
-        TEXT("row_index", !single, nvib->row_index == NVDP__ROW_INDEX_TRAINED ? "trained" : "none"),
-        WHOLE("latent_heads", block, nvib->latent_heads),
-        REAL("prior_alpha", weights, nvib->prior_alpha),
-        REAL("nvib_delta", weights, nvib->delta),
-        REAL("clip_alpha_min", weights, clip->alpha_min),
-        REAL("clip_alpha_max", weights, clip->alpha_max),
-        REAL("pad_alpha", padded, nvdp__nvib_pad_alpha(nvib)),
-        /* how it was trained */
-        TEXT("regularizer", true, nvib->regularizer == NVDP__REGULARIZER_KL ? "kl" : "published"),
-        REAL("lambda_g", !isnan(facts->lambda_g), facts->lambda_g),
-        REAL("lambda_d", !isnan(facts->lambda_d), facts->lambda_d),
-        TEXT("model_id", true, facts->model_id),
-        /* what was measured */
-        TEXT("divergence_adjacency", measured, "all"),
-        TEXT("divergence_normalisations", measured,
-             "sum: one sample of a text, all that is shared of it, in nats; "
-             "per_component_dim: sum / (components x dim), as in the published tables, not a "
-             "privacy guarantee"),
-        WHOLE("divergence_texts", measured, pairs->texts),
-        WHOLE("divergence_pairs", measured, pairs->pairs),
-        WHOLE("bdp_releases", measured, report->bdp_releases),
-        REAL("divergence_order", measured, pairs->order),
-        REAL("divergence_sum_max", measured, nvdp__public_number(pairs->sum.max)),
-        REAL("divergence_sum_mean", measured, nvdp__public_number(pairs->sum.mean)),
-        REAL("divergence_per_component_dim_max", measured,
-             nvdp__public_number(pairs->per_component_dim.max)),
-        REAL("divergence_per_component_dim_mean", measured,
-             nvdp__public_number(pairs->per_component_dim.mean)),
-        REAL("divergence_infinite_share", measured, nvdp__public_number(infinite)),
-        REAL("bdp_delta", measured, facts->delta),
-        REAL("bdp_gamma", measured, report->bdp_gamma),
-        REAL("bdp_epsilon", measured, nvdp__public_number(report->best.worst.epsilon)),
-        REAL("bdp_moment", measured, report->best.worst.moment),
-        REAL("bdp_published_epsilon", measured,
-             nvdp__public_number(report->published.worst.epsilon)),
-        REAL("bdp_published_moment", measured, report->published.worst.moment),
-        REAL("bdp_published_floor", measured, report->published.floor),
-        /* the file */
-        WHOLE("texts", true, facts->texts),
-        WHOLE("releases", true, facts->samples),
-        REAL("weights_distance", weights && facts->grids != NULL, distance),
-        TEXT("generator", true, facts->insecure_seed ? "insecure-seed" : "os"),
-        TEXT("nvdp_version", true, nvdp_version()),
-        TEXT("created", true, facts->created),
-        TEXT("statement", true, statement),
+#define TEXT(name, there, value)                                                                   \
+    {                                                                                              \
+        name, there, NVDP__ATTRIBUTE_TEXT, {                                                       \
+            .text = (value)                                                                        \
+        }                                                                                          \
+    }
+#define WHOLE(name, there, value)                                                                  \
+    {                                                                                              \
+        name, there, NVDP__ATTRIBUTE_WHOLE, {                                                      \
+            .whole = (int64_t)(value)                                                              \
+        }                                                                                          \
+    }
+#define REAL(name, there, value)                                                                   \
+    {                                                                                              \
+        name, there, NVDP__ATTRIBUTE_REAL, {                                                       \
+            .real = (value)                                                                        \
+        }                                                                                          \
+    }
+#include "share/release_attributes.inc"
+#undef TEXT
+#undef WHOLE
+#undef REAL
     };
     for (const struct attribute *a = all; a < all + sizeof all / sizeof all[0]; a++) {
         if (!a->there) continue;
-        NVDP_RETURN_IF_FAILED(a->type == IS_TEXT    ? nvdp__h5_set_string(file, a->name, a->text)
-                              : a->type == IS_WHOLE ? nvdp__h5_set_int(file, a->name, a->whole)
-                                                    : nvdp__h5_set_real(file, a->name, a->real));
+        NVDP_RETURN_IF_FAILED(
+            a->type == NVDP__ATTRIBUTE_TEXT    ? nvdp__h5_set_string(file, a->name, a->text)
+            : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__h5_set_int(file, a->name, a->whole)
+                                               : nvdp__h5_set_real(file, a->name, a->real));
     }
     return NVDP_OK;
 }

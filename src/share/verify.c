@@ -92,100 +92,37 @@ static bool agree(double a, double b) {
 
 /* --- names: nothing else is in the file --- */
 
-static const char *const dataset_names[] = {"id", "label", "log_pi", "offset", "split", "z"};
-static const char *const attribute_names[] = {"bdp_delta",
-                                              "bdp_epsilon",
-                                              "bdp_gamma",
-                                              "bdp_moment",
-                                              "bdp_published_epsilon",
-                                              "bdp_published_floor",
-                                              "bdp_published_moment",
-                                              "bdp_releases",
-                                              "certificate",
-                                              "certificate_delta",
-                                              "certificate_epsilon",
-                                              "certificate_mu",
-                                              "clip_alpha_max",
-                                              "clip_alpha_min",
-                                              "clip_logvar_max",
-                                              "clip_logvar_min",
-                                              "clip_mu_radius",
-                                              "clip_sequence",
-                                              "created",
-                                              "divergence_adjacency",
-                                              "divergence_bound",
-                                              "divergence_bound_order",
-                                              "divergence_infinite_share",
-                                              "divergence_normalisations",
-                                              "divergence_order",
-                                              "divergence_pairs",
-                                              "divergence_per_component_dim_max",
-                                              "divergence_per_component_dim_mean",
-                                              "divergence_sum_max",
-                                              "divergence_sum_mean",
-                                              "divergence_texts",
-                                              "generator",
-                                              "grid",
-                                              "kappa",
-                                              "lambda_d",
-                                              "lambda_g",
-                                              "latent_heads",
-                                              "length",
-                                              "length_policy",
-                                              "log_pi_step",
-                                              "method",
-                                              "model_fingerprint",
-                                              "model_id",
-                                              "noise_logvar_max",
-                                              "noise_logvar_min",
-                                              "nvdp_format",
-                                              "nvdp_version",
-                                              "nvib_delta",
-                                              "pad_alpha",
-                                              "pool",
-                                              "prior_alpha",
-                                              "public_key",
-                                              "regularizer",
-                                              "releases",
-                                              "row_index",
-                                              "signature",
-                                              "statement",
-                                              "task",
-                                              "texts",
-                                              "weights",
-                                              "weights_distance",
-                                              "z_step"};
-
 struct names {
-    const char *const *known;
-    size_t count, seen;
+    size_t seen;
     char other[NAME_SIZE]; /* the first that is not known; "": none */
 };
 
-static void take_name(const char *name, const char *value, void *user) {
-    struct names *names = user;
-    bool known = false;
-    (void)value;
-    for (size_t i = 0; i < names->count; i++) {
-        known = known || strcmp(name, names->known[i]) == 0;
-    }
+static void take_name(struct names *names, const char *name, bool known) {
     names->seen++;
     if (!known && names->other[0] == '\0') snprintf(names->other, sizeof names->other, "%s", name);
 }
 
-static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
-                         void *user) {
-    (void)rank;
-    (void)shape;
-    take_name(name, type, user);
+static void take_attribute(const char *name, const char *value, void *user) {
+    (void)value;
+    take_name(user, name, nvdp__attribute_find(name) != NVDP__ATTRIBUTE_NONE);
 }
 
-#define NAMES(list) ((struct names){.known = (list), .count = sizeof(list) / sizeof *(list)})
+static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                         void *user) {
+    static const char *const all[] = {"id", "label", "log_pi", "offset", "split", "z"};
+    bool known = false;
+    (void)rank;
+    (void)shape;
+    (void)type;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        known |= strcmp(name, all[i]) == 0;
+    take_name(user, name, known);
+}
 
 static nvdp_status check_names(struct verify *v) {
-    struct names datasets = NAMES(dataset_names), attributes = NAMES(attribute_names);
+    struct names datasets = {0}, attributes = {0};
     NVDP_RETURN_IF_FAILED(nvdp__h5_list(v->file, take_dataset, &datasets));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(v->file, take_name, &attributes));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(v->file, take_attribute, &attributes));
     const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
     check(v, whether(other[0] == '\0'), "nothing but what the format has",
           "%zu datasets, %zu attributes%s%s", datasets.seen, attributes.seen,
@@ -200,8 +137,6 @@ static bool is_whole(const struct verify *v) {
 }
 
 static void check_grid(struct verify *v) {
-    static const char *const types[] = {
-        [NVDP__H5_F16] = "float16", [NVDP__H5_I16] = "int16", [NVDP__H5_I32] = "int32"};
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double clip = real_of(v, "clip_sequence", INFINITY);
     v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
@@ -215,8 +150,8 @@ static void check_grid(struct verify *v) {
                  shape->z_exponent == v->grids.z.exponent &&
                  (!shape->weights || shape->log_pi_exponent == v->grids.log_pi.exponent);
     check(v, whether(right), "the grid is the same for every text, and the mechanism's",
-          "%s, steps of 2^%d; expected %s, 2^%d", types[shape->grid], shape->z_exponent,
-          types[v->grids.type], v->grids.z.exponent);
+          "%s, steps of 2^%d; expected %s, 2^%d", nvdp__grid_names[shape->grid], shape->z_exponent,
+          nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
 
 /* The largest |z|, and the sum of squares. */

@@ -1,0 +1,42 @@
+/* What both sides of Parquet know: parquet.c, which writes, and parquet_read.c. */
+#ifndef NVDP_SRC_SHARE_PARQUET_H
+#define NVDP_SRC_SHARE_PARQUET_H
+
+#include <stddef.h>
+
+/* Types of Thrift's compact protocol. */
+enum {
+    NVDP__T_STOP = 0,
+    NVDP__T_TRUE = 1,
+    NVDP__T_FALSE = 2,
+    NVDP__T_BYTE = 3,
+    NVDP__T_I32 = 5,
+    NVDP__T_I64 = 6,
+    NVDP__T_DOUBLE = 7,
+    NVDP__T_BINARY = 8,
+    NVDP__T_LIST = 9,
+    NVDP__T_SET = 10,
+    NVDP__T_MAP = 11,
+    NVDP__T_STRUCT = 12
+};
+
+/* The table's columns in their order, the last as nvdp__text_columns. */
+enum nvdp__of {
+    NVDP__OF_TEXT,
+    NVDP__OF_SAMPLE,
+    NVDP__OF_ROW,
+    NVDP__OF_PI,
+    NVDP__OF_Z,
+    NVDP__OF_ID,
+    NVDP__OF_SPLIT,
+    NVDP__OF_LABEL,
+    NVDP__OFS
+};
+struct nvdp__parquet_column {
+    const char *name;
+    enum { NVDP__INT32 = 1, NVDP__INT64 = 2, NVDP__FLOAT = 4, NVDP__DOUBLE = 5 } type; /* Type */
+    size_t size; /* of a value */
+};
+extern const struct nvdp__parquet_column nvdp__parquet_columns[NVDP__OFS];
+
+#endif

@@ -1,0 +1,379 @@
+/* Parquet read back: what parquet.c writes and nothing else. */
+#include "share/formats_read.h"
+#include "share/parquet.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/f16.h"
+
+enum { MOST_DEPTH = 16 };
+
+/* --- Thrift's compact protocol --- */
+
+/* Bytes of Thrift's compact protocol; what goes beyond them is told at the end. */
+struct thrift {
+    const unsigned char *at, *end;
+    bool torn;
+};
+
+static int take_byte(struct thrift *from) {
+    if (from->at < from->end) return *from->at++;
+    from->torn = true;
+    return 0;
+}
+
+static uint64_t take_varint(struct thrift *from) {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        const int byte = take_byte(from);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) return value;
+    }
+    from->torn = true;
+    return 0;
+}
+
+static int64_t take_int(struct thrift *from) {
+    const uint64_t value = take_varint(from);
+    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+/* A text as it lies there. */
+static size_t take_text(struct thrift *from, const char **text) {
+    uint64_t size = take_varint(from);
+    if (from->torn || size > (uint64_t)(from->end - from->at)) {
+        from->torn = true;
+        size = 0;
+    }
+    *text = (const char *)from->at;
+    from->at += size;
+    return size;
+}
+
+/* The next field's type; NVDP__T_STOP after the last, and where bytes are missing. */
+static int take_field(struct thrift *from, int *field) {
+    const int byte = take_byte(from), step = byte >> 4, type = byte & 0xf;
+    if (type == NVDP__T_STOP || from->torn) return NVDP__T_STOP;
+    *field = step > 0 ? *field + step : (int)take_int(from);
+    return from->torn ? NVDP__T_STOP : type;
+}
+
+/* The elements' type. */
+static int take_list(struct thrift *from, size_t *count) {
+    const int byte = take_byte(from);
+    *count = (size_t)(byte >> 4 < 15 ? (uint64_t)(byte >> 4) : take_varint(from));
+    if (*count > (size_t)(from->end - from->at)) from->torn = true;
+    if (from->torn) *count = 0;
+    return byte & 0xf;
+}
+
+static void skip(struct thrift *from, int type, int depth) {
+    const char *text;
+    size_t count;
+    int field = 0;
+    if (depth == 0) from->torn = true;
+    if (from->torn) return;
+    switch (type) {
+    case NVDP__T_TRUE:
+    case NVDP__T_FALSE:
+        return;
+    case NVDP__T_BYTE:
+        (void)take_byte(from);
+        return;
+    case NVDP__T_BINARY:
+        (void)take_text(from, &text);
+        return;
+    case NVDP__T_LIST:
+        type = take_list(from, &count);
+        while (count-- > 0 && !from->torn)
+            skip(from, type, depth - 1);
+        return;
+    case NVDP__T_STRUCT:
+        while ((type = take_field(from, &field)) != NVDP__T_STOP)
+            skip(from, type, depth - 1);
+        return;
+    case NVDP__T_DOUBLE:
+    case NVDP__T_SET:
+    case NVDP__T_MAP:
+        from->torn = true; /* there are none */
+        return;
+    default:
+        (void)take_int(from);
+    }
+}
+
+/* --- the footer --- */
+
+struct parquet {
+    char *bytes;
+    size_t count, rows, group_rows, groups, capacity;
+    enum nvdp__of column[NVDP__OFS];
+    size_t column_count;
+    struct page { /* of a row group */
+        size_t rows;
+        const char *values[NVDP__OFS]; /* NULL: no such column */
+    } * page;
+};
+
+static nvdp_status torn(struct nvdp__source *source, const char *where) {
+    return NVDP__SOURCE_FAIL(
+        source, "expected a Parquet file that nvdp export wrote, found a damaged %s", where);
+}
+
+static void take_column(struct parquet *file, const char *name, size_t size) {
+    for (int of = NVDP__OF_TEXT; of < NVDP__OFS && file->column_count < NVDP__OFS; of++)
+        if (strlen(nvdp__parquet_columns[of].name) == size &&
+            memcmp(nvdp__parquet_columns[of].name, name, size) == 0)
+            file->column[file->column_count++] = (enum nvdp__of)of;
+}
+
+static nvdp_status take_words(struct nvdp__source *source, struct thrift *from, size_t count) {
+    for (; count > 0; count--) {
+        const char *text[3] = {NULL};
+        size_t size[3] = {0};
+        int type, field = 0;
+        while ((type = take_field(from, &field)) != NVDP__T_STOP) {
+            if (type == NVDP__T_BINARY && (field == 1 || field == 2))
+                size[field] = take_text(from, &text[field]);
+            else
+                skip(from, type, MOST_DEPTH);
+        }
+        if (from->torn || text[1] == NULL || text[2] == NULL) return torn(source, "footer");
+        char *name = nvdp__format(source->ctx, "%.*s", (int)size[1], text[1]);
+        char *value = nvdp__format(source->ctx, "%.*s", (int)size[2], text[2]);
+        nvdp_status status = name != NULL && value != NULL
+                                 ? nvdp__sayings_add(&source->words, name, value)
+                                 : NVDP_ERR_MEMORY;
+        free(name);
+        free(value);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_footer(struct nvdp__source *source, struct thrift from) {
+    static const char ours[] = "nvdp version ";
+    struct parquet *file = source->of;
+    const char *writer = "", *text;
+    size_t writer_size = 0, count;
+    int type, field = 0;
+    while ((type = take_field(&from, &field)) != NVDP__T_STOP) {
+        if (field == 2 && type == NVDP__T_LIST) {
+            (void)take_list(&from, &count);
+            while (count-- > 0 && !from.torn) {
+                int of = 0;
+                while ((type = take_field(&from, &of)) != NVDP__T_STOP) {
+                    if (of == 4 && type == NVDP__T_BINARY) {
+                        const size_t size = take_text(&from, &text);
+                        take_column(file, text, size);
+                    } else {
+                        skip(&from, type, MOST_DEPTH);
+                    }
+                }
+            }
+        } else if (field == 3 && type == NVDP__T_I64) {
+            file->rows = (size_t)take_int(&from);
+        } else if (field == 5 && type == NVDP__T_LIST) {
+            (void)take_list(&from, &count);
+            NVDP_RETURN_IF_FAILED(take_words(source, &from, count));
+        } else if (field == 6 && type == NVDP__T_BINARY) {
+            writer_size = take_text(&from, &writer);
+        } else {
+            skip(&from, type, MOST_DEPTH);
+        }
+    }
+    if (from.torn) return torn(source, "footer");
+    if (writer_size < sizeof ours - 1 || memcmp(writer, ours, sizeof ours - 1) != 0)
+        return NVDP__SOURCE_FAIL(
+            source,
+            "expected a Parquet file that nvdp export wrote, found one of '%.*s': other "
+            "programs' files are not read",
+            (int)(writer_size < 80 ? writer_size : 80), writer);
+    return NVDP_OK;
+}
+
+/* --- its pages --- */
+
+/* Of one page its values, behind their levels. */
+static nvdp_status read_page(struct nvdp__source *source, struct thrift *from, enum nvdp__of of,
+                             struct page *page, size_t *values) {
+    int type, field = 0, inner = 0;
+    int64_t size = -1, count = -1;
+    while ((type = take_field(from, &field)) != NVDP__T_STOP) {
+        if (field == 3 && type == NVDP__T_I32) {
+            size = take_int(from);
+        } else if (field == 5 && type == NVDP__T_STRUCT) {
+            while ((type = take_field(from, &inner)) != NVDP__T_STOP) {
+                if (inner == 1 && type == NVDP__T_I32)
+                    count = take_int(from);
+                else
+                    skip(from, type, MOST_DEPTH);
+            }
+        } else {
+            skip(from, type, MOST_DEPTH);
+        }
+    }
+    if (from->torn || size < 0 || size > from->end - from->at || count < 1 ||
+        (uint64_t)count > (uint64_t)size / nvdp__parquet_columns[of].size ||
+        (of != NVDP__OF_Z && (uint64_t)size != (uint64_t)count * nvdp__parquet_columns[of].size))
+        return torn(source, "page");
+    from->at += size;
+    *values = (size_t)count;
+    page->values[of] = (const char *)from->at - (size_t)count * nvdp__parquet_columns[of].size;
+    return NVDP_OK;
+}
+
+/* Pages lie one behind the other, group after group. */
+static nvdp_status read_pages(struct nvdp__source *source, struct thrift from, size_t *dim) {
+    struct parquet *file = source->of;
+    size_t values = 0;
+    for (size_t done = 0; done < file->rows; done += file->page[file->groups - 1].rows) {
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(source->ctx, &file->page, &file->capacity,
+                                            file->groups + 1, sizeof *file->page));
+        struct page *page = &file->page[file->groups++];
+        *page = (struct page){0};
+        for (size_t c = 0; c < file->column_count; c++) {
+            const enum nvdp__of of = file->column[c];
+            NVDP_RETURN_IF_FAILED(read_page(source, &from, of, page, &values));
+            if (c == 0) page->rows = values;
+            if (of == NVDP__OF_Z && *dim == 0) *dim = values / page->rows;
+            if (values != page->rows * (of == NVDP__OF_Z ? *dim : 1)) return torn(source, "page");
+        }
+        if (file->groups == 1) file->group_rows = page->rows;
+        if (page->rows > file->rows - done ||
+            (page->rows < file->group_rows && page->rows < file->rows - done) ||
+            page->rows > file->group_rows)
+            return torn(source, "page");
+    }
+    return NVDP_OK;
+}
+
+static const char *value_at(const struct parquet *file, enum nvdp__of of, size_t row) {
+    return file->page[row / file->group_rows].values[of] +
+           row % file->group_rows * nvdp__parquet_columns[of].size;
+}
+
+static bool has(const struct parquet *file, enum nvdp__of of) {
+    return file->page[0].values[of] != NULL;
+}
+
+/* --- its values --- */
+
+/* offset, and the columns of the texts, from every vector's own. */
+static nvdp_status read_places(struct nvdp__source *source) {
+    nvdp_status status = NVDP_OK;
+    const struct parquet *file = source->of;
+    const struct nvdp__embeddings_shape *shape = &source->shape;
+    const size_t samples = shape->texts * shape->samples;
+    size_t last = 0, texts = 0;
+    NVDP_TRY(NVDP__NEW(source->ctx, source->offset, samples + 1));
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
+        if (!has(file, NVDP__OF_ID + c)) continue;
+        source->column[c] =
+            nvdp__calloc(source->ctx, shape->texts, nvdp__parquet_columns[NVDP__OF_ID + c].size);
+        NVDP_TRY(NVDP__MADE(source->column[c]));
+    }
+    for (size_t r = 0; r < shape->rows; r++) {
+        int64_t text;
+        int32_t sample;
+        memcpy(&text, value_at(file, NVDP__OF_TEXT, r), sizeof text);
+        memcpy(&sample, value_at(file, NVDP__OF_SAMPLE, r), sizeof sample);
+        if (text < 0 || (uint64_t)text >= shape->texts || sample < 0 ||
+            (size_t)sample >= shape->samples)
+            NVDP_TRY(NVDP__SOURCE_FAIL(
+                source, "row %zu: sample %d of text %" PRId64 ": there are %zu of %zu", r, sample,
+                text, shape->samples, shape->texts));
+        const size_t i = (size_t)text, k = i * shape->samples + (size_t)sample;
+        if (k < last)
+            NVDP_TRY(NVDP__SOURCE_FAIL(source, "row %zu: expected samples in their order", r));
+        while (last < k)
+            source->offset[++last] = (int64_t)r;
+        if (i < texts) continue;
+        texts = i + 1;
+        for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
+            const size_t size = nvdp__parquet_columns[NVDP__OF_ID + c].size;
+            if (source->column[c] != NULL)
+                memcpy((char *)source->column[c] + i * size, value_at(file, NVDP__OF_ID + c, r),
+                       size);
+        }
+    }
+    while (last < samples)
+        source->offset[++last] = (int64_t)shape->rows;
+cleanup:
+    return status;
+}
+
+/* z on its grid; a weight's logarithm is the nearest step. */
+static nvdp_status read_rows(struct nvdp__source *source, size_t first, size_t n, void *z,
+                             void *log_pi) {
+    const struct parquet *file = source->of;
+    const struct nvdp__embeddings_shape *shape = &source->shape;
+    const bool f16 = shape->grid == NVDP__H5_F16;
+    const double most = f16 ? 65504 : shape->grid == NVDP__H5_I16 ? INT16_MAX : INT32_MAX;
+    const size_t dim = shape->dim;
+    for (size_t r = 0; r < n; r++) {
+        const size_t group = (first + r) / file->group_rows, row = (first + r) % file->group_rows;
+        const char *at = file->page[group].values[NVDP__OF_Z] + row * dim * sizeof(float);
+        for (size_t d = 0; d < dim; d++) {
+            float value;
+            memcpy(&value, at + d * sizeof value, sizeof value);
+            const double steps = ldexp(value, -shape->z_exponent);
+            if (!(fabs(steps) <= most))
+                return NVDP__SOURCE_FAIL(
+                    source, "column 'z', row %zu: expected values on the grid, found %g", first + r,
+                    (double)value);
+            if (f16)
+                ((float *)z)[r * dim + d] = value;
+            else
+                ((int32_t *)z)[r * dim + d] = (int32_t)steps;
+        }
+        double pi = 1;
+        if (!shape->weights) continue;
+        memcpy(&pi, value_at(file, NVDP__OF_PI, first + r), sizeof pi);
+        if (!(pi > 0 && pi <= 1))
+            return NVDP__SOURCE_FAIL(
+                source, "column 'pi', row %zu: expected a weight above 0, found %g", first + r, pi);
+        if (f16)
+            ((float *)log_pi)[r] = nvdp__f16_to_float(nvdp__f16_from_float((float)log(pi)));
+        else
+            ((int32_t *)log_pi)[r] =
+                (int32_t)fmax(rint(ldexp(log(pi), -shape->log_pi_exponent)), INT16_MIN);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_file(struct nvdp__source *source) {
+    struct parquet *file = NULL;
+    uint32_t footer = 0;
+    size_t dim = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(source->ctx, file, 1));
+    source->of = file;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__read_file(source->ctx, source->path, SIZE_MAX / 2, &file->bytes, &file->count));
+    if (file->count < 12 || memcmp(file->bytes + file->count - 4, "PAR1", 4) != 0)
+        return torn(source, "end");
+    memcpy(&footer, file->bytes + file->count - 8, sizeof footer);
+    if (footer > file->count - 12) return torn(source, "end");
+    const unsigned char *bytes = (const unsigned char *)file->bytes;
+    const unsigned char *end = bytes + file->count - 8, *data = end - footer;
+    NVDP_RETURN_IF_FAILED(read_footer(source, (struct thrift){.at = data, .end = end}));
+    NVDP_RETURN_IF_FAILED(read_pages(source, (struct thrift){.at = bytes + 4, .end = data}, &dim));
+    const bool all = file->groups > 0 && has(file, NVDP__OF_TEXT) && has(file, NVDP__OF_SAMPLE) &&
+                     has(file, NVDP__OF_Z);
+    if (!all) return torn(source, "schema");
+    NVDP_RETURN_IF_FAILED(nvdp__source_shape(source, file->rows, dim, has(file, NVDP__OF_PI)));
+    return read_places(source);
+}
+
+static void close_file(void *of) {
+    struct parquet *file = of;
+    if (file == NULL) return;
+    free(file->bytes);
+    free(file->page);
+    free(file);
+}
+
+const struct nvdp__format_reader nvdp__parquet_reader = {NVDP__FORMAT_PARQUET, open_file, read_rows,
+                                                         close_file};
