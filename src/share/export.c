@@ -731,8 +731,8 @@ static nvdp_status write_forms(struct export *export) {
     if (options->card != NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__card_write(&shared, options->out, options->card, options->overwrite));
-    if (nvdp__format_of(options->out) != NVDP__FORMAT_HDF5)
-        return nvdp__format_write(&shared, options->out, options->overwrite);
+    if (nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5)
+        return nvdp__shared_write(&shared, options->out, options->overwrite);
     return options->overwrite ? nvdp__h5_commit(export->file) : nvdp__h5_commit_new(export->file);
 }
 
@@ -783,7 +783,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
     NVDP_TRY(write_forms(&export));
-    if (options.sign != NULL && nvdp__format_of(options.out) != NVDP__FORMAT_HDF5)
+    if (options.sign != NULL && nvdp__shared_format_of(options.out) != NVDP__SHARED_HDF5)
         NVDP_TRY(check_form(&export));
     if (out != NULL) {
         struct stat info = {0};

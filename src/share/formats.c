@@ -4,13 +4,13 @@
 
 enum { BUFFER_VALUES = 1 << 16 };
 
-enum nvdp__format nvdp__format_of(const char *path) {
+enum nvdp__shared_format nvdp__shared_format_of(const char *path) {
     static const char *const endings[] = {
-        [NVDP__FORMAT_SAFETENSORS] = ".safetensors", [NVDP__FORMAT_PARQUET] = ".parquet"};
-    for (int format = NVDP__FORMAT_SAFETENSORS; format <= NVDP__FORMAT_PARQUET; format++) {
-        if (nvdp__ends_with(path, endings[format])) return (enum nvdp__format)format;
+        [NVDP__SHARED_SAFETENSORS] = ".safetensors", [NVDP__SHARED_PARQUET] = ".parquet"};
+    for (int format = NVDP__SHARED_SAFETENSORS; format <= NVDP__SHARED_PARQUET; format++) {
+        if (nvdp__ends_with(path, endings[format])) return (enum nvdp__shared_format)format;
     }
-    return NVDP__FORMAT_HDF5;
+    return NVDP__SHARED_HDF5;
 }
 
 /* --- what the file holds --- */
@@ -112,24 +112,24 @@ void nvdp__sayings_release(struct nvdp__sayings *words) {
 
 /* --- in the format of its name --- */
 
-nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__format format,
+nvdp_status nvdp__shared_put(const struct nvdp__shared *shared, enum nvdp__shared_format format,
                              struct nvdp__output *to) {
     nvdp_status status = NVDP_OK;
     struct nvdp__sayings words = {0};
     NVDP_TRY(nvdp__sayings_read(shared, &words));
-    status = format == NVDP__FORMAT_PARQUET ? nvdp__parquet_put(shared, &words, to)
+    status = format == NVDP__SHARED_PARQUET ? nvdp__parquet_put(shared, &words, to)
                                             : nvdp__tensors_put(shared, &words, to);
 cleanup:
     nvdp__sayings_release(&words);
     return status;
 }
 
-nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace) {
+nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *path, bool replace) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
     (void)nvdp__lock_whole(fileno(output.file)); /* nobody takes it for a leftover */
-    NVDP_TRY(nvdp__format_put(shared, nvdp__format_of(path), &output));
+    NVDP_TRY(nvdp__shared_put(shared, nvdp__shared_format_of(path), &output));
     NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
 cleanup:
     nvdp__output_abort(&output);
@@ -154,14 +154,14 @@ static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__share
                                const char *name) {
     const bool whole = shared->shape->grid != NVDP__H5_F16;
     const bool hidden = shared->shape->policy == NVDP_LENGTH_HIDDEN;
-    const enum nvdp__format format = nvdp__format_of(name);
-    if (format == NVDP__FORMAT_PARQUET)
+    const enum nvdp__shared_format format = nvdp__shared_format_of(name);
+    if (format == NVDP__SHARED_PARQUET)
         return nvdp__output_printf(to,
                                    "```python\nimport pandas as pd\ntable = "
                                    "pd.read_parquet(\"%s\")  # a row a vector: text, "
                                    "sample, row, z%s\n```\n",
                                    name, shared->shape->weights ? ", pi" : "");
-    if (format == NVDP__FORMAT_SAFETENSORS)
+    if (format == NVDP__SHARED_SAFETENSORS)
         return nvdp__output_printf(
             to,
             "```python\nfrom safetensors import safe_open\nwith safe_open(\"%s\", \"np\") as f:\n"
@@ -187,7 +187,7 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
         "- differential-privacy\n- nvdp\nsize_categories:\n- %s\n",
         shape->texts, size_category(shape->texts)));
-    if (nvdp__format_of(name) == NVDP__FORMAT_PARQUET)
+    if (nvdp__shared_format_of(name) == NVDP__SHARED_PARQUET)
         NVDP_RETURN_IF_FAILED(nvdp__output_printf(
             to, "configs:\n- config_name: default\n  data_files: \"%s\"\n", name));
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(

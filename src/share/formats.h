@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "share/embeddings_file.h"
 
-enum nvdp__format { NVDP__FORMAT_HDF5, NVDP__FORMAT_SAFETENSORS, NVDP__FORMAT_PARQUET };
+enum nvdp__shared_format { NVDP__SHARED_HDF5, NVDP__SHARED_SAFETENSORS, NVDP__SHARED_PARQUET };
 /* By the name's ending; HDF5 whatever else it is. */
-enum nvdp__format nvdp__format_of(const char *path);
+enum nvdp__shared_format nvdp__shared_format_of(const char *path);
 
 /* A whole file of embeddings, open, which may not be committed yet. */
 struct nvdp__shared {
@@ -20,9 +20,9 @@ struct nvdp__shared {
 
 /* Writes it under `path` in the format of its name, which is another than HDF5; not `replace`:
  * NVDP_ERR_ARGUMENT where such a file is there. */
-nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace);
+nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *path, bool replace);
 /* The bytes alone, of another format than HDF5. */
-nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__format format,
+nvdp_status nvdp__shared_put(const struct nvdp__shared *shared, enum nvdp__shared_format format,
                              struct nvdp__output *to);
 /* Writes a dataset card: what `name` is, for people who see the file in a collection of such. */
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,

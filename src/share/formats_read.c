@@ -161,7 +161,7 @@ static nvdp_status check_bytes(struct nvdp__source *source, const char *folder) 
     char *path = nvdp__join(source->ctx, folder, "again");
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__output_open(source->ctx, path, &output));
-    NVDP_TRY(nvdp__format_put(&shared, source->reader->format, &output));
+    NVDP_TRY(nvdp__shared_put(&shared, source->reader->format, &output));
     if (fflush(output.file) != 0)
         NVDP_TRY(nvdp__fail_errno(source->ctx, errno, "%s: cannot write", path));
     NVDP_TRY(nvdp__stream_to_read(source->ctx, output.beside, &again));
@@ -214,7 +214,7 @@ static void close_source(struct nvdp__source *source) {
 
 /* NULL: of HDF5. */
 static nvdp_status find_reader(struct nvdp_context *ctx, const char *path,
-                               const struct nvdp__format_reader **reader) {
+                               const struct nvdp__shared_reader **reader) {
     unsigned char magic[MAGIC] = {0};
     FILE *file = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__stream_to_read(ctx, path, &file));

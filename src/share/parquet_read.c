@@ -375,5 +375,5 @@ static void close_file(void *of) {
     free(file);
 }
 
-const struct nvdp__format_reader nvdp__parquet_reader = {NVDP__FORMAT_PARQUET, open_file, read_rows,
+const struct nvdp__shared_reader nvdp__parquet_reader = {NVDP__SHARED_PARQUET, open_file, read_rows,
                                                          close_file};

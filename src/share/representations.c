@@ -49,7 +49,7 @@ struct writer {
     const struct nvdp__represent *of;
     struct nvdp__sanitized *done;
     struct nvdp_dataset_config config;
-    enum nvdp__format format[NVDP__SANITIZE_SPLITS];
+    enum nvdp__table_format format[NVDP__SANITIZE_SPLITS];
     struct nvdp__row_pieces *classes; /* the file that tells them */
     struct nvdp__row_pieces *file_rows;
     struct nvdp__text_batch batch;
@@ -221,7 +221,7 @@ static nvdp_status open_files(struct writer *writer) {
         const char *path = writer->of->path[s];
         if (path == NULL) continue;
         NVDP_RETURN_IF_FAILED(nvdp__check_regular(writer->ctx, path));
-        writer->format[s] = NVDP__FORMAT_LINES;
+        writer->format[s] = NVDP__TABLE_LINES;
         if (!writer->of->lines)
             NVDP_RETURN_IF_FAILED(nvdp__pieces_format(
                 writer->ctx, nvdp__task_layout(writer->config.task), path, &writer->format[s]));

@@ -177,5 +177,5 @@ static void close_file(void *of) {
     nvdp_safetensors_close(of);
 }
 
-const struct nvdp__format_reader nvdp__safetensors_reader = {NVDP__FORMAT_SAFETENSORS, open_file,
+const struct nvdp__shared_reader nvdp__safetensors_reader = {NVDP__SHARED_SAFETENSORS, open_file,
                                                              read_rows, close_file};

@@ -128,7 +128,7 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
 struct part {
     char *path;       /* it is read from */
     const char *name; /* of a split's file; NULL: lines */
-    enum nvdp__format format;
+    enum nvdp__table_format format;
     size_t columns;  /* of the header */
     size_t text[2];  /* columns with texts */
     size_t texts;    /* of a row: 1 or 2 */
@@ -280,7 +280,7 @@ static nvdp_status put_cell(struct sanitize *work, const struct part *part,
                             struct nvdp__field cell) {
     /* an empty line would be no row */
     const bool alone = part->columns == 1 && cell.size == 0;
-    return part->format == NVDP__FORMAT_CSV || part->format == NVDP__FORMAT_QUOTED_TSV
+    return part->format == NVDP__TABLE_CSV || part->format == NVDP__TABLE_QUOTED_TSV
                ? put_quoted(work, cell, alone)
                : put(work, cell.text, cell.size);
 }
@@ -291,7 +291,7 @@ static nvdp_status write_header(struct sanitize *work, struct part *part) {
     work->size = 0;
     for (size_t c = 0; c < tsv->fields; c++) {
         if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
-        NVDP_RETURN_IF_FAILED(part->format == NVDP__FORMAT_QUOTED_TSV
+        NVDP_RETURN_IF_FAILED(part->format == NVDP__TABLE_QUOTED_TSV
                                   ? put_quoted(work, tsv->field[c], true)
                                   : put_cell(work, part, tsv->field[c]));
     }
@@ -375,7 +375,7 @@ static nvdp_status add_row(struct sanitize *work, struct part *part) {
     const struct nvdp__tsv *tsv = &work->pieces.tsv;
     const struct nvdp__field bytes = work->pieces.row;
     if (tsv->fields != part->columns) {
-        const bool quoted = part->format == NVDP__FORMAT_TSV && tsv->fields > part->columns &&
+        const bool quoted = part->format == NVDP__TABLE_TSV && tsv->fields > part->columns &&
                             memchr(bytes.text, '"', bytes.size) != NULL;
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s",
                           part->path, tsv->line, part->columns, tsv->fields,
@@ -410,7 +410,7 @@ static nvdp_status tokenize(struct sanitize *work, const struct part *part) {
 
 static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i, char *const *out) {
     const struct nvdp__field *field = work->chunk.field + i * part->columns;
-    if (part->format == NVDP__FORMAT_JSONL)
+    if (part->format == NVDP__TABLE_JSONL)
         return write_object(work, part, work->chunk.bytes[i], out);
     for (size_t c = 0; c < part->columns; c++) {
         const char *text = c == part->text[0]                      ? out[0]
@@ -506,7 +506,7 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
                           part->path);
     NVDP_RETURN_IF_FAILED(read_header(work, part, &pending));
     if (pending) return add_row(work, part);
-    return counting || part->format == NVDP__FORMAT_JSONL ? NVDP_OK : write_header(work, part);
+    return counting || part->format == NVDP__TABLE_JSONL ? NVDP_OK : write_header(work, part);
 }
 
 /* What is odd about the texts, in the words of training. */
@@ -689,7 +689,7 @@ static nvdp_status begin(struct sanitize *work) {
     if (options->task != NULL) {
         NVDP_RETURN_IF_FAILED(open_task(work));
     } else {
-        work->part[0].format = NVDP__FORMAT_LINES;
+        work->part[0].format = NVDP__TABLE_LINES;
         work->part[0].path = nvdp__strdup(ctx, options->text);
         if (work->part[0].path == NULL) return NVDP_ERR_MEMORY;
     }

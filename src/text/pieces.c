@@ -8,12 +8,12 @@
 /* No row is longer: the last of its fields begins within the limit, and ends within another. */
 enum { PIECE = 1 << 19, LONGEST_ROW = 2 * NVDP__LINE_LIMIT + 4 };
 
-static bool is_quoted(enum nvdp__format format) {
-    return format == NVDP__FORMAT_CSV || format == NVDP__FORMAT_QUOTED_TSV;
+static bool is_quoted(enum nvdp__table_format format) {
+    return format == NVDP__TABLE_CSV || format == NVDP__TABLE_QUOTED_TSV;
 }
 
-nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path, enum nvdp__format format,
-                              struct nvdp__pieces *pieces) {
+nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path,
+                              enum nvdp__table_format format, struct nvdp__pieces *pieces) {
     *pieces = (struct nvdp__pieces){.ctx = ctx};
     pieces->tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .format = format};
     return nvdp__input_open(ctx, path, &pieces->input);
@@ -94,7 +94,7 @@ static nvdp_status find_quotes(struct nvdp_context *ctx, const char *path, bool 
     const struct nvdp__tsv *tsv = &pieces.tsv;
     bool more = true, row, told = false, sound = true;
     size_t columns = 0;
-    NVDP_TRY(nvdp__pieces_open(ctx, path, NVDP__FORMAT_QUOTED_TSV, &pieces));
+    NVDP_TRY(nvdp__pieces_open(ctx, path, NVDP__TABLE_QUOTED_TSV, &pieces));
     pieces.quiet = true;
     while (sound && more) {
         NVDP_TRY(nvdp__pieces_read(&pieces, &more));
@@ -115,14 +115,14 @@ cleanup:
 }
 
 nvdp_status nvdp__pieces_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
-                                const char *path, enum nvdp__format *format) {
+                                const char *path, enum nvdp__table_format *format) {
     bool quoted = false;
-    *format = NVDP__FORMAT_TSV;
+    *format = NVDP__TABLE_TSV;
     if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
-    *format = nvdp__table_format(path);
-    if (*format != NVDP__FORMAT_TSV) return NVDP_OK;
+    *format = nvdp__table_format_of(path);
+    if (*format != NVDP__TABLE_TSV) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(find_quotes(ctx, path, &quoted));
-    if (quoted) *format = NVDP__FORMAT_QUOTED_TSV;
+    if (quoted) *format = NVDP__TABLE_QUOTED_TSV;
     if (quoted) nvdp__table_tell_quotes(ctx, path);
     return NVDP_OK;
 }

@@ -50,15 +50,15 @@ void nvdp__pool_release(struct nvdp__pool *pool) {
 
 /* ---- the cursor ---- */
 
-enum nvdp__format nvdp__table_format(const char *path) {
-    if (nvdp__ends_with(path, ".csv")) return NVDP__FORMAT_CSV;
+enum nvdp__table_format nvdp__table_format_of(const char *path) {
+    if (nvdp__ends_with(path, ".csv")) return NVDP__TABLE_CSV;
     if (nvdp__ends_with(path, ".jsonl") || nvdp__ends_with(path, ".ndjson"))
-        return NVDP__FORMAT_JSONL;
-    return NVDP__FORMAT_TSV;
+        return NVDP__TABLE_JSONL;
+    return NVDP__TABLE_TSV;
 }
 
-char nvdp__separator(enum nvdp__format format) {
-    return format == NVDP__FORMAT_CSV ? ',' : '\t';
+char nvdp__separator(enum nvdp__table_format format) {
+    return format == NVDP__TABLE_CSV ? ',' : '\t';
 }
 
 const char *const nvdp__table_ends[] = {".tsv", ".csv", ".jsonl", ".ndjson", NULL};
@@ -90,7 +90,7 @@ void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *byte
 
 /* Empty lines are rows of plain tab-separated values and of lines alone. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
-    const bool any = tsv->format == NVDP__FORMAT_TSV || tsv->format == NVDP__FORMAT_LINES;
+    const bool any = tsv->format == NVDP__TABLE_TSV || tsv->format == NVDP__TABLE_LINES;
     while (!any && tsv->at < tsv->end) {
         const bool pair = tsv->end - tsv->at > 1 && tsv->at[0] == '\r' && tsv->at[1] == '\n';
         if (*tsv->at != '\n' && !pair) break;
@@ -125,7 +125,7 @@ static nvdp_status next_plain(struct nvdp__tsv *tsv) {
     struct nvdp__field line;
     NVDP_RETURN_IF_FAILED(next_line(tsv, &line));
     const char *at = line.text, *stop = line.text + line.size;
-    if (tsv->format == NVDP__FORMAT_LINES) return add_field(tsv, at, line.size);
+    if (tsv->format == NVDP__TABLE_LINES) return add_field(tsv, at, line.size);
     for (;;) {
         const char *tab = memchr(at, '\t', (size_t)(stop - at));
         const char *end = tab != NULL ? tab : stop;
@@ -230,7 +230,7 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     size_t columns = 0;
     if (memchr(bytes, '"', count) == NULL) return false;
     nvdp__tsv_open(NULL, "", bytes, count, &tsv);
-    tsv.format = NVDP__FORMAT_QUOTED_TSV;
+    tsv.format = NVDP__TABLE_QUOTED_TSV;
     for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
         sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
         columns = tsv.fields;
@@ -302,13 +302,13 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
     tsv->again = false;
     tsv->fields = 0;
     switch (tsv->format) {
-    case NVDP__FORMAT_TSV:
-    case NVDP__FORMAT_LINES:
+    case NVDP__TABLE_TSV:
+    case NVDP__TABLE_LINES:
         break;
-    case NVDP__FORMAT_QUOTED_TSV:
-    case NVDP__FORMAT_CSV:
+    case NVDP__TABLE_QUOTED_TSV:
+    case NVDP__TABLE_CSV:
         return next_quoted(tsv);
-    case NVDP__FORMAT_JSONL:
+    case NVDP__TABLE_JSONL:
         return next_object(tsv);
     }
     return next_plain(tsv);
@@ -360,13 +360,13 @@ static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
     if (tsv->fields != 1 || first.size == 0) return "";
     const bool comma = memchr(first.text, ',', first.size) != NULL;
-    if (tsv->format == NVDP__FORMAT_TSV && first.text[0] == '{')
+    if (tsv->format == NVDP__TABLE_TSV && first.text[0] == '{')
         return "; it looks like JSON lines, whose files are named .jsonl";
-    if (tsv->format == NVDP__FORMAT_TSV && comma)
+    if (tsv->format == NVDP__TABLE_TSV && comma)
         return "; expected tabs between columns, found commas: CSV files are named .csv";
-    if (tsv->format == NVDP__FORMAT_CSV && memchr(first.text, '\t', first.size) != NULL)
+    if (tsv->format == NVDP__TABLE_CSV && memchr(first.text, '\t', first.size) != NULL)
         return "; expected commas between columns, found tabs: such files are named .tsv";
-    if (tsv->format == NVDP__FORMAT_CSV && memchr(first.text, ';', first.size) != NULL)
+    if (tsv->format == NVDP__TABLE_CSV && memchr(first.text, ';', first.size) != NULL)
         return "; expected commas between columns, found semicolons";
     return "";
 }

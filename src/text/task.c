@@ -494,9 +494,9 @@ static void open_table(struct reader *reader, const char *path, const char *byte
     struct nvdp__tsv *tsv = &reader->pieces.tsv;
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
     if (reader->layout.task.id != NVDP_TASK_TSV) return;
-    tsv->format = nvdp__table_format(path);
-    if (tsv->format == NVDP__FORMAT_TSV && nvdp__tsv_is_quoted(bytes, count)) {
-        tsv->format = NVDP__FORMAT_QUOTED_TSV;
+    tsv->format = nvdp__table_format_of(path);
+    if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
+        tsv->format = NVDP__TABLE_QUOTED_TSV;
         nvdp__table_tell_quotes(reader->ctx, path);
     }
 }
@@ -549,7 +549,7 @@ struct nvdp__row_pieces {
 nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__format format, struct nvdp__row_pieces **out) {
+                                  enum nvdp__table_format format, struct nvdp__row_pieces **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__row_pieces *of = nvdp__calloc(ctx, 1, sizeof *of);
     if (of == NULL) return NVDP_ERR_MEMORY;
@@ -558,7 +558,7 @@ nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
     of->more = true;
     of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
     NVDP_TRY(nvdp__pieces_open(ctx, path, format, &of->reader.pieces));
-    if (format == NVDP__FORMAT_LINES) {
+    if (format == NVDP__TABLE_LINES) {
         of->reader.columns = 1;
         of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;
     } else {

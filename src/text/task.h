@@ -45,16 +45,16 @@ struct nvdp__name_list {
 /* At most `most` bytes of it. */
 void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *name);
 
-enum nvdp__format {
-    NVDP__FORMAT_TSV,        /* no quoting, no escapes */
-    NVDP__FORMAT_QUOTED_TSV, /* RFC 4180 with tabs */
-    NVDP__FORMAT_CSV,        /* RFC 4180 */
-    NVDP__FORMAT_JSONL,      /* an object a line; the first one's members are the columns */
-    NVDP__FORMAT_LINES       /* a field a line */
+enum nvdp__table_format {
+    NVDP__TABLE_TSV,        /* no quoting, no escapes */
+    NVDP__TABLE_QUOTED_TSV, /* RFC 4180 with tabs */
+    NVDP__TABLE_CSV,        /* RFC 4180 */
+    NVDP__TABLE_JSONL,      /* an object a line; the first one's members are the columns */
+    NVDP__TABLE_LINES       /* a field a line */
 };
 /* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
-enum nvdp__format nvdp__table_format(const char *path);
-char nvdp__separator(enum nvdp__format format); /* of fields */
+enum nvdp__table_format nvdp__table_format_of(const char *path);
+char nvdp__separator(enum nvdp__table_format format); /* of fields */
 /* ".tsv" and the others, then NULL. */
 extern const char *const nvdp__table_ends[];
 /* The notice that quotes were found in tab-separated values. */
@@ -77,9 +77,9 @@ struct nvdp__tsv {
     struct nvdp_context *ctx;
     const char *path; /* for messages */
     const char *at, *end;
-    enum nvdp__format format;  /* set it after opening where it is not TSV */
-    size_t line;               /* where the present row begins, from 1; 0 before the first */
-    size_t more_lines;         /* of the present row, and empty ones after it */
+    enum nvdp__table_format format; /* set it after opening where it is not TSV */
+    size_t line;                    /* where the present row begins, from 1; 0 before the first */
+    size_t more_lines;              /* of the present row, and empty ones after it */
     struct nvdp__field *field; /* [fields] of the present row; text NULL: no such value (JSON) */
     size_t fields, capacity;
     const char **names; /* [name_count] of JSON's members */
@@ -120,9 +120,9 @@ struct nvdp__pieces {
 };
 /* How the file's rows are read: GLUE's as they are, a user's own by their name; quoted ones are told. */
 nvdp_status nvdp__pieces_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
-                                const char *path, enum nvdp__format *format);
-nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path, enum nvdp__format format,
-                              struct nvdp__pieces *pieces);
+                                const char *path, enum nvdp__table_format *format);
+nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path,
+                              enum nvdp__table_format format, struct nvdp__pieces *pieces);
 /* The next piece: forgets the rows before.  *more false: there is nothing left. */
 nvdp_status nvdp__pieces_read(struct nvdp__pieces *pieces, bool *more);
 /* The next row of the piece; *row false: there is none left in it. */
@@ -193,13 +193,13 @@ void nvdp__rows_release(struct nvdp__rows *rows);
 /* The notice about rows without a gold label, where there are some. */
 void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
 
-/* The rows of a file of any size, a piece at a time; `path` must outlive it.  NVDP__FORMAT_LINES: a text a line, and
+/* The rows of a file of any size, a piece at a time; `path` must outlive it.  NVDP__TABLE_LINES: a text a line, and
  * the configuration is not read. */
 struct nvdp__row_pieces;
 nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__format format, struct nvdp__row_pieces **out);
+                                  enum nvdp__table_format format, struct nvdp__row_pieces **out);
 /* The next rows, until the next call; count 0: there are none left.  Where a user's file tells its classes itself,
  * labels are NaN, and (*out)->task has the classes when there are none left. */
 nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp__rows **out);

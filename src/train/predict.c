@@ -182,7 +182,7 @@ cleanup:
 
 /* By its name's end. */
 static bool is_table(const char *path) {
-    return nvdp__table_format(path) != NVDP__FORMAT_TSV || nvdp__ends_with(path, ".tsv");
+    return nvdp__table_format_of(path) != NVDP__TABLE_TSV || nvdp__ends_with(path, ".tsv");
 }
 
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,

@@ -102,7 +102,7 @@ static void in_other_formats(const struct bench *bench) {
     for (size_t i = 0; i < 2; i++) {
         struct bench other = *bench;
         snprintf(other.file, sizeof other.file, "%s", support_scratch_path(names[i]));
-        cr_assert_eq(nvdp__format_write(&shared, other.file, true), NVDP_OK);
+        cr_assert_eq(nvdp__shared_write(&shared, other.file, true), NVDP_OK);
         struct nvdp_verification found = verified(&other, NULL);
         all_hold(&found);
     }

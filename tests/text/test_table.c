@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* All rows of a table as one text: fields in <>, rows ended by a newline with the line they begin at. */
-static char *rows_of(struct nvdp_context *ctx, enum nvdp__format format, const char *text,
+static char *rows_of(struct nvdp_context *ctx, enum nvdp__table_format format, const char *text,
                      nvdp_status want) {
     struct nvdp__tsv tsv;
     char *out = NULL;
@@ -33,7 +33,7 @@ static char *rows_of(struct nvdp_context *ctx, enum nvdp__format format, const c
     return out;
 }
 
-static void expect(enum nvdp__format format, const char *text, const char *want) {
+static void expect(enum nvdp__table_format format, const char *text, const char *want) {
     struct nvdp_context *ctx = support_context();
     char *got = rows_of(ctx, format, text, NVDP_OK);
     cr_expect_str_eq(got, want);
@@ -41,7 +41,7 @@ static void expect(enum nvdp__format format, const char *text, const char *want)
     nvdp_context_free(ctx);
 }
 
-static void refuse(enum nvdp__format format, const char *text, const char *message) {
+static void refuse(enum nvdp__table_format format, const char *text, const char *message) {
     struct nvdp_context *ctx = support_context();
     free(rows_of(ctx, format, text, NVDP_ERR_INPUT));
     cr_expect(strstr(nvdp_context_error(ctx), message) != NULL, "%s", nvdp_context_error(ctx));
@@ -50,27 +50,27 @@ static void refuse(enum nvdp__format format, const char *text, const char *messa
 
 /* The grammar of RFC 4180, section 2, rule by rule. */
 Test(table, csv) {
-    expect(NVDP__FORMAT_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx\r\n",
+    expect(NVDP__TABLE_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx\r\n",
            "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
-    expect(NVDP__FORMAT_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx", "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
-    expect(NVDP__FORMAT_CSV, "\"aaa\",\"b \r\nbb\",\"ccc\"\r\nzzz,yyy,xxx", /* a row of two lines */
+    expect(NVDP__TABLE_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx", "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
+    expect(NVDP__TABLE_CSV, "\"aaa\",\"b \r\nbb\",\"ccc\"\r\nzzz,yyy,xxx", /* a row of two lines */
            "<aaa><b \r\nbb><ccc>1\n<zzz><yyy><xxx>3\n");
-    expect(NVDP__FORMAT_CSV, "\"aaa\",\"b\"\"bb\",\"c,c\"\n", "<aaa><b\"bb><c,c>1\n");
-    expect(NVDP__FORMAT_CSV, ",\"\",\"\"\"\"\n\n\r\nx, y ,\n", "<><><\">1\n<x>< y ><>4\n");
-    expect(NVDP__FORMAT_CSV, "5\" disk,it\"s\n", "<5\" disk><it\"s>1\n");
-    expect(NVDP__FORMAT_QUOTED_TSV, "a\t\"b\tc\"\n\"d\"\t\n", "<a><b\tc>1\n<d><>2\n");
-    refuse(NVDP__FORMAT_CSV, "a,\"b\"c\n", "f:1: column 2: expected the end of the field");
-    refuse(NVDP__FORMAT_CSV, "a,b\nc,\"d\n", "f:2: column 2: expected a closing quote");
+    expect(NVDP__TABLE_CSV, "\"aaa\",\"b\"\"bb\",\"c,c\"\n", "<aaa><b\"bb><c,c>1\n");
+    expect(NVDP__TABLE_CSV, ",\"\",\"\"\"\"\n\n\r\nx, y ,\n", "<><><\">1\n<x>< y ><>4\n");
+    expect(NVDP__TABLE_CSV, "5\" disk,it\"s\n", "<5\" disk><it\"s>1\n");
+    expect(NVDP__TABLE_QUOTED_TSV, "a\t\"b\tc\"\n\"d\"\t\n", "<a><b\tc>1\n<d><>2\n");
+    refuse(NVDP__TABLE_CSV, "a,\"b\"c\n", "f:1: column 2: expected the end of the field");
+    refuse(NVDP__TABLE_CSV, "a,b\nc,\"d\n", "f:2: column 2: expected a closing quote");
 }
 
 Test(table, json_lines) {
-    expect(NVDP__FORMAT_JSONL,
+    expect(NVDP__TABLE_JSONL,
            "{\"t\": \"a\\n\\u00e9\", \"y\": 1}\r\n\n{\"y\": 2.5, \"z\": 3, \"t\": true}\n{\"y\": "
            "null}\n",
            "<t><y>1\n<a\n\xC3\xA9><1>1\n<true><2.5>3\n<-><->4\n");
-    refuse(NVDP__FORMAT_JSONL, "[1]\n", "f:1: expected a JSON object, found another value");
-    refuse(NVDP__FORMAT_JSONL, "{\"a\": 1}\n{\"a\"\n", "f:2: expected a JSON object, found none");
-    refuse(NVDP__FORMAT_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
+    refuse(NVDP__TABLE_JSONL, "[1]\n", "f:1: expected a JSON object, found another value");
+    refuse(NVDP__TABLE_JSONL, "{\"a\": 1}\n{\"a\"\n", "f:2: expected a JSON object, found none");
+    refuse(NVDP__TABLE_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
 }
 
 Test(table, quotes_are_recognised) {
@@ -105,8 +105,8 @@ static void same_row(const struct nvdp__tsv *a, const struct nvdp__tsv *b) {
 /* Piece by piece a file has the rows that it has as a whole, wherever pieces end: within quotes, doubled ones, CRLF. */
 Test(table, pieces) {
     enum { BYTES = 3 << 20 };
-    static const enum nvdp__format formats[] = {NVDP__FORMAT_TSV, NVDP__FORMAT_QUOTED_TSV,
-                                                NVDP__FORMAT_CSV, NVDP__FORMAT_LINES};
+    static const enum nvdp__table_format formats[] = {NVDP__TABLE_TSV, NVDP__TABLE_QUOTED_TSV,
+                                                      NVDP__TABLE_CSV, NVDP__TABLE_LINES};
     static const char *const quoted[] = {"\"\"\"\"", "\"a\nb\"", "\"x\r\ny, \"\"z\"\"\"", "",
                                          "word"};
     const char *path = support_scratch_path("pieces");
@@ -114,8 +114,8 @@ Test(table, pieces) {
     char *text = malloc(BYTES + (1 << 21));
     unsigned seed = 7;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-        const bool quotes = formats[f] == NVDP__FORMAT_CSV || formats[f] == NVDP__FORMAT_QUOTED_TSV;
-        const char separator = formats[f] == NVDP__FORMAT_CSV ? ',' : '\t';
+        const bool quotes = formats[f] == NVDP__TABLE_CSV || formats[f] == NVDP__TABLE_QUOTED_TSV;
+        const char separator = formats[f] == NVDP__TABLE_CSV ? ',' : '\t';
         struct nvdp__tsv whole;
         struct nvdp__pieces pieces = {0};
         size_t size = 0, rows = 0;
