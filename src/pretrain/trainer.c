@@ -127,19 +127,6 @@ cleanup:
 
 /* ---- the records of a run ---- */
 
-/* `root` is stolen. */
-static nvdp_status write_json(const struct pretrainer *t, const char *name, json_t *root) {
-    nvdp_status status = NVDP_OK;
-    char *path = nvdp__join(t->ctx, t->config.out, name);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (root == NULL) NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
-    NVDP_TRY(nvdp__json_write(t->ctx, path, root));
-cleanup:
-    json_decref(root);
-    free(path);
-    return status;
-}
-
 /* Whether the vocabulary is trained on noised counts. */
 static bool is_private(const struct pretrainer *t) {
     return t->config.words.epsilon > 0;
@@ -285,12 +272,15 @@ static nvdp_status write_vocabulary(const struct pretrainer *t) {
     nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
     free(path);
     if (status == NVDP_OK && t->tokenizer_config != NULL)
-        status = write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+        status = nvdp__run_json_write(t->ctx, t->config.out, "tokenizer_config.json",
+                                      json_incref(t->tokenizer_config));
     if (status == NVDP_OK && t->secrets.count > 0)
-        status = write_json(t, "planted.json", nvdp__secrets_json(&t->secrets, t->tokenizer));
+        status = nvdp__run_json_write(t->ctx, t->config.out, "planted.json",
+                                      nvdp__secrets_json(&t->secrets, t->tokenizer));
     if (status == NVDP_OK && t->words.epsilon > 0)
-        status = write_json(t, "vocab_privacy.json",
-                            nvdp__private_words_json(t->ctx, &t->words, t->config.length));
+        status =
+            nvdp__run_json_write(t->ctx, t->config.out, "vocab_privacy.json",
+                                 nvdp__private_words_json(t->ctx, &t->words, t->config.length));
     return status;
 }
 
@@ -481,8 +471,8 @@ static nvdp_status write_run(const struct pretrainer *t) {
         vocabulary = nvdp__private_words_json(t->ctx, &t->words, t->config.length);
         if (vocabulary == NULL) return NVDP_ERR_MEMORY;
     }
-    return write_json(
-        t, "pretrain.json",
+    return nvdp__run_json_write(
+        t->ctx, t->config.out, "pretrain.json",
         json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}", "nvdp_format",
                   "pretrain/1", "words", is_adaptive(t) ? words : NULL, "vocabulary", vocabulary,
                   "config", nvdp__pretrain_options_json(&t->config), "text", run_texts_json(t),
@@ -546,7 +536,7 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
         json_object_set_new(root, "evaluation", scores_json(&r->eval));
         json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
     }
-    return write_json(t, "result.json", root);
+    return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
 }
 
 /* What a run writes; --overwrite removes exactly these. */

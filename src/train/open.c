@@ -9,7 +9,6 @@
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include "train/representations.h"
-#include "train/run.h"
 #include "train/trainer.h"
 
 #include <errno.h>
@@ -17,82 +16,6 @@
 #include <nvdp/rdp.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* --- a base run to start from --- */
-
-/* The model given beside it, if any, must be the base run's or the one that it was trained from. */
-static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
-                              const char *model) {
-    const char *run = t->config.from_base, *given = t->config.model;
-    if (nvdp_method_is_private(base->method))
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "option --from-base: %s: expected a run of base or reg, found %s", run,
-                          nvdp_method_name(base->method));
-    if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base->model) != 0)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option --model: expected none, or %s, which the run of --from-base was "
-                          "trained from, found %s",
-                          base->model, given);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__train_options base = {0};
-    json_t *owner = NULL;
-    const char *run = t->config.from_base;
-    char *model = NULL, *result = NULL;
-    if (run == NULL) return NVDP_OK;
-    if (!nvdp__is_directory(run))
-        return nvdp__fail(t->ctx, NVDP_ERR_IO, "option --from-base: %s: no such run directory",
-                          run);
-    NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &owner));
-    model = nvdp__join(t->ctx, run, "model");
-    result = nvdp__join(t->ctx, run, "result.json");
-    if (model == NULL || result == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(check_base(t, &base, model));
-    if (!nvdp__exists(result))
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_STATE,
-                            "option --from-base: %s: expected result.json, found none: the run has "
-                            "not finished; continue it with: nvdp train --resume %s",
-                            run, run));
-    t->config.model = t->base_model = model;
-    model = NULL;
-cleanup:
-    json_decref(owner);
-    free(model);
-    free(result);
-    return status;
-}
-
-/* Whether two tasks' outputs mean the same. */
-static bool same_outputs(const struct nvdp_task *a, const struct nvdp_task *b) {
-    if (strcmp(a->name, b->name) != 0 || a->regression != b->regression || a->classes != b->classes)
-        return false;
-    for (int i = 0; !a->regression && i < a->classes; i++)
-        if (strcmp(a->labels[i], b->labels[i]) != 0) return false;
-    return true;
-}
-
-nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *t) {
-    struct nvdp__model_info info;
-    char *owned = NULL;
-    const char **labels = NULL;
-    if (t->config.from_base == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
-    bool same = same_outputs(&info.task, &t->all->task);
-    if (!same)
-        nvdp__log(
-            t->ctx, NVDP_LOG_NOTICE,
-            "option --from-base: %s is of task %s with %zu outputs: its encoder is taken, the "
-            "classifier initialised",
-            t->config.from_base, info.task.name, info.outputs);
-    if (!same || nvdp_method_is_private(t->config.method))
-        nvdp__model_initialise_classifier(t->model, t->config.seed);
-    free(owned);
-    free(labels);
-    return NVDP_OK;
-}
 
 /* --- data and model --- */
 

@@ -32,6 +32,21 @@ json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
     return object;
 }
 
+/* --- its JSON files --- */
+
+nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
+                                 json_t *root) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(ctx, directory, name);
+    NVDP_TRY(NVDP__MADE(path));
+    if (root == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    NVDP_TRY(nvdp__json_write(ctx, path, root));
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
+
 /* --- metrics.jsonl --- */
 
 nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory, uint64_t bytes,

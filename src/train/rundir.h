@@ -14,6 +14,10 @@ nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *direct
 nvdp_status nvdp__metrics_file_append(struct nvdp_context *ctx, const char *directory, FILE *file,
                                       json_t *line, uint64_t *bytes);
 
+/* Writes `root` (stolen; NULL: out of memory) as DIRECTORY/NAME. */
+nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
+                                 json_t *root);
+
 /* What ran where and when, for the records that runs leave. */
 json_t *nvdp__software_json(void);
 json_t *nvdp__hardware_json(const struct nvdp_context *ctx);

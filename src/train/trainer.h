@@ -65,18 +65,24 @@ struct nvdp__step_report {
     size_t tokens;
 };
 
-/* train.c: whether a base run comes first, into RUN/base; then *base are its options (but `out` and `resume`, which
- * are still this run's), and this run's frozen layers are known. */
+/* --- base_run.c --- */
+
+/* Whether a base run comes first, into RUN/base; then *base are its options (but `out` and `resume`, which are still this
+ * run's), and this run's frozen layers are known. */
 bool nvdp__base_first(const struct nvdp__train_options *config);
 nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
                                struct nvdp__train_options *base);
-/* open.c: with --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.
- * Not for a resumed run, whose configuration has it. */
+/* Trains RUN/base, or what is left of it, to start from. */
+nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *trainer);
+/* With --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.  Not for a resumed run, whose
+ * configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
 /* After the weights were loaded: initialises what of the base run's head does not fit. */
 nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *trainer);
-/* Data and model; then, unless it is a dry run, arena, optimiser (for training) and batch.
- */
+
+/* --- open.c --- */
+
+/* Data and model; then, unless it is a dry run, arena, optimiser (for training) and batch. */
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer, bool training);
 void nvdp__trainer_close(struct nvdp__trainer *trainer);
@@ -94,13 +100,27 @@ nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
 /* From now on the model is given texts of `test`. */
 nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 
-/* train.c.  The options of a run; on a resume the configuration is the run's own, and what is given
- * (`given`, NULL: only what the plain struct says of the call) must not contradict it. */
-nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
-                                      const struct nvdp__train_options *options,
-                                      const struct nvdp_config *given);
-/* Pretrained weights in, the rest initialised. */
-nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *trainer);
+/* --- records.c --- */
+
+/* Files are rank 0's: nothing else writes in the functions below. */
+bool nvdp__trainer_writes(const struct nvdp__trainer *trainer);
+/* RUN as it begins, with run.json; and whatever an earlier run left in it goes.  To be called when data and weights are known
+ * good. */
+nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *trainer);
+/* That, but for a resumed run; metrics.jsonl as it was when the state was saved. */
+nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *trainer);
+/* A line (stolen; NULL: out of memory) of metrics.jsonl, with what the steps so far cost. */
+nvdp_status nvdp__trainer_log(struct nvdp__trainer *trainer, json_t *line);
+/* RUN/state.ckpt; *found false where there is none: start from the beginning. */
+nvdp_status nvdp__trainer_save(void *trainer);
+nvdp_status nvdp__trainer_load(struct nvdp__trainer *trainer, bool *found);
+/* The model as it is becomes RUN/model. */
+nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *trainer);
+nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
+                                       const struct nvdp_train_result *result);
+
+/* --- step.c --- */
+
 /* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
@@ -108,7 +128,19 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_re
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);
 
-/* metrics.c.  A model's scores on a data set, over `draws` draws of its noise from first_draw on. */
+/* --- train.c --- */
+
+/* The options of a run; on a resume the configuration is the run's own, and what is given
+ * (`given`, NULL: only what the plain struct says of the call) must not contradict it. */
+nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
+                                      const struct nvdp__train_options *options,
+                                      const struct nvdp_config *given);
+/* Pretrained weights in, the rest initialised. */
+nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *trainer);
+
+/* --- metrics.c --- */
+
+/* A model's scores on a data set, over `draws` draws of its noise from first_draw on. */
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores);

@@ -1,0 +1,232 @@
+/* What a run leaves in its directory (docs/formats.md): state.ckpt, run.json, metrics.jsonl, the best model, result.json. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/ranks.h"
+#include "bert/checkpoint.h"
+#include "train/rundir.h"
+#include "train/state.h"
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- RUN/state.ckpt --- */
+
+#define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
+#define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
+
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
+                                                    COUNT(epoch),
+                                                    COUNT(epoch_step),
+                                                    COUNT(step),
+                                                    COUNT(best_epoch),
+                                                    COUNT(since_best),
+                                                    COUNT(metrics_bytes),
+                                                    REAL(best_value),
+                                                    REAL(sum_task),
+                                                    REAL(sum_g),
+                                                    REAL(sum_d),
+                                                    REAL(epoch_g),
+                                                    REAL(epoch_d),
+                                                    REAL(seconds),
+                                                    REAL(score_seconds),
+                                                    REAL(tokens),
+                                                    {0}};
+
+/* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
+static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
+    *hex = "";
+    return nvdp__params_frozen(&t->model->params) > 0 ? nvdp__prefix_digest(t->model, hex)
+                                                      : NVDP_OK;
+}
+
+bool nvdp__trainer_writes(const struct nvdp__trainer *t) {
+    return nvdp__rank(t->ctx) == 0;
+}
+
+nvdp_status nvdp__trainer_save(void *trainer) {
+    struct nvdp__trainer *t = trainer;
+    const char *frozen;
+    if (!nvdp__trainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    t->state.optimizer_steps = t->optimizer.steps_taken;
+    json_t *object = nvdp__state_object(members, &t->state);
+    json_object_set_new(object, "finished", json_boolean(t->state.finished));
+    json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
+    json_object_set_new(object, "anchor", json_string(t->anchor));
+    json_object_set_new(object, "frozen", json_string(frozen));
+    nvdp__dp_state(t->dp, object);
+    nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
+    if (status == NVDP_OK) t->saved_at = nvdp__now();
+    free(path);
+    return status;
+}
+
+static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, const json_t *object,
+                                  const char *key, const char *what, const char *present) {
+    const char *earlier = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, key, "", &earlier));
+    if (strcmp(earlier, present) == 0) return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_INPUT,
+        "%s: expected the weights that %s, found others in %s: the checkpoint changed "
+        "since",
+        path, what, t->config.model);
+}
+
+nvdp_status nvdp__trainer_load(struct nvdp__trainer *t, bool *found) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_state s = {0};
+    struct nvdp_model *model = t->model;
+    const char *frozen;
+    json_t *object = NULL;
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    *found = nvdp__exists(path);
+    if (!*found) goto cleanup;
+    if (nvdp__params_frozen(&model->params) > 0)
+        NVDP_TRY(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params, true,
+                                         model->params.value));
+    NVDP_TRY(nvdp__state_file_read(path, &model->params, &t->optimizer, &object));
+    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &s));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
+    NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
+    NVDP_TRY(frozen_digest(t, &frozen));
+    NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
+    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
+    if (s.step > t->steps || s.epoch_step > t->epoch_steps)
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64
+                            ": the data changed since",
+                            path, t->steps, s.step));
+    t->state = s;
+    t->optimizer.steps_taken = s.optimizer_steps;
+    nvdp__weights_changed(&t->model->dev);
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+/* --- the run directory's other files --- */
+
+/* What a run writes; --overwrite removes exactly these.  The first ones are what other commands tell of RUN/model, and go
+ * when it is another. */
+enum { OF_MODEL = 3 };
+static const char *const run_files[] = {"predictions_*.tsv",
+                                        "privacy.json",
+                                        "certificate.json",
+                                        "run.json",
+                                        "metrics.jsonl",
+                                        "result.json",
+                                        "state.ckpt",
+                                        "dp-statement.txt",
+                                        "model/config.json",
+                                        "model/model.safetensors",
+                                        "model/vocab.txt",
+                                        "model/vocab.json",
+                                        "model/merges.txt",
+                                        "model/tokenizer.json",
+                                        "model/tokenizer_config.json",
+                                        "model"};
+
+static nvdp_status prepare_directory(struct nvdp__trainer *t) {
+    static const char *const first[] = {"base"};
+    const size_t files = sizeof run_files / sizeof run_files[0];
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    char *base = nvdp__join(t->ctx, t->config.out, first[0]);
+    if (base == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__outdir_remove(t->ctx, base, run_files, files);
+    free(base);
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, first, 1));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files, files));
+    return nvdp__make_directory(t->ctx, t->config.out);
+}
+
+/* Of so many steps, where they are private; root is released on error. */
+static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
+                                 json_t *root) {
+    if (t->dp == NULL || root == NULL) return NVDP_OK;
+    const char *example =
+        t->all->task.tags ? "one sentence of the train file (of a longer one than max_length, a "
+                            "part of at most so many tokens)"
+                          : "one text, or pair, of the train file";
+    nvdp_status status = nvdp__dp_statement(t->dp, steps, example, "model/",
+                                            t->config.select == NVDP__SELECT_BEST, directory, root);
+    if (status != NVDP_OK) json_decref(root);
+    return status;
+}
+
+static nvdp_status write_run(struct nvdp__trainer *t) {
+    json_t *data =
+        json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
+                  "validation_texts", (json_int_t)t->validation->count, "test_texts",
+                  (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
+    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
+                             nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
+                             nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
+                             data, "parameters", (json_int_t)t->model->info.parameters, "steps",
+                             (json_int_t)t->steps, "created", nvdp__now_json());
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, NULL, root));
+    return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
+}
+
+nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(prepare_directory(t));
+    return write_run(t);
+}
+
+nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
+    if (!nvdp__trainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
+    if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(nvdp__trainer_begin_records(t));
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+}
+
+nvdp_status nvdp__trainer_log(struct nvdp__trainer *t, json_t *line) {
+    const nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, line);
+    if (status == NVDP_OK && nvdp__trainer_writes(t))
+        return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                         &t->state.metrics_bytes);
+    json_decref(line);
+    return status;
+}
+
+nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *t) {
+    char *directory = nvdp__join(t->ctx, t->config.out, "model");
+    if (directory == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    if (nvdp__trainer_writes(t)) {
+        status = nvdp__outdir_remove(t->ctx, t->config.out, run_files, OF_MODEL);
+        if (status == NVDP_OK) status = nvdp__model_save(t->model, directory, t->config.model);
+    }
+    free(directory);
+    return status;
+}
+
+nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
+    json_t *proven = isfinite(r->certified_epsilon)
+                         ? json_pack("{s:f,s:f,s:I,s:f}", "epsilon", r->certified_epsilon, "delta",
+                                     r->certified_delta, "releases",
+                                     (json_int_t)r->certified_releases, "right", r->certified_right)
+                         : json_null();
+    json_t *root = json_pack(
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:f,s:o}", "task",
+        t->all->task.name, "method", nvdp_method_name(t->config.method), "protocol",
+        nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
+        "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
+        (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
+        "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
+        r->seconds, "score_seconds", r->score_seconds, "tokens_per_second", r->tokens_per_second,
+        "certified", proven);
+    if (root != NULL && t->sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
+    return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
+}
