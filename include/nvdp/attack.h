@@ -146,11 +146,13 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 /** nvdp_linkage_measure() of the samples in a shared file, in place of drawn ones: texts are guessed by what was
  * really given away, rounding included.
  * @param ctx        as there
- * @param posteriors of the file's texts, in its order
- * @param path       a file of kind embeddings/1 or /2 (nvdp_export())
+ * @param posteriors of texts of the file, which are found by their `id`; NULL, or a file that has none: of all, in its order
+ * @param path       a file of kind embeddings/1 or /2 (nvdp_export()): HDF5, .safetensors or .parquet
  * @param releases   K, at most as many as the file has of each text; of S there are S/K trials a text
  * @param[out] out   what was found; untouched on error
- * @return NVDP_ERR_INPUT for a file that is none, or not of these texts; else as nvdp_linkage_measure() */
+ * @return NVDP_ERR_INPUT for a file that is none, or not of these texts by this model: method, shapes, grid, ids, and whether its
+ *         samples are likelier under their own text than under another one's about as often as drawn ones (4.4 standard
+ *         deviations); else as nvdp_linkage_measure() */
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out);
 
@@ -165,13 +167,14 @@ enum nvdp_text_attacker {
 
 /** How often one was right. */
 struct nvdp_text_score {
-    char
-        observed[16]; /**< "release": samples; "states": the same without noise; "prior": nothing */
+    char observed
+        [16]; /**< "release": samples, drawn or of a file; "states": the same without noise; "prior": nothing */
     /** "first", "among ten", "rare, first", "rare, among ten", "whole text", "set, F1", of language also "nearest, first"
      * and "first, over nearest", the difference; "precision", "recall", "F1"; "accuracy", "AUC" */
     char metric[24];
-    double value;                  /**< over all texts and seeds; NaN: there was nothing to guess */
-    struct nvdp_interval interval; /**< 95 %, over texts and seeds */
+    double value; /**< over all texts and seeds; NaN: there was nothing to guess */
+    struct nvdp_interval
+        interval; /**< 95 %, over texts and seeds; where there is one seed, over texts alone */
 };
 
 /** What nvdp_attack_texts() found. */
@@ -180,7 +183,8 @@ struct nvdp_text_attack {
     char attacker[16];   /**< "nearest", "token", "language", "bag", "attribute" */
     size_t texts;        /**< that were attacked */
     size_t public_texts; /**< that it learned from */
-    size_t seeds;        /**< times that noise was drawn anew, and learned from */
+    size_t
+        seeds; /**< times that noise was drawn anew, and learned from; of a file, draws of it that were looked at */
     /** Of the masked language model in what texts are likely, 0 to 1, as public texts chose it: of samples, of states, of
      * nothing; 0 of others than language. */
     double weight[3];
@@ -189,7 +193,7 @@ struct nvdp_text_attack {
 };
 
 /** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds, prior, beam,
- * releases (of nearest and language).
+ * releases (of nearest and language), shared.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -198,6 +202,10 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
 /** Attacks what a run shares of a split's texts with what an attacker learns from public texts and as many samples of
  * these as he likes; beside it the same attacker on states without noise, and one who guesses from frequencies alone.
  * What these do not find others may: no bound.
+ *
+ * With option shared the samples are those of a file of nvdp_export(): of the split's texts that are in it, found by split and
+ * id.  The first `releases` samples of a text stand for the first of `seeds`, those behind them for the next one, as far as
+ * they go.
  *
  * A pass of the encoder over both; O(tokens x distinct tokens x p) for nearest, O(public texts x 300 p) a step of descent
  * for bag; for token ten epochs of O(public tokens x distinct tokens x min(p, 128)) a seed; for language up to four times
@@ -208,7 +216,8 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * @param out      what was found; nvdp_text_attack_release(); untouched on error
  * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker;
  *         NVDP_ERR_UNSUPPORTED for nearest, token and language of one vector a text, for a prior of a run without
- *         WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones, a prior without masked-LM head */
+ *         WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones, a prior without masked-LM head, a
+ *         shared file that nvdp_attack_shared() would refuse, or has fewer than 2 of the split's texts */
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
                               const struct nvdp_config *config, struct nvdp_text_attack *out);
 

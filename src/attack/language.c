@@ -215,9 +215,10 @@ nvdp_status nvdp__attack_language(struct nvdp__text_attack *a) {
     const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_of(&r);
     const size_t held = a->known.data->count - r.centroids.known.texts;
     nvdp__meter_begin(&r.meter, a->ctx, "language", "text", 0,
-                      NVDP__OBSERVEDS * rounds * held + (seeds + 2) * n);
+                      NVDP__OBSERVEDS * rounds * held +
+                          (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t draws = observed == NVDP__OBSERVED_RELEASE ? seeds : 1;
+        const size_t draws = nvdp__draws(a, observed);
         struct mixture by, alone = {1, 0};
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
         nvdp__hits_clear(a->options->seeds * n, &hits);

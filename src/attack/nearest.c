@@ -178,9 +178,10 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
     NVDP_TRY(nvdp__centroids_create(a, "nearest", &t));
     NVDP_TRY(nvdp__hits_create(a->ctx, a->options->seeds * n, &hits));
     NVDP_TRY(NVDP__NEW(a->ctx, score, NVDP__ROWS * t.known.count));
-    nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0, (a->options->seeds + 2) * n);
+    nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0,
+                      (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        const size_t seeds = nvdp__draws(a, observed);
         nvdp__hits_clear(a->options->seeds * n, &hits);
         nvdp__centroids_prepare(a, observed, choose(a, &t, observed, score), &t);
         for (size_t s = 0; s < seeds; s++)

@@ -110,6 +110,13 @@ static const struct nvdp_option text_options[] = {
     {"releases", NVDP_OPTION_INTEGER, "N", "samples of one text that are known to be of one", "1",
      AT(releases), .unit = "samples", .min = 1, .max = 1 << 20,
      .group = "Kinds pair, reidentify, nearest, language:"},
+    {"shared", NVDP_OPTION_TEXT, "FILE.h5",
+     "attack the samples of a shared file, also FILE.safetensors or FILE.parquet, in place of "
+     "drawn "
+     "ones: guess whose they are of all texts of the split, or, of the other kinds, what those "
+     "texts "
+     "say that are in it",
+     NULL, AT(shared), .group = "Kinds reidentify, nearest, token, language, bag, attribute:"},
     {0},
 };
 static const struct nvdp__section text_section = {text_options, 0, NULL};

@@ -34,6 +34,7 @@ struct nvdp__text_attack_options {
     const char *prior; /* directory of a masked language model; NULL: none */
     size_t beam;
     int releases;
+    const char *shared; /* a file with the samples; NULL: they are drawn */
 };
 extern const struct nvdp__schema nvdp__text_attack_schema;
 

@@ -225,7 +225,7 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
             r.y[i * r.outputs + k] = mark[word[k].id] == i + 1;
     }
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        const size_t seeds = nvdp__draws(a, observed);
         const size_t from = trained(&r), held = known->count - from;
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {
@@ -317,7 +317,7 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
     for (size_t i = 0; i < n; i++)
         yes += attacked->label[i] == 1;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        const size_t seeds = nvdp__draws(a, observed);
         double auc = 0, square = 0; /* Welford 1962 */
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {

@@ -1,9 +1,76 @@
 /* Whose are the samples in a shared file? */
-#include "share/embeddings_file.h"
-#include "share/linkage.h"
+#include "attack/shared.h"
+#include "rdp/divergence.h"
 
 #include <math.h>
 #include <nvdp/attack.h>
+#include <stdlib.h>
+
+enum { BLOCK = 16, MOST_SAMPLES = 8 };
+/* Standard deviations by which a file's samples may name fewer texts than drawn ones: a false alarm in 10^5. */
+static const double APART = 4.4;
+
+void nvdp__shared_release(struct nvdp__shared_texts *shared) {
+    nvdp__embeddings_free(shared->file);
+    free(shared->text);
+    *shared = (struct nvdp__shared_texts){0};
+}
+
+/* --- which texts --- */
+
+struct entry {
+    int64_t id;
+    size_t number;
+};
+
+static int by_id(const void *x, const void *y) {
+    return nvdp__by_int64(&((const struct entry *)x)->id, &((const struct entry *)y)->id);
+}
+
+static nvdp_status find_ids(struct nvdp_context *ctx, const int64_t *id, int split,
+                            struct nvdp__shared_texts *s) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__embeddings *file = s->file;
+    struct entry *entry = NULL;
+    size_t n = 0;
+    NVDP_TRY(NVDP__NEW(ctx, entry, file->shape.texts));
+    for (size_t k = 0; k < file->shape.texts; k++)
+        if (split < 0 || file->split == NULL || file->split[k] == split)
+            entry[n++] = (struct entry){file->id[k], k};
+    qsort(entry, n, sizeof *entry, by_id);
+    for (size_t k = 1; k < n; k++)
+        if (entry[k].id == entry[k - 1].id)
+            NVDP_TRY(
+                nvdp__fail(ctx, NVDP_ERR_INPUT,
+                           "%s: expected one text of each id, found texts %zu and %zu of id %lld",
+                           s->path, entry[k - 1].number, entry[k].number, (long long)entry[k].id));
+    for (size_t i = 0; i < s->texts; i++) {
+        const struct entry wanted = {.id = id[i]},
+                           *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);
+        s->text[i] = found != NULL ? found->number : SIZE_MAX;
+    }
+cleanup:
+    free(entry);
+    return status;
+}
+
+nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
+                              const int64_t *id, int split, struct nvdp__shared_texts *s) {
+    NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(ctx, path, &s->file));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->text, n));
+    s->path = path;
+    s->texts = n;
+    if (id != NULL && s->file->id != NULL) return find_ids(ctx, id, split, s);
+    if (s->file->shape.texts != n)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected samples of these %zu texts, found %zu",
+                          path, n, s->file->shape.texts);
+    for (size_t i = 0; i < n; i++)
+        s->text[i] =
+            split < 0 || s->file->split == NULL || s->file->split[i] == split ? i : SIZE_MAX;
+    return NVDP_OK;
+}
+
+/* --- their samples --- */
 
 /* Steps of a grid's end: the least int16 but one, as a release rounds (share/release.c). */
 static double end_of(const struct nvdp__embeddings *file) {
@@ -11,10 +78,11 @@ static double end_of(const struct nvdp__embeddings *file) {
                                             : -ldexp(INT16_MAX, file->shape.log_pi_exponent);
 }
 
-static void take(const void *of, size_t i, size_t sample, size_t vectors, double *z,
-                 double *log_pi) {
-    const struct nvdp__embeddings *file = of;
-    const size_t p = file->shape.dim, at = i * file->shape.samples + sample;
+void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, double *z,
+                       double *log_pi) {
+    const struct nvdp__shared_texts *s = of;
+    const struct nvdp__embeddings *file = s->file;
+    const size_t p = file->shape.dim, at = s->text[i] * file->shape.samples + sample;
     const size_t first = (size_t)file->offset[at];
     float *narrow = (float *)(void *)z; /* widened from its end on */
     nvdp__embeddings_values(file, first * p, vectors * p, narrow);
@@ -27,45 +95,127 @@ static void take(const void *of, size_t i, size_t sample, size_t vectors, double
         log_pi[r] = (double)file->log_pi[first + r];
 }
 
-static nvdp_status check(struct nvdp_context *ctx, const char *path,
-                         const struct nvdp__embeddings *file, const struct nvdp_posteriors *set,
-                         int releases) {
+/* --- whether they can be of these texts --- */
+
+/* The next one of the same number of rows; itself where there is none. */
+static size_t other_text(const struct nvdp_posteriors *set, size_t i) {
+    size_t k = (i + 1) % set->texts;
+    while (k != i && nvdp__release_rows(set, k) != nvdp__release_rows(set, i))
+        k = (k + 1) % set->texts;
+    return k;
+}
+
+/* How many samples, `samples` of each text, are likelier under its posterior than under another one's, of `all` of texts that
+ * have another. */
+static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                             const struct nvdp__likelihood *likelihood,
+                             const struct nvdp__sample_source *source, size_t samples,
+                             struct nvdp__evidence *evidence, double *own, double *all) {
+    struct nvdp__trial trial[BLOCK];
+    double density[2];
+    *own = *all = 0;
+    for (size_t first = 0; first < samples * set->texts; first += BLOCK) {
+        const size_t n = nvdp__least(BLOCK, samples * set->texts - first);
+        for (size_t i = 0; i < n; i++)
+            trial[i] = (struct nvdp__trial){(first + i) / samples, (first + i) % samples};
+        NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(ctx, set, source, n, trial, 1, evidence));
+        for (size_t i = 0; i < n; i++) {
+            const size_t pair[] = {trial[i].text, other_text(set, trial[i].text)};
+            if (pair[1] == pair[0]) continue;
+            nvdp__likelihoods(likelihood, nvdp_context_threads(ctx), 1, &evidence[i], 2, pair,
+                              density);
+            *own += (density[0] > density[1]) + (density[0] == density[1]) / 2.;
+            ++*all;
+        }
+    }
+    return NVDP_OK;
+}
+
+/* Samples of other texts, or of another model, do not know their own text: where drawn ones do, it shows. */
+static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                 const struct nvdp__shared_texts *s) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__likelihood likelihood = {0};
+    struct nvdp__evidence evidence[BLOCK] = {0};
+    const struct nvdp__release release = {.posteriors = set, .noise.seed = 1};
+    const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
+                                     shared = {nvdp__shared_take, s, end_of(s->file)};
+    const size_t rows = nvdp__linkage_rows(set, 0, NULL);
+    const size_t samples = nvdp__least(s->file->shape.samples, MOST_SAMPLES);
+    double want, found, n;
+    NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
+    for (size_t i = 0; i < BLOCK; i++)
+        NVDP_TRY(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
+    NVDP_TRY(count_own(ctx, set, &likelihood, &drawn, samples, evidence, &want, &n));
+    NVDP_TRY(count_own(ctx, set, &likelihood, &shared, samples, evidence, &found, &n));
+    const double share = (want + found) / (2 * n);
+    if (n > 0 && want - found > APART * sqrt(2 * n * share * (1 - share)))
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: expected samples of these texts by this model, of which %.1f %% are "
+                       "likelier under their own text than under another one, found %.1f %%",
+                       s->path, 100 * want / n, 100 * found / n));
+cleanup:
+    for (size_t i = 0; i < BLOCK; i++)
+        nvdp__evidence_release(&evidence[i]);
+    nvdp__likelihood_release(&likelihood);
+    return status;
+}
+
+nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                               const struct nvdp__shared_texts *s) {
+    const struct nvdp__embeddings *file = s->file;
     const struct nvdp__embeddings_shape *shape = &file->shape;
-    if (shape->texts != set->texts || shape->dim != set->dim || shape->kappa != set->kappa ||
-        shape->weights != (set->alpha != NULL) || shape->policy != set->policy)
+    if (shape->dim != set->dim || shape->kappa != set->kappa ||
+        shape->weights != (set->alpha != NULL) || shape->policy != set->policy ||
+        (file->method[0] != '\0' && set->method[0] != '\0' &&
+         strcmp(file->method, set->method) != 0))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected samples of these %zu texts, of %zu dimensions, kappa %d, "
-                          "found %zu texts, %zu dimensions, kappa %d",
-                          path, set->texts, set->dim, set->kappa, shape->texts, shape->dim,
+                          "%s: expected samples of %s, of %zu dimensions, kappa %d, found %s, %zu "
+                          "dimensions, kappa %d",
+                          s->path, set->method, set->dim, set->kappa, file->method, shape->dim,
                           shape->kappa);
+    if (shape->grid != NVDP__H5_F16 && shape->grid != nvdp__release_grids(set->clip_sequence).type)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected samples of a model %s clip_sequence, by their grid found one "
+            "%s",
+            s->path, set->clip_sequence > 0 ? "with" : "without",
+            set->clip_sequence > 0 ? "without" : "with");
     for (size_t i = 0; i < set->texts; i++) {
-        const size_t at = i * shape->samples;
+        if (s->text[i] == SIZE_MAX)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected samples of text %lld, found none",
+                              s->path, (long long)(set->id != NULL ? set->id[i] : (int64_t)i));
+        const size_t at = s->text[i] * shape->samples;
         const size_t rows = (size_t)(file->offset[at + 1] - file->offset[at]);
         if (rows != nvdp__release_rows(set, i))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: text %zu: expected samples of %zu rows, found %zu", path, i,
-                              nvdp__release_rows(set, i), rows);
+                              "%s: text %zu: expected samples of %zu rows, found %zu", s->path,
+                              s->text[i], nvdp__release_rows(set, i), rows);
     }
-    if (releases >= 1 && (size_t)releases <= shape->samples && set->texts > 1) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected 2 texts or more, and 1 to %zu releases, found %zu and %d", path,
-                      shape->samples, set->texts, releases);
+    if (s->releases < 1 || s->releases > shape->samples || set->texts < 2)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected 2 texts or more, and 1 to %zu releases, found %zu and %zu",
+                          s->path, shape->samples, set->texts, s->releases);
+    return check_samples(ctx, set, s);
 }
+
+/* --- whose are they --- */
 
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__embeddings *file = NULL;
+    struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
     struct nvdp_linkage made;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
-    NVDP_TRY(nvdp__embeddings_read(ctx, path, &file));
-    NVDP_TRY(check(ctx, path, file, posteriors, releases));
-    const struct nvdp__sample_source source = {take, file, end_of(file)};
+    NVDP_TRY(nvdp__shared_open(ctx, path, posteriors->texts, posteriors->id, -1, &shared));
+    NVDP_TRY(nvdp__shared_check(ctx, posteriors, &shared));
+    const struct nvdp__sample_source source = {nvdp__shared_take, &shared, end_of(shared.file)};
     NVDP_TRY(nvdp__linkage(ctx, posteriors, &source, releases,
-                           file->shape.samples / (size_t)releases, &made));
+                           shared.file->shape.samples / (size_t)releases, &made));
     NVDP__GIVE(out, &made);
 cleanup:
-    nvdp__embeddings_free(file);
+    nvdp__shared_release(&shared);
     return status;
 }

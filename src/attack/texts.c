@@ -23,6 +23,12 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
     const struct nvdp_posteriors *set = corpus->set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
     const struct nvdp__release release = {.posteriors = set, .noise.seed = seed, .sample = draw};
+    const struct nvdp__shared_texts *shared = corpus->shared;
+    if (observed == NVDP__OBSERVED_RELEASE && shared != NULL) {
+        nvdp__shared_take(shared, i, (seed - shared->first_seed) * shared->releases + draw, vectors,
+                          z, log_pi);
+        return;
+    }
     if (observed == NVDP__OBSERVED_RELEASE) {
         nvdp__release_draw_first(&release, i, corpus->first_key + i, vectors, z, log_pi);
         return;
@@ -41,6 +47,13 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
     }
     for (size_t r = 0; r < rows && set->alpha != NULL; r++)
         log_pi[r] -= log(all);
+}
+
+size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed) {
+    const struct nvdp__shared_texts *shared = attack->attacked.shared;
+    if (observed != NVDP__OBSERVED_RELEASE) return 1;
+    if (shared == NULL) return attack->options->seeds;
+    return nvdp__least(attack->options->seeds, shared->file->shape.samples / shared->releases);
 }
 
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
@@ -159,6 +172,38 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
     return NVDP_OK;
 }
 
+/* The texts of the split that are in the file, alone. */
+static nvdp_status open_shared(struct nvdp__text_attack *a, const struct nvdp__run_options *run,
+                               struct nvdp__shared_texts *shared) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *all = a->run.dataset, *there = NULL;
+    size_t *row = NULL, n = 0;
+    if (a->options->shared == NULL) return NVDP_OK;
+    shared->releases = (size_t)a->options->releases;
+    shared->first_seed = a->options->seed;
+    NVDP_TRY(nvdp__shared_open(a->ctx, a->options->shared, all->count, all->index, (int)all->split,
+                               shared));
+    NVDP_TRY(NVDP__NEW(a->ctx, row, all->count));
+    for (size_t i = 0; i < all->count; i++) {
+        if (shared->text[i] == SIZE_MAX) continue;
+        shared->text[n] = shared->text[i];
+        row[n++] = i;
+    }
+    if (n < 2)
+        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                            "%s: expected samples of 2 or more of these %zu texts of split %s, "
+                            "found %zu",
+                            shared->path, all->count, run->split, n));
+    NVDP_TRY(nvdp_dataset_select(a->ctx, all, n, row, &there));
+    nvdp_dataset_free(all);
+    a->run.dataset = there;
+    shared->texts = n;
+    a->attacked.shared = shared;
+cleanup:
+    free(row);
+    return status;
+}
+
 void nvdp_text_attack_release(struct nvdp_text_attack *attack) {
     free(attack->score);
     *attack = (struct nvdp_text_attack){0};
@@ -178,20 +223,23 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
     struct nvdp_text_attack made = {.struct_size = sizeof made};
+    struct nvdp__shared_texts shared = {0};
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
     NVDP_TRY(check(ctx, attacker, &options));
     NVDP_TRY(nvdp__run_open(ctx, &run, &a.run));
+    NVDP_TRY(open_shared(&a, &run, &shared));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
+    if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
     NVDP_TRY(attack[attacker](&a));
     snprintf(made.attacker, sizeof made.attacker, "%s", attacker_names[attacker]);
     made.texts = a.attacked.data->count;
     made.public_texts = a.known.data->count;
-    made.seeds = options.seeds;
+    made.seeds = nvdp__draws(&a, NVDP__OBSERVED_RELEASE);
     memcpy(made.weight, a.weight, sizeof made.weight);
     made.scores = a.scores;
     made.score = a.score;
@@ -201,6 +249,7 @@ cleanup:
     nvdp_posteriors_free(a.known.set);
     nvdp_posteriors_free(a.attacked.set);
     nvdp_dataset_free(a.known.data);
+    nvdp__shared_release(&shared);
     nvdp__run_close(&a.run);
     free(a.score);
     return status;

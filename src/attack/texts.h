@@ -1,11 +1,13 @@
 /* Attackers that learn from public texts: what they share.
  *
  * They have the run's model, and texts of their own, of which they draw as many samples as they like.  Each looks at a
- * sample of a text that it has not seen (release), at the same without noise (states), or at nothing (prior). */
+ * sample of a text that it has not seen, drawn or of a shared file (release), at the same without noise (states), or at
+ * nothing (prior). */
 #ifndef NVDP_SRC_ATTACK_TEXTS_H
 #define NVDP_SRC_ATTACK_TEXTS_H
 
 #include "attack/options.h"
+#include "attack/shared.h"
 #include "share/release.h"
 #include "train/run.h"
 
@@ -20,7 +22,8 @@ enum nvdp__observed {
 struct nvdp__texts {
     struct nvdp_dataset *data;
     struct nvdp_posteriors *set;
-    uint64_t first_key; /* of its texts' noise */
+    uint64_t first_key;                      /* of its texts' noise */
+    const struct nvdp__shared_texts *shared; /* whose samples are theirs; NULL: they are drawn */
 };
 
 struct nvdp__text_attack {
@@ -33,10 +36,12 @@ struct nvdp__text_attack {
     size_t scores, room;
 };
 
-/* Text i's sample as it is observed: the first `vectors` rows of z, all of log_pi (NULL: without weights); draw number
- * `draw`. */
+/* Text i's sample as it is observed: the first `vectors` rows of z, as many of log_pi or more (not without weights); draw
+ * number `draw`, of a file that of those that the seed stands for. */
 void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
+/* As often the attacked texts are looked at, with other noise each time: the options' seeds, or as many as a file has. */
+size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
 /* Rows of the largest sample of any text; tokens of the longest text. */
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack);
 size_t nvdp__longest(const struct nvdp__text_attack *attack);

@@ -353,9 +353,11 @@ nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
     NVDP_TRY(nvdp__hits_create(a->ctx, a->options->seeds * n, &hits));
     epochs_of(&l, &steps);
     nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
-                      2 * a->options->seeds * (steps + n) + n);
+                      (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
+                          n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
-        const size_t seeds = observed == NVDP__OBSERVED_PRIOR ? 1 : a->options->seeds;
+        const size_t seeds =
+            observed == NVDP__OBSERVED_STATES ? a->options->seeds : nvdp__draws(a, observed);
         nvdp__hits_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)

@@ -22,7 +22,7 @@ static const char *const kind_names[] = {
 
 struct values {
     int kind;
-    const char *posteriors, *shared;
+    const char *posteriors;
     double claimed;
 };
 
@@ -45,9 +45,6 @@ static const struct nvdp_option options[] = {
      "epsilon that is promised at --delta, where it is not the run's certificate that does",
      NVDP_OPTION_AT(struct values, claimed), .group = "Kind pair:", .after = "samples", .max = 1e9,
      .unit = "nats"},
-    {"shared", NVDP_OPTION_TEXT, "FILE.h5",
-     "guess whose samples those of a shared file are, of all texts of the split",
-     NVDP_OPTION_AT(struct values, shared), .group = "Kind reidentify:", .after = "texts"},
     {0},
 };
 
@@ -57,9 +54,10 @@ static const struct nvdp_option options[] = {
 #define OF_SAMPLES "posteriors", "releases"
 #define OF_LANGUAGES "prior", "beam"
 #define OF_PAIRS "pair", "pairs", "samples", "claimed"
-#define OF_LISTS "shared", "texts"
+#define OF_LISTS "texts"
 #define OF_LEARNERS "public", "public-limit", "seeds", OF_LANGUAGES
 #define OF_AUDITS "delta", "confidence"
+#define OF_FILES "shared"
 #define OF_UNLEARNED OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LISTS
 
 /* --- exposure --- */
@@ -281,12 +279,13 @@ static int reidentify(struct cli *cli, const struct values *values) {
     struct nvdp_posteriors *posteriors = NULL;
     char sentence[NVDP_LINKAGE_SENTENCE], *text = NULL;
     const int releases = atoi(nvdp_config_get(cli->config, "releases"));
-    if (values->shared != NULL && cli_given(cli, "texts"))
+    const char *shared = nvdp_config_get(cli->config, "shared");
+    if (shared != NULL && cli_given(cli, "texts"))
         return cli_usage(cli, "expected either --texts or --shared");
     CLI_TRY(cli_posteriors(cli, values->posteriors, &posteriors));
     nvdp_status status =
-        values->shared != NULL
-            ? nvdp_attack_shared(cli->ctx, posteriors, values->shared, releases, &found)
+        shared != NULL
+            ? nvdp_attack_shared(cli->ctx, posteriors, shared, releases, &found)
             : nvdp_linkage_measure(cli->ctx, posteriors, releases,
                                    strtoull(nvdp_config_get(cli->config, "texts"), NULL, 10),
                                    strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10),
@@ -340,9 +339,13 @@ static int learn(struct cli *cli, const struct values *values) {
     CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
     CLI_DO(cli, nvdp_attack_texts(cli->ctx, attacker[values->kind], cli->config, &found));
     json_t *scores = json_array();
+    const char *shared = nvdp_config_get(cli->config, "shared");
     if (!cli->json) {
         cli_row("texts", "%zu, %zu public ones learned from, %zu draw%s of noise", found.texts,
                 found.public_texts, found.seeds, found.seeds == 1 ? "" : "s");
+        if (shared != NULL)
+            cli_row("samples", "of %s%s", shared,
+                    found.seeds == 1 ? "; intervals are over texts alone" : "");
         print_prior(cli, values, &found);
         printf("\n%-10s %-20s %9s  %s\n", "sees", "score", "x 100", "95 %");
     }
@@ -357,9 +360,9 @@ static int learn(struct cli *cli, const struct values *values) {
                                                 cli_number(s->interval.high)));
     }
     json_t *object =
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "attack", found.attacker, "texts",
+        json_pack("{s:s, s:I, s:I, s:I, s:s?, s:I, s:o}", "attack", found.attacker, "texts",
                   (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "seeds",
-                  (json_int_t)found.seeds, "releases",
+                  (json_int_t)found.seeds, "shared", shared, "releases",
                   (json_int_t)atoll(nvdp_config_get(cli->config, "releases")), "scores", scores);
     const char *prior = nvdp_config_get(cli->config, "prior");
     if (values->kind == KIND_LANGUAGE)
@@ -380,8 +383,9 @@ static const struct {
     int (*run)(struct cli *cli, const struct values *values);
     const char *refused[24]; /* options of others */
 } attacks[] = {
-    [KIND_EXPOSURE] = {exposure, {OF_RUNS, OF_SAMPLES, OF_PAIRS, OF_LISTS, OF_LEARNERS, NULL}},
-    [KIND_PAIR] = {pair, {OF_EXPOSURE, OF_LISTS, OF_LEARNERS, NULL}},
+    [KIND_EXPOSURE] = {exposure,
+                       {OF_RUNS, OF_SAMPLES, OF_PAIRS, OF_LISTS, OF_FILES, OF_LEARNERS, NULL}},
+    [KIND_PAIR] = {pair, {OF_EXPOSURE, OF_LISTS, OF_FILES, OF_LEARNERS, NULL}},
     [KIND_REIDENTIFY] = {reidentify, {OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LEARNERS, NULL}},
     [KIND_NEAREST] = {learn, {OF_LANGUAGES, "posteriors", OF_UNLEARNED, NULL}},
     [KIND_TOKEN] = {learn, {OF_LANGUAGES, OF_SAMPLES, OF_UNLEARNED, NULL}},
@@ -427,6 +431,7 @@ const struct cli_command cli_command_attack = {
         "  nvdp attack run --kind reidentify --releases 4\n"
         "  nvdp attack run --kind reidentify --shared shared.h5\n"
         "  nvdp attack run --kind nearest --public SST-2/train.tsv\n"
+        "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
         "  nvdp attack run --kind language --public SST-2/train.tsv --prior models/compact\n",
     .create = nvdp_exposure_config_create,
     .more = {nvdp_text_attack_config_create, nvdp_attack_config_create},

@@ -296,7 +296,7 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
 }
 
 /* Samples of a file tell what drawn ones do: intervals of both meet (each misses in one of a hundred thousand where they
- * are taken twice as wide).  A file of other texts is refused. */
+ * are taken twice as wide).  A file without some of the texts is refused. */
 Test(linkage, of_a_shared_file) {
     static const struct run_choice choices[] = {
         {.method = NVDP_METHOD_NVDP, .kappa = 2, .epochs = 1},
@@ -333,8 +333,17 @@ Test(linkage, of_a_shared_file) {
                      shared.information);
         cr_expect_gt(shared.first, 2 * shared.first_chance, "%g", shared.first);
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 11, &shared), NVDP_ERR_ARGUMENT);
+        /* some of the file's texts; one that is not there; ids alone tell which they are */
         set->texts--;
+        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
+        cr_expect_eq(shared.trials, TASK_DEV - 1);
+        set->id[3] = 1000;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), "samples of text 1000, found none");
+        free(set->id);
+        set->id = NULL;
+        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), "expected samples of these 39 texts, found 40");
         set->texts++;
         nvdp_posteriors_free(set);
         nvdp_context_free(ctx);

@@ -8,8 +8,10 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/attack.h>
+#include <nvdp/share.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Two Gaussians d apart are told apart with Phi(d/2) at best; logistic regression is that test.  What 6000 examples of ten
  * dimensions leave to be learned costs less than a hundredth; the rest are 4.4 standard deviations. */
@@ -68,17 +70,27 @@ static double score(const struct nvdp_text_attack *found, const char *observed, 
     return NAN;
 }
 
-static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                          const char *run, const char *known, struct nvdp_text_attack *out) {
+/* With one option more, where it is not NULL, than a file's samples (NULL: drawn ones). */
+static nvdp_status attack_file(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                               const char *run, const char *known, const char *shared,
+                               const char *option, const char *value,
+                               struct nvdp_text_attack *out) {
     struct nvdp_config *config = NULL;
     *out = (struct nvdp_text_attack)NVDP_RESULT(struct nvdp_text_attack);
     cr_assert_eq(nvdp_text_attack_config_create(ctx, &config), NVDP_OK);
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "seeds", "2");
     if (known != NULL) support_set(ctx, config, "public", known);
+    if (shared != NULL) support_set(ctx, config, "shared", shared);
+    if (option != NULL) support_set(ctx, config, option, value);
     nvdp_status status = nvdp_attack_texts(ctx, attacker, config, out);
     nvdp_config_free(config);
     return status;
+}
+
+static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                          const char *run, const char *known, struct nvdp_text_attack *out) {
+    return attack_file(ctx, attacker, run, known, NULL, NULL, NULL, out);
 }
 
 /* --- tokens, from vectors that are made: what is to be found is known --- */
@@ -182,6 +194,87 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
+/* As a file has them: of each text the samples that are drawn for the attack, `seeds` times `releases` of them, on steps of
+ * 2^-20; its texts in the opposite order. */
+static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack *a,
+                       struct nvdp__shared_texts *out) {
+    const struct nvdp_posteriors *set = a->attacked.set;
+    const size_t n = set->texts, releases = (size_t)a->options->releases,
+                 samples = a->options->seeds * releases, p = set->dim;
+    struct nvdp__embeddings *file = NULL;
+    double z[TASK_LENGTH * PIECES];
+    size_t row = 0;
+    cr_assert_eq(NVDP__NEW(ctx, file, 1), NVDP_OK);
+    *out = (struct nvdp__shared_texts){
+        .file = file, .texts = n, .releases = releases, .first_seed = a->options->seed};
+    file->shape = (struct nvdp__embeddings_shape){.texts = n,
+                                                  .samples = samples,
+                                                  .dim = p,
+                                                  .kappa = 1,
+                                                  .rows = set->offset[n] * samples,
+                                                  .grid = NVDP__H5_I32,
+                                                  .z_exponent = -20};
+    file->z_step = ldexp(1, -20);
+    int32_t *steps = NULL;
+    cr_assert_eq(NVDP__NEW(ctx, steps, file->shape.rows * p), NVDP_OK);
+    cr_assert_eq(NVDP__NEW(ctx, file->offset, n * samples + 1), NVDP_OK);
+    cr_assert_eq(NVDP__NEW(ctx, out->text, n), NVDP_OK);
+    for (size_t k = 0; k < n * samples; k++) {
+        const size_t i = n - 1 - k / samples, s = k % samples, rows = nvdp__release_rows(set, i);
+        const struct nvdp__release release = {.posteriors = set,
+                                              .noise.seed = a->options->seed + s / releases,
+                                              .sample = (uint32_t)(s % releases)};
+        out->text[i] = k / samples;
+        nvdp__release_draw(&release, i, i, z, NULL);
+        for (size_t d = 0; d < rows * p; d++)
+            steps[row * p + d] = (int32_t)lrint(ldexp(z[d], 20));
+        file->offset[k + 1] = (int64_t)(row += rows);
+    }
+    file->z = steps;
+}
+
+/* Samples of a file that are those which are drawn else tell the same; of two, joined, and of the second one. */
+static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
+    static nvdp_status (*const by[])(struct nvdp__text_attack *) = {
+        nvdp__attack_nearest, nvdp__attack_language, nvdp__attack_bag, nvdp__attack_token};
+    struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .beam = 4};
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    char directory[600];
+    snprintf(directory, sizeof directory, "%s/model", run);
+    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
+    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, false, &a.known);
+    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, false, &a.attacked);
+    make_posteriors(ctx, 0, .3, false, &a.known);
+    make_posteriors(ctx, 0, .3, false, &a.attacked);
+    for (size_t c = 0; c < 4; c++) {
+        struct nvdp__shared_texts shared;
+        options.releases = c < 2 ? 2 : 1;
+        options.seeds = c == 3 ? 1 : 2;
+        share_made(ctx, &a, &shared);
+        cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        const size_t drawn = a.scores;
+        a.attacked.shared = &shared;
+        cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(a.scores, 2 * drawn);
+        for (size_t k = 0; k < drawn; k++) { /* steps may turn a tie of a token or two */
+            const struct nvdp_text_score *of = &a.score[k], *from = &a.score[drawn + k];
+            cr_expect_str_eq(of->observed, from->observed);
+            cr_expect_eq(isnan(of->value), isnan(from->value));
+            if (isnan(of->value)) continue; /* no token is rare */
+            cr_expect_float_eq(of->value, from->value, .005, "%zu, %s of %s: %g %g", c, of->metric,
+                               of->observed, of->value, from->value);
+            cr_expect_float_eq(of->interval.low, from->interval.low, .01);
+        }
+        options.seeds = 5; /* more than there are */
+        cr_expect_eq(nvdp__draws(&a, NVDP__OBSERVED_RELEASE), c == 3 ? 1 : 2);
+        a.attacked.shared = NULL;
+        a.scores = 0;
+        nvdp__shared_release(&shared);
+    }
+    release_made(&a);
+}
+
 /* A masked language model of such texts with a vocabulary of its own, which lacks a word. */
 static const char *made_prior(struct nvdp_context *ctx) {
     const struct nvdp__noise noise = {.seed = 3};
@@ -277,6 +370,7 @@ Test(texts, of_tokens_that_are_shared) {
     nvdp_text_attack_release(&found);
     name_made_tokens(ctx, run);
     name_chains(ctx, run);
+    name_shared_tokens(ctx, run);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_str_eq(found.attacker, "token");
@@ -299,6 +393,98 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_BAG, run, NULL, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "public: expected a file with the task's columns");
     free(known);
+    nvdp_context_free(ctx);
+}
+
+/* Gives away the dev texts: three samples of each. */
+static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
+    const char *const option[][2] = {
+        {"run", run},           {"out", file},   {"split", split},       {"samples", "3"},
+        {"measure-texts", "2"}, {"limit", "30"}, {"insecure-seed", "7"}, {"overwrite", "true"}};
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        support_set(ctx, config, option[i][0], option[i][1]);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+}
+
+/* The dev file with its texts in the opposite order, in folder "reversed". */
+static void reverse_dev(void) {
+    char *text = support_read(support_scratch_path("data/dev.tsv"));
+    char *end = strchr(text, '\n'), *all = calloc(strlen(text) + 1, 1);
+    cr_assert(all != NULL && mkdir(support_scratch_path("reversed"), 0777) == 0);
+    strncat(all, text, (size_t)(end + 1 - text));
+    for (char *from = text + strlen(text) - 1; from > end; from--)
+        if (from[-1] == '\n') {
+            strcat(all, from);
+            *from = '\0';
+        }
+    support_write_text(support_scratch_path("reversed/dev.tsv"), all);
+    free(all);
+    free(text);
+}
+
+/* What files in all formats give away is what drawn samples do, but for other noise: within both intervals.  Of a file of two
+ * splits those texts are attacked that are of the split; with fewer draws than seeds, once. */
+Test(texts, of_a_shared_file) {
+    static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
+    static const char *const names[] = {"shared.h5", "shared.safetensors", "shared.parquet"};
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(task_run(ctx, "run", &choice, NULL));
+    char *known = strdup(support_scratch_path("data/train.tsv"));
+    struct nvdp_text_attack drawn, found;
+    double first[3];
+    cr_assert_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &drawn), NVDP_OK);
+    for (size_t f = 0; f < 3; f++) {
+        const char *file = support_scratch_path(names[f]);
+        share(ctx, run, "train,dev", file);
+        cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, NULL, NULL, &found),
+                     NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_expect_eq(found.texts, 30);
+        cr_expect_eq(found.seeds, 2);
+        first[f] = score(&found, "release", "first", false);
+        cr_expect_eq(first[f], first[0]);
+        nvdp_text_attack_release(&found);
+    }
+    cr_expect_leq(first[0], score(&drawn, "release", "first", true));
+    cr_expect_gt(first[0], score(&drawn, "prior", "first", true));
+    nvdp_text_attack_release(&drawn);
+
+    const char *file = support_scratch_path("shared.h5");
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "2", &found),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(found.seeds, 1);
+    nvdp_text_attack_release(&found);
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_gt(score(&found, "release", "accuracy", false),
+                 score(&found, "prior", "accuracy", true));
+    nvdp_text_attack_release(&found);
+
+    /* more releases than there are; another split; another model; other texts */
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "4", &found),
+                 NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "1 to 3 releases, found 30 and 4");
+    share(ctx, run, "train", file);
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "of these 40 texts of split dev, found 0");
+    share(ctx, run, "dev", file);
+    reverse_dev();
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "data",
+                             support_scratch_path("reversed"), &found),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx),
+                     "expected samples of these texts by this model, of which 100.0 % are");
+    static const struct run_choice another = {.method = NVDP_METHOD_NVDP, .epochs = 1};
+    share(ctx, task_run(ctx, "another", &another, NULL), "dev", file);
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx),
+                     "expected samples of vtdp, of 16 dimensions, kappa 1, found nvdp");
+    free(known);
+    free(run);
     nvdp_context_free(ctx);
 }
 

@@ -328,6 +328,14 @@ Test(pipeline, certify_a_run) {
     support_contains(outcome.out, "\nsees       score                    x 100  95 %");
     support_contains(outcome.out, "\nstates     AUC ");
     program_release(&outcome);
+    for (int json = 0; json < 2; json++) {
+        outcome = program_expect(
+            0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv --shared %s%s", run,
+            program_task(), shared, json ? " --json" : "");
+        support_contains(outcome.out, shared);
+        if (!json) support_contains(outcome.out, "; intervals are over texts alone");
+        program_release(&outcome);
+    }
     outcome =
         program_expect(1, "attack %s --kind language --public %s/train.tsv", run, program_task());
     support_contains(outcome.err, "language: expected a method with a vector for each token");
