@@ -1,0 +1,319 @@
+/* Opening a pretraining run: texts, model, memory, directory. */
+#include "pretrain/pretrainer.h"
+
+#include "base/json.h"
+#include "base/outdir.h"
+#include "base/ranks.h"
+#include "train/rundir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- texts ---- */
+
+static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    t->digest = nvdp__calloc(t->ctx, c->texts + c->eval_texts, sizeof *t->digest);
+    if (t->digest == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
+        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
+        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(t->ctx, path, t->digest[i]));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
+    int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, c->cache, &t->corpus));
+    if (c->eval_texts > 0)
+        NVDP_RETURN_IF_FAILED(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text,
+                                                  digest + c->texts, c->eval_texts, c->cache,
+                                                  &t->eval_corpus));
+    if (!nvdp__private_vocabulary(t))
+        t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
+    if (c->eval_texts > 0)
+        t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
+    if (nvdp__private_vocabulary(t)) return NVDP_OK; /* the words' counts, without noise */
+    nvdp__log(t->ctx, NVDP_LOG_INFO,
+              "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces a word, %.4f %% unknown",
+              t->corpus.documents, t->corpus.sentences, t->corpus.tokens,
+              t->coverage.pieces_per_word, 100 * t->coverage.unknown);
+    return NVDP_OK;
+}
+
+/* Words of the vocabulary. */
+static nvdp_status open_secrets(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    t->secrets.ctx = t->ctx;
+    if (c->plant == NULL) return NVDP_OK;
+    char *planted = c->resume == NULL ? nvdp__strdup(t->ctx, c->plant)
+                                      : nvdp__join(t->ctx, c->out, "planted.json");
+    if (planted == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__secrets_read(planted, t->tokenizer, &t->secrets);
+    for (size_t i = 0; status == NVDP_OK && i < t->secrets.count; i++) {
+        const struct nvdp__secret *secret = &t->secrets.at[i];
+        if (secret->window && nvdp__next_sentence(c->objective))
+            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                                "%s: expected secrets placed in the text with objective %s, whose "
+                                "examples are pairs, found windows of their own",
+                                planted, nvdp__objective_names[c->objective]);
+        else if (secret->length + 2 > c->length)
+            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                                "%s: form %s: expected at most length %zu - 2 words", planted,
+                                secret->form, c->length);
+    }
+    free(planted);
+    return status;
+}
+
+/* ---- the model ---- */
+
+nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
+                                  struct nvdp_bert_config *bert) {
+    struct nvdp__pretrain_options *c = &t->config;
+    *bert = nvdp__pretrain_bert(c, pieces);
+    if (c->init == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->init, bert));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
+    c->hidden = bert->hidden_size;
+    c->layers = bert->num_hidden_layers;
+    c->heads = bert->num_attention_heads;
+    c->intermediate = bert->intermediate_size;
+    c->max_positions = bert->max_position_embeddings;
+    c->vocab_size = bert->vocab_size;
+    if (c->length <= c->max_positions) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "length: expected at most max_position_embeddings %zu of %s, found %zu",
+                      c->max_positions, c->init, c->length);
+}
+
+nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
+                                   const struct nvdp_bert_config *bert) {
+    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    nvdp_context_set_precision(t->ctx, t->config.precision);
+    nvdp_status status =
+        nvdp__pretrain_model_create(t->ctx, bert, t->config.objective, true, &t->model);
+    nvdp_context_set_precision(t->ctx, callers);
+    return status;
+}
+
+static nvdp_status read_init(struct nvdp__pretrainer *t) {
+    json_t *config = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(t->ctx, t->config.init, "config.json", &config));
+    t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
+    json_decref(config);
+    return NVDP_OK;
+}
+
+/* The frozen word embeddings of a resumed run, which its state does not hold. */
+static nvdp_status load_words(struct nvdp__pretrainer *t) {
+    const char *recorded = json_string_value(json_object_get(t->config_owner, "words"));
+    char words[NVDP__DIGEST_HEX];
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&t->model, t->config.init, false));
+    nvdp__pretrainer_words(t, words);
+    if (recorded != NULL && strcmp(recorded, words) == 0) return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_INPUT,
+        "%s: expected the word embeddings that the run began with (BLAKE2b %s), found "
+        "%s",
+        t->config.init, recorded != NULL ? recorded : "not recorded", words);
+}
+
+/* A resumed run's weights come from its state, its sizes from its own config.json. */
+static nvdp_status open_model(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp_bert_config bert;
+    size_t pieces = nvdp_tokenizer_size(t->tokenizer);
+    if (c->resume != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
+        NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
+    } else {
+        NVDP_RETURN_IF_FAILED(nvdp__pretrainer_bert(t, pieces, &bert));
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_model(t, &bert));
+    if (c->resume != NULL && nvdp__adaptive(t->config.objective)) return load_words(t);
+    if (c->resume != NULL) return NVDP_OK;
+    nvdp__pretrain_model_initialise(&t->model, c->seed);
+    if (c->init == NULL)
+        return c->start == NVDP__START_NEIGHBOURS
+                   ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
+                                                 c->seed)
+                   : NVDP_OK;
+    NVDP_RETURN_IF_FAILED(read_init(t));
+    return nvdp__pretrain_model_load(&t->model, c->init, false);
+}
+
+/* ---- memory ---- */
+
+/* Windows or pairs of which each is an example of private training: always the same. */
+static nvdp_status open_private(struct nvdp__pretrainer *t) {
+    struct nvdp__pretrain_options *c = &t->config;
+    if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__next_sentence(c->objective)
+            ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
+            : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
+    NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
+    struct nvdp_dp_guarantee vocabulary = {0, 0};
+    if (t->words.epsilon > 0) {
+        const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, c->length - 2);
+        vocabulary = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after,
+                                          c->batch, &vocabulary, &t->dp));
+    c->stop_after = t->dp->steps;
+    t->model.per_example = true;
+    return NVDP_OK;
+}
+
+static nvdp_status allocate(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    t->examples.ctx = t->ctx;
+    if (t->secrets.count > 0)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
+    NVDP_RETURN_IF_FAILED(open_private(t));
+    /* Private training works on so many at a time. */
+    const size_t batch = t->dp != NULL ? c->batch : nvdp__rank_most(t->ctx, c->batch);
+    const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
+    t->optimizer = (struct nvdp__optimizer){
+        .lr = c->lr,
+        .beta1 = c->beta1,
+        .beta2 = c->beta2,
+        .eps = c->adam_eps,
+        .weight_decay = c->weight_decay,
+        .clip_norm = c->clip_norm,
+        .kind = c->optimizer,
+        .momentum = c->momentum,
+    };
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
+    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->sum));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&t->model, batch, c->length, masked, NULL));
+    NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, batch, c->length,
+                                               c->mask_prob, c->whole_word, &t->batcher));
+    if (t->secrets.count > 0) t->batcher.plants = &t->plants;
+    if (t->dp != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked, &t->dp->grads));
+    if (nvdp__adaptive(t->config.objective))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces,
+                                    c->hidden, nvdp__value(&t->model.params, t->model.bert.word),
+                                    batch, c->length, masked, &t->privatizer));
+    if (c->eval_texts == 0) return NVDP_OK;
+    const struct nvdp__mlm_options eval = {.length = c->length,
+                                           .batch = batch,
+                                           .mask_prob = c->mask_prob,
+                                           .whole_word = c->whole_word,
+                                           .seed = c->seed,
+                                           .limit = c->eval_limit};
+    NVDP_RETURN_IF_FAILED(
+        nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator));
+    if (nvdp__adaptive(t->config.objective)) t->evaluator.privatizer = &t->privatizer;
+    return NVDP_OK;
+}
+
+/* ---- the directory ---- */
+
+/* What a run writes; --overwrite removes exactly these. */
+static const char *const files[] = {
+    "pretrain.json",      "metrics.jsonl",     "result.json", "state.ckpt",
+    "config.json",        "model.safetensors", "vocab.txt",   "tokenizer_config.json",
+    "vocab_privacy.json", "dp-statement.txt",  "planted.json"};
+
+/* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
+static nvdp_status prepare(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
+    NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, t->config.out));
+    return nvdp__pretrainer_write_vocabulary(t);
+}
+
+/* Where a run is to start from itself, its weights would be gone. */
+static nvdp_status check_init(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    char *init = c->init == NULL ? NULL : realpath(c->init, NULL);
+    char *out = realpath(c->out, NULL);
+    bool same = init != NULL && out != NULL && strcmp(init, out) == 0;
+    free(init);
+    free(out);
+    if (!same) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected another directory than the model to start from", c->out);
+}
+
+/* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
+static nvdp_status begin(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_write_run(t));
+    return nvdp__metrics_file_open(t->ctx, t->config.out, 0, &t->metrics);
+}
+
+static nvdp_status go_on(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_load(t));
+    if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+}
+
+/* ---- all of it ---- */
+
+nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    nvdp_status status = NVDP_OK;
+    if (c->resume == NULL) {
+        NVDP_RETURN_IF_FAILED(
+            NVDP__RANK_0_ONLY(t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite)));
+        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
+    }
+    status = hash_texts(t);
+    if (status == NVDP_OK && c->resume != NULL) status = nvdp__pretrainer_check_texts(t);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
+    if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
+    if (c->cache != NULL) /* rank 0 makes what the others find */
+        NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
+    else
+        status = nvdp__rank_agree(t->ctx, open_corpora(t));
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, allocate(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->dp));
+    return c->resume != NULL ? nvdp__rank_agree(t->ctx, go_on(t))
+                             : NVDP__RANK_0_ONLY(t->ctx, begin(t));
+}
+
+void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
+    if (t->metrics != NULL) fclose(t->metrics);
+    nvdp__mlm_evaluator_release(&t->evaluator);
+    nvdp__batcher_release(&t->batcher);
+    nvdp__privatizer_release(&t->privatizer);
+    nvdp__examples_release(&t->examples);
+    nvdp__plants_release(&t->plants);
+    nvdp__secrets_release(&t->secrets);
+    nvdp__dp_free(t->dp);
+    free(t->order);
+    nvdp__grad_sum_free(t->sum);
+    nvdp__optimizer_release(&t->optimizer);
+    if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
+    nvdp__corpus_close(&t->corpus);
+    nvdp__corpus_close(&t->eval_corpus);
+    nvdp__pieces_release(&t->pieces);
+    nvdp_tokenizer_free(t->tokenizer);
+    json_decref(t->tokenizer_config);
+    json_decref(t->init_record);
+    free(t->vocabulary);
+    free(t->digest);
+    free(t->lists);
+    json_decref(t->config_owner);
+}

@@ -1,0 +1,114 @@
+/* A pretraining run in memory: what its parts share. */
+#ifndef NVDP_SRC_PRETRAIN_PRETRAINER_H
+#define NVDP_SRC_PRETRAIN_PRETRAINER_H
+
+#include "pretrain/trainer.h"
+#include "train/grad_sum.h"
+#include <stdio.h>
+
+/* What changes from step to step beyond parameters and moments; saved with them. */
+struct nvdp__pretrain_state {
+    uint64_t step;            /* steps done */
+    uint64_t optimizer_steps; /* as the optimiser counts; set when the state is saved */
+    uint64_t epoch;           /* running, from 0 */
+    uint64_t epoch_row;       /* examples used of it */
+    uint64_t tokens, masked;
+    uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
+    double seconds;         /* of training steps */
+    double drawing;         /* of them, for privatized input and targets */
+    /* since the last line in metrics.jsonl */
+    double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
+    double loss, accuracy; /* of that last line */
+};
+
+struct nvdp__pretrainer {
+    struct nvdp_context *ctx;
+    struct nvdp__pretrain_options config; /* resolved */
+    json_t *config_owner;                 /* backs the strings after a resume, with `lists` */
+    const char **lists;
+    char (*digest)[NVDP__DIGEST_HEX]; /* [texts + eval_texts] SHA-256 of the files */
+    /* the vocabulary: vocab.txt, tokenizer_config.json, and what they make */
+    char *vocabulary;
+    size_t vocabulary_size;
+    struct nvdp__private_words words; /* how private it is; epsilon 0: not, or nothing says so */
+    json_t *tokenizer_config;
+    json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pieces pieces;
+    struct nvdp__corpus corpus, eval_corpus;
+    struct nvdp__secrets secrets; /* count 0: none */
+    struct nvdp__plants plants;
+    struct nvdp_coverage coverage, eval_coverage;
+    struct nvdp__pretrain_model model;
+    struct nvdp__optimizer optimizer;
+    struct nvdp__examples examples;
+    struct nvdp__dp *dp;        /* NULL: not private */
+    struct nvdp__grad_sum *sum; /* NULL: this process is alone */
+    int64_t *order;
+    size_t order_capacity;
+    struct nvdp__batcher batcher;
+    struct nvdp__privatizer privatizer; /* of an adaptive objective */
+    struct nvdp__mlm_evaluator evaluator;
+    struct nvdp__pretrain_state state;
+    struct nvdp_mlm_scores eval; /* the last; windows 0: none */
+    FILE *metrics;
+    double saved_at;
+};
+
+/* What a step reports. */
+struct nvdp__pretrain_report {
+    struct nvdp__pretrain_losses losses;
+    size_t masked, tokens, windows;
+    double drawing;         /* seconds */
+    double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
+};
+
+/* ---- vocabulary.c ---- */
+
+/* Whether the vocabulary is trained on noised counts. */
+bool nvdp__private_vocabulary(const struct nvdp__pretrainer *trainer);
+/* With the tokenizer that it makes. */
+nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *trainer);
+/* vocab.txt and what belongs to it. */
+nvdp_status nvdp__pretrainer_write_vocabulary(const struct nvdp__pretrainer *trainer);
+
+/* ---- open.c ---- */
+
+/* BERT's configuration for so many pieces, that of the model it starts from where there is one; the model, without weights. */
+nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *trainer, size_t pieces,
+                                  struct nvdp_bert_config *bert);
+nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *trainer,
+                                   const struct nvdp_bert_config *bert);
+/* All of it, from resolved options to the first step, or that to go on with. */
+nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *trainer);
+void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
+
+/* ---- records.c ---- */
+
+/* Files are rank 0's. */
+bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *trainer);
+/* DIR/state.ckpt. */
+nvdp_status nvdp__pretrainer_save(void *trainer);
+nvdp_status nvdp__pretrainer_load(struct nvdp__pretrainer *trainer);
+/* A line (stolen) of metrics.jsonl. */
+nvdp_status nvdp__pretrainer_log(struct nvdp__pretrainer *trainer, json_t *line);
+/* config.json; with model.safetensors. */
+nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *trainer);
+nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *trainer);
+/* pretrain.json; that of a run to go on with, whose texts must be as they were. */
+nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *trainer);
+nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *trainer, const char *directory);
+nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *trainer);
+nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer,
+                                          const struct nvdp_pretrain_result *result);
+/* Digest of the word embeddings, which a run that leaves them as they are takes from the model it starts from. */
+void nvdp__pretrainer_words(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
+json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
+
+/* ---- step.c ---- */
+
+/* One optimiser step on the running epoch's next examples; counters are the caller's. */
+nvdp_status nvdp__pretrainer_step(struct nvdp__pretrainer *trainer,
+                                  struct nvdp__pretrain_report *report);
+
+#endif

@@ -1,0 +1,300 @@
+/* What a pretraining run leaves in its directory: state.ckpt, pretrain.json, metrics.jsonl, the model with config.json, result.json
+ * (docs/formats.md). */
+#include "pretrain/pretrainer.h"
+
+#include "base/json.h"
+#include "base/ranks.h"
+#include "bert/checkpoint.h"
+#include "train/rundir.h"
+#include "train/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- DIR/state.ckpt ---- */
+
+#define COUNT(member) NVDP__COUNT(struct nvdp__pretrain_state, member)
+#define REAL(member) NVDP__REAL(struct nvdp__pretrain_state, member)
+
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps), COUNT(step),
+                                                    COUNT(epoch),           COUNT(epoch_row),
+                                                    COUNT(tokens),          COUNT(masked),
+                                                    COUNT(metrics_bytes),   REAL(seconds),
+                                                    REAL(drawing),          REAL(sum_nll),
+                                                    REAL(sum_masked),       REAL(sum_right),
+                                                    REAL(sum_next),         REAL(sum_next_right),
+                                                    REAL(sum_steps),        REAL(loss),
+                                                    REAL(accuracy),         {0}};
+
+/* Files are rank 0's. */
+bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *t) {
+    return nvdp__rank(t->ctx) == 0;
+}
+
+nvdp_status nvdp__pretrainer_save(void *pretrainer) {
+    struct nvdp__pretrainer *t = pretrainer;
+    if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    t->state.optimizer_steps = t->optimizer.steps_taken;
+    json_t *object = nvdp__state_object(members, &t->state);
+    nvdp__dp_state(t->dp, object);
+    nvdp_status status = nvdp__state_file_write(path, object, &t->model.params, &t->optimizer);
+    if (status == NVDP_OK) t->saved_at = nvdp__now();
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__pretrainer_load(struct nvdp__pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    json_t *object = NULL;
+    struct nvdp__pretrain_state state = {0};
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
+    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &state));
+    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
+    if (state.step > t->config.steps)
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
+                            t->config.steps, state.step));
+    nvdp__weights_changed(&t->model.dev);
+    t->state = state;
+    t->optimizer.steps_taken = state.optimizer_steps;
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+/* `line` is stolen. */
+nvdp_status nvdp__pretrainer_log(struct nvdp__pretrainer *t, json_t *line) {
+    if (nvdp__pretrainer_writes(t))
+        return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                         &t->state.metrics_bytes);
+    json_decref(line);
+    return NVDP_OK;
+}
+
+/* ---- what is said of it ---- */
+
+static const char *dtype_of_torch(enum nvdp_dtype dtype) {
+    return dtype == NVDP_DTYPE_F16 ? "float16" : dtype == NVDP_DTYPE_BF16 ? "bfloat16" : "float32";
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Names without their folders and SHA-256 digests of a list of files. */
+static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__DIGEST_HEX],
+                          size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "name", base_name(path[i]), "sha256", digest[i]));
+    }
+    return list;
+}
+
+static json_t *run_texts_json(const struct nvdp__pretrainer *t) {
+    return texts_json(t->config.text, (const char(*)[NVDP__DIGEST_HEX])t->digest, t->config.texts);
+}
+
+static json_t *coverage_json(const struct nvdp_coverage *coverage) {
+    if (coverage->words == 0) return json_null();
+    return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)coverage->words, "unknown",
+                     coverage->unknown, "pieces_per_word", coverage->pieces_per_word);
+}
+
+json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores) {
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:o}", "windows", (json_int_t)scores->windows,
+                     "tokens", (json_int_t)scores->tokens, "masked", (json_int_t)scores->masked,
+                     "accuracy", scores->accuracy, "nll", scores->nll, "perplexity",
+                     nvdp__json_number(scores->perplexity));
+}
+
+/* What the input was privatized by. */
+static json_t *privatize_json(const struct nvdp__pretrain_options *c) {
+    json_t *object =
+        json_pack("{s:s, s:f}", "mechanism", nvdp__token_mechanism_names[c->sanitizer.mechanism],
+                  "eta", c->sanitizer.eta);
+    if (c->sanitizer.mechanism == NVDP__TOKENS_SANTEXT_PLUS)
+        json_object_set_new(object, "p", json_real(c->sanitizer.p));
+    return object;
+}
+
+/* The word embeddings, which a run that leaves them as they are takes from the model it starts from. */
+void nvdp__pretrainer_words(const struct nvdp__pretrainer *t, char hex[NVDP__DIGEST_HEX]) {
+    const struct nvdp__params *params = &t->model.params;
+    const struct nvdp__param *table = &params->entry[t->model.bert.word];
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, params->value + table->offset, table->count * sizeof(float));
+    nvdp__digest_end(&digest, hex);
+}
+
+/* Of the steps so far: the object `dp`, and in `directory` the words. */
+static nvdp_status statement(const struct nvdp__pretrainer *t, const char *directory,
+                             json_t *root) {
+    char example[400];
+    snprintf(example, sizeof example,
+             nvdp__next_sentence(t->config.objective)
+                 ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
+                   "their order "
+                   "or the other way round%s (no text is in two pairs; a document of k pairs is "
+                   "protected as a group of k examples)"
+                 : "one window of at most %zu tokens of one document%s (a document of k windows is "
+                   "protected as a group of k examples)",
+             t->config.length,
+             t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it"
+                                  : "");
+    return nvdp__dp_statement(
+        t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
+        nvdp__private_vocabulary(t)
+            ? "config.json, model.safetensors and the vocabulary's files"
+            : "config.json, model.safetensors and the vocabulary's files, which were given,",
+        false, directory, root);
+}
+
+/* Where a model comes from, for config.json. */
+static json_t *provenance(const struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    json_t *object = json_pack(
+        "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
+        "s:o}",
+        "version", 1, "objective", nvdp__objective_names[c->objective], "text", run_texts_json(t),
+        "steps", (json_int_t)t->state.step, "tokens", (json_int_t)t->state.tokens, "masked",
+        (json_int_t)t->state.masked, "batch", (json_int_t)c->batch, "length", (json_int_t)c->length,
+        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start",
+        nvdp__start_names[c->start], "optimizer", nvdp__optimizer_names[c->optimizer], "lr", c->lr,
+        "warmup", c->warmup, "weight_decay", c->weight_decay, "dropout", c->dropout, "seed",
+        (json_int_t)c->seed, "software", nvdp__software_json());
+    if (c->init != NULL)
+        json_object_set_new(
+            object, "init",
+            json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
+    if (nvdp__adaptive(t->config.objective))
+        json_object_set_new(object, "privatize", privatize_json(c));
+    if (t->secrets.count > 0) json_object_set_new(object, "planted", json_true());
+    if (t->dp != NULL) { /* nothing of the texts but what the statement allows */
+        const char *const hidden[] = {"text", "tokens", "masked"};
+        for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+            json_object_del(object, hidden[i]);
+        if (statement(t, NULL, object) == NVDP_OK) return object;
+        json_decref(object);
+        return NULL;
+    }
+    if (c->eval_texts > 0 && t->eval.windows > 0) {
+        json_object_set_new(object, "evaluation", nvdp__mlm_scores_json(&t->eval));
+        json_object_set_new(object, "evaluation_text",
+                            texts_json(c->eval_text,
+                                       (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
+                                       c->eval_texts));
+    }
+    return object;
+}
+
+nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
+    json_t *extra =
+        json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(nvdp__pretrain_dtype(&t->config)),
+                  "nvdp_pretraining", provenance(t));
+    if (extra == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+    nvdp_status status = nvdp__bert_config_write(t->ctx, t->config.out, &t->model.bert.config,
+                                                 "BertForPreTraining", extra);
+    json_decref(extra);
+    return status;
+}
+
+nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
+                                                   nvdp__pretrain_dtype(&t->config)));
+    return nvdp__pretrainer_save_config(t);
+}
+
+static json_t *corpus_json(const struct nvdp__pretrainer *t) {
+    return json_pack("{s:I, s:I, s:I, s:o}", "documents", (json_int_t)t->corpus.documents,
+                     "sentences", (json_int_t)t->corpus.sentences, "tokens",
+                     (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage));
+}
+
+nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
+    char words[NVDP__DIGEST_HEX] = "";
+    json_t *vocabulary = NULL;
+    if (nvdp__adaptive(t->config.objective)) nvdp__pretrainer_words(t, words);
+    if (t->words.epsilon > 0) {
+        vocabulary = nvdp__private_words_json(t->ctx, &t->words, t->config.length);
+        if (vocabulary == NULL) return NVDP_ERR_MEMORY;
+    }
+    return nvdp__run_json_write(
+        t->ctx, t->config.out, "pretrain.json",
+        json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}", "nvdp_format",
+                  "pretrain/1", "words", nvdp__adaptive(t->config.objective) ? words : NULL,
+                  "vocabulary", vocabulary, "config", nvdp__pretrain_options_json(&t->config),
+                  "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
+                  nvdp__hardware_json(t->ctx), "corpus",
+                  nvdp__private_vocabulary(t) ? json_null() : corpus_json(t), "parameters",
+                  (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
+                  "init_pretraining", t->init_record));
+}
+
+nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(t->ctx, directory, "pretrain.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__json_read(t->ctx, path, &t->config_owner));
+    const json_t *object = json_object_get(t->config_owner, "config");
+    if (!json_is_object(object))
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: no 'config' object: not a run of nvdp pretrain", path));
+    NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
+    const json_t *record = json_object_get(t->config_owner, "init_pretraining");
+    if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
+cleanup:
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *t) {
+    const json_t *recorded = json_object_get(t->config_owner, "text");
+    for (size_t i = 0; i < t->config.texts; i++) {
+        const char *digest =
+            json_string_value(json_object_get(json_array_get(recorded, i), "sha256"));
+        if (digest == NULL || strcmp(digest, t->digest[i]) != 0)
+            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                              "%s: expected the text that the run began with (SHA-256 %s), found "
+                              "%s",
+                              t->config.text[i], digest != NULL ? digest : "not recorded",
+                              t->digest[i]);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *t,
+                                          const struct nvdp_pretrain_result *r) {
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:f, s:f}", "steps",
+                             (json_int_t)r->steps, "tokens", (json_int_t)r->tokens, "masked",
+                             (json_int_t)r->masked, "vocab_size", (json_int_t)r->vocab_size,
+                             "parameters", (json_int_t)r->parameters, "loss", r->loss, "accuracy",
+                             r->accuracy, "coverage", coverage_json(&r->coverage), "seconds",
+                             r->seconds, "tokens_per_second", r->tokens_per_second);
+    if (root != NULL && nvdp__adaptive(t->config.objective))
+        json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
+    if (root != NULL && t->sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
+    if (root != NULL && t->dp != NULL) {
+        nvdp_status status = statement(t, t->config.out, root);
+        if (status != NVDP_OK) {
+            json_decref(root);
+            return status;
+        }
+    }
+    if (root != NULL && r->eval.windows > 0) {
+        json_object_set_new(root, "evaluation", nvdp__mlm_scores_json(&r->eval));
+        json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
+    }
+    return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
+}

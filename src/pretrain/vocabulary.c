@@ -1,0 +1,166 @@
+/* The vocabulary of a pretraining run: trained on the text, a file's, or that of the model it starts from. */
+#include "pretrain/pretrainer.h"
+
+#include "base/json.h"
+#include "base/ranks.h"
+#include "text/sentence.h"
+#include "train/rundir.h"
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
+
+bool nvdp__private_vocabulary(const struct nvdp__pretrainer *t) {
+    return t->config.words.epsilon > 0;
+}
+
+static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *config) {
+    return (struct nvdp__normalization){
+        .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
+}
+
+/* The counts give way to noised ones: what follows, what is logged included, sees only these. */
+static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__word_counts *counts) {
+    struct nvdp__release_key key;
+    struct nvdp__word_counts noised = {.ctx = t->ctx};
+    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(t->ctx, &key));
+    nvdp_status status = nvdp__private_word_counts(counts, &t->config.words,
+                                                   &(struct nvdp__noise){.release = &key}, &noised);
+    nvdp__release_key_wipe(&key);
+    nvdp__word_counts_release(counts);
+    *counts = noised;
+    return status;
+}
+
+static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp__normalization normalization = rules_of(c);
+    struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
+    struct nvdp__word_counts counts = {.ctx = t->ctx};
+    const struct nvdp__vocabulary_options options = {
+        .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
+    size_t pieces = 0;
+    double start = nvdp__now();
+    NVDP_TRY(nvdp__word_counts_read(&counts, &rules, c->text, c->texts, c->words.max_words));
+    if (nvdp__private_vocabulary(t)) NVDP_TRY(privatize_counts(t, &counts));
+    NVDP_TRY(nvdp__vocabulary_train(t->ctx, &counts, &options, &t->vocabulary, &pieces));
+    t->vocabulary_size = strlen(t->vocabulary);
+    nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct %swords in %.1f s%s",
+              pieces, counts.words.count, nvdp__private_vocabulary(t) ? "noised " : "",
+              nvdp__now() - start,
+              pieces < c->vocab_size ? ": the text has no more pairs that are seen twice" : "");
+cleanup:
+    nvdp__word_counts_release(&counts);
+    return status;
+}
+
+/* Rank 0's for all: a private one is drawn. */
+static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
+    if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
+    if (!nvdp__pretrainer_writes(t))
+        t->vocabulary = nvdp__calloc(t->ctx, t->vocabulary_size + 1, sizeof *t->vocabulary);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__rank_agree(t->ctx, t->vocabulary != NULL ? NVDP_OK : NVDP_ERR_MEMORY));
+    return nvdp__rank_share(t->ctx, t->vocabulary_size, t->vocabulary);
+}
+
+static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path) {
+    return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
+}
+
+/* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
+static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
+    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));
+    nvdp_status status = NVDP_OK;
+    char *vocabulary = nvdp__model_path(t->ctx, directory, "vocab.txt");
+    char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
+    NVDP_TRY(NVDP__MADE(vocabulary, config));
+    NVDP_TRY(read_vocabulary(t, vocabulary));
+    if (nvdp__exists(config)) NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+cleanup:
+    free(vocabulary);
+    free(config);
+    return status;
+}
+
+static nvdp_status make_config(struct nvdp__pretrainer *t) {
+    bool lower = !t->config.cased;
+    t->tokenizer_config = json_pack(
+        "{s:s, s:b, s:b, s:b, s:I, s:s, s:s, s:s, s:s, s:s}", "tokenizer_class", "BertTokenizer",
+        "do_lower_case", lower, "strip_accents", lower, "tokenize_chinese_chars", 1,
+        "model_max_length", (json_int_t)t->config.max_positions, "pad_token", "[PAD]", "unk_token",
+        "[UNK]", "cls_token", "[CLS]", "sep_token", "[SEP]", "mask_token", "[MASK]");
+    return t->tokenizer_config != NULL ? NVDP_OK
+                                       : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+/* Where a given vocabulary has vocab_privacy.json beside it, it may be that of the texts to be trained on. */
+static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    nvdp_status status = NVDP_OK;
+    json_t *read = NULL;
+    const json_t *object;
+    char *copy = NULL;
+    t->words = c->words;
+    if (nvdp__private_vocabulary(t)) return NVDP_OK;
+    if (c->resume != NULL) {
+        object = json_object_get(t->config_owner, "vocabulary");
+    } else {
+        if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
+        if (c->vocab != NULL && (copy = strdup(c->vocab)) == NULL)
+            NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        NVDP_TRY(nvdp__json_read_optional(t->ctx, copy != NULL ? dirname(copy) : c->init,
+                                          "vocab_privacy.json", &read));
+        object = read;
+    }
+    if (json_is_object(object))
+        NVDP_TRY(nvdp__private_words_read(
+            t->ctx, c->resume != NULL ? "pretrain.json" : "vocab_privacy.json", object, &t->words));
+cleanup:
+    json_decref(read);
+    free(copy);
+    return status;
+}
+
+nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const char *from = c->resume != NULL ? c->out : c->init;
+    NVDP_RETURN_IF_FAILED(read_privacy(t));
+    if (from != NULL) {
+        NVDP_RETURN_IF_FAILED(copy_from(t, from));
+    } else {
+        struct nvdp__normalization rules = rules_of(c);
+        const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
+        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL ? read_vocabulary(t, path)
+                                                                         : train_vocabulary(t)));
+        NVDP_RETURN_IF_FAILED(share_vocabulary(t));
+        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_create(t->ctx, path, t->vocabulary,
+                                                     t->vocabulary_size, nvdp__special_names,
+                                                     &rules, &t->tokenizer));
+        NVDP_RETURN_IF_FAILED(make_config(t));
+    }
+    return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
+}
+
+nvdp_status nvdp__pretrainer_write_vocabulary(const struct nvdp__pretrainer *t) {
+    char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
+    free(path);
+    if (status == NVDP_OK && t->tokenizer_config != NULL)
+        status = nvdp__run_json_write(t->ctx, t->config.out, "tokenizer_config.json",
+                                      json_incref(t->tokenizer_config));
+    if (status == NVDP_OK && t->secrets.count > 0)
+        status = nvdp__run_json_write(t->ctx, t->config.out, "planted.json",
+                                      nvdp__secrets_json(&t->secrets, t->tokenizer));
+    if (status == NVDP_OK && t->words.epsilon > 0)
+        status =
+            nvdp__run_json_write(t->ctx, t->config.out, "vocab_privacy.json",
+                                 nvdp__private_words_json(t->ctx, &t->words, t->config.length));
+    return status;
+}
