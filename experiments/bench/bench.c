@@ -143,7 +143,7 @@ nvdp_status nvdp_bench(struct nvdp_context *ctx, const struct nvdp_bench_config 
             fmax(result.tokens_per_second_best, (double)step->tokens / fmax(step->seconds, 1e-9));
         if (config->batches != NULL) NVDP_TRY(write_batch(&batches, step));
     }
-    if (config->batches != NULL) NVDP_TRY(nvdp__output_commit(&batches));
+    if (config->batches != NULL) NVDP_TRY(nvdp__output_commit(&batches, true));
     conclude(config, info, seconds, flops, &result);
     NVDP_TRY(nvdp_trainer_peak(trainer, &result.peak_flops));
     *out = result;

@@ -64,7 +64,7 @@ static nvdp_status write_privacy(const struct stage *at, const char *text) {
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
     NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
-    NVDP_TRY(nvdp__output_commit(&output));
+    NVDP_TRY(nvdp__output_commit(&output, true));
 cleanup:
     nvdp__output_abort(&output);
     free(path);

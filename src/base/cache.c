@@ -104,7 +104,7 @@ nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const 
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, count));
-    NVDP_TRY(nvdp__output_commit(&output));
+    NVDP_TRY(nvdp__output_commit(&output, true));
 cleanup:
     nvdp__output_abort(&output);
     return status;

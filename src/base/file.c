@@ -24,7 +24,20 @@ static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 takes 65 MiB *
 
 /* --- files written whole or not at all --- */
 
-/* Creates an empty neighbour of path; a replaced file's permissions pass on to it.  Renaming onto a
+bool nvdp__lock_whole(int fd) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Others see by the lock that a file is being written; false where one of them took it for a leftover before.  Some file
+ * systems have no locks: then nobody else gets one either. */
+static bool claim(int fd) {
+    struct stat info;
+    if (!nvdp__lock_whole(fd) && (errno == EAGAIN || errno == EACCES)) return false;
+    return fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+/* Creates an empty neighbour of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
  * device or a pipe would replace it rather than write to it. */
 static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
     struct stat info;
@@ -38,14 +51,16 @@ static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, cha
         if (beside == NULL) return NVDP_ERR_MEMORY;
         int opened = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int err = errno;
-        if (opened >= 0) {
+        if (opened >= 0 && claim(opened)) {
             if (replaced) (void)!fchmod(opened, info.st_mode & 07777);
             *name = beside;
             *fd = opened;
             return NVDP_OK;
         }
         free(beside);
-        if (err != EEXIST) return nvdp__fail_errno(ctx, err, "%s: cannot write", path);
+        if (opened >= 0) close(opened);
+        if (opened < 0 && err != EEXIST)
+            return nvdp__fail_errno(ctx, err, "%s: cannot write", path);
     }
     return nvdp__fail_errno(ctx, EEXIST, "%s: cannot write", path);
 }
@@ -118,10 +133,12 @@ static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const
     return NVDP_OK;
 }
 
-static nvdp_status commit(struct nvdp__output *out, bool replace) {
+nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
+    int lock = -1;
     if (ferror(out->file)) NVDP_TRY(write_error(out, EIO));
     if (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0) NVDP_TRY(write_error(out, errno));
+    lock = fcntl(fileno(out->file), F_DUPFD_CLOEXEC, 0); /* until it has its name */
     int closed = fclose(out->file);
     out->file = NULL;
     if (closed != 0) NVDP_TRY(write_error(out, errno));
@@ -130,15 +147,8 @@ static nvdp_status commit(struct nvdp__output *out, bool replace) {
     out->beside = NULL;
 cleanup:
     nvdp__output_abort(out);
+    if (lock >= 0) close(lock);
     return status;
-}
-
-nvdp_status nvdp__output_commit(struct nvdp__output *out) {
-    return commit(out, true);
-}
-
-nvdp_status nvdp__output_commit_new(struct nvdp__output *out) {
-    return commit(out, false);
 }
 
 void nvdp__output_abort(struct nvdp__output *out) {
@@ -149,18 +159,16 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-bool nvdp__lock_whole(int fd) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
-}
-
-/* Whether `name` is NAME.partial-PID-N. */
+/* Whether it is NAME.partial-PID-N; `of` NULL: of any NAME. */
 static bool is_neighbour(const char *name, const char *of) {
     static const char middle[] = ".partial-";
-    size_t length = strlen(of);
-    if (strncmp(name, of, length) != 0 || strncmp(name + length, middle, sizeof middle - 1) != 0)
-        return false;
-    const char *pid = name + length + sizeof middle - 1;
+    const char *at = NULL;
+    for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
+        at = next; /* the last */
+    if (at == NULL) return false;
+    const size_t length = (size_t)(at - name);
+    if (of != NULL && (strlen(of) != length || strncmp(name, of, length) != 0)) return false;
+    const char *pid = at + sizeof middle - 1;
     size_t digits = strspn(pid, "0123456789");
     return digits > 0 && pid[digits] == '-' && pid[digits + 1] != '\0' &&
            pid[digits + 1 + strspn(pid + digits + 1, "0123456789")] == '\0';
@@ -175,49 +183,37 @@ static void remove_leftover(struct nvdp_context *ctx, const char *path) {
     close(fd);
 }
 
-static nvdp_status remove_leftovers(struct nvdp_context *ctx, const char *path) {
+nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory,
+                                   const char *of) {
+    DIR *folder = opendir(directory);
     nvdp_status status = NVDP_OK;
-    DIR *directory = NULL;
-    char *folder = nvdp__strdup(ctx, path), *other = nvdp__strdup(ctx, path);
-    NVDP_TRY(NVDP__MADE(folder, other));
-    const char *in = dirname(folder), *name = basename(other);
-    directory = opendir(in);
-    for (const struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
-        if (!is_neighbour(entry->d_name, name)) continue;
-        char *found = nvdp__join(ctx, in, entry->d_name);
-        if (found == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (!is_neighbour(entry->d_name, of)) continue;
+        char *found = nvdp__join(ctx, directory, entry->d_name);
+        NVDP_TRY(NVDP__MADE(found));
         remove_leftover(ctx, found);
         free(found);
     }
 cleanup:
-    if (directory != NULL) closedir(directory);
-    free(folder);
-    free(other);
+    if (folder != NULL) closedir(folder);
     return status;
 }
 
 nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock) {
-    if (lock != NULL) NVDP_RETURN_IF_FAILED(remove_leftovers(ctx, path));
-    for (;;) {
-        struct stat info;
-        char *name = NULL;
-        int fd = -1;
-        NVDP_RETURN_IF_FAILED(create_beside(ctx, path, &name, &fd));
-        if (lock == NULL) {
-            close(fd);
-            *beside = name;
-            return NVDP_OK;
-        }
-        (void)nvdp__lock_whole(
-            fd); /* some file systems have none: then nobody else gets one either */
-        if (fstat(fd, &info) == 0 && info.st_nlink > 0) {
-            *beside = name;
-            *lock = fd;
-            return NVDP_OK;
-        }
-        close(fd); /* another process took it for a leftover, before the lock */
-        free(name);
-    }
+    nvdp_status status = NVDP_OK;
+    int fd = -1;
+    char *folder = nvdp__strdup(ctx, path), *name = nvdp__strdup(ctx, path);
+    NVDP_TRY(NVDP__MADE(folder, name));
+    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers(ctx, dirname(folder), basename(name)));
+    NVDP_TRY(create_beside(ctx, path, beside, &fd));
+    if (lock != NULL)
+        *lock = fd;
+    else
+        close(fd);
+cleanup:
+    free(folder);
+    free(name);
+    return status;
 }
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
@@ -326,7 +322,7 @@ nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const v
     struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__output_write(&output, bytes, count));
-    NVDP_TRY(nvdp__output_commit(&output));
+    NVDP_TRY(nvdp__output_commit(&output, true));
 cleanup:
     nvdp__output_abort(&output);
     return status;

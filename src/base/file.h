@@ -13,26 +13,27 @@ struct nvdp__output {
     char *beside; /* where the bytes go until commit */
 };
 
-/* Opens path's neighbour for writing. */
+/* Opens path's neighbour for writing, locked while it is. */
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);
 nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count);
 nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* fflush, fsync, close, rename, fsync of the directory.  On failure nothing is left. */
-nvdp_status nvdp__output_commit(struct nvdp__output *out);
-/* The same, but NVDP_ERR_ARGUMENT where a file that is not empty has that name meanwhile. */
-nvdp_status nvdp__output_commit_new(struct nvdp__output *out);
+/* fflush, fsync, close, rename, fsync of the directory.  On failure nothing is left.  Not `replace`: NVDP_ERR_ARGUMENT where
+ * a file that is not empty has that name meanwhile. */
+nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace);
 /* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 
-/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()).  With `lock`
- * (close()) it is locked, so that others see that it is being written, and neighbours that nobody writes
- * any more are removed, with a notice: what is in them was never given away.  Then fsync + rename it; not
- * `replace`: NVDP_ERR_ARGUMENT where a file that is not empty is there, also if it came a moment ago. */
+/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()).  With `lock` it is locked until
+ * that is closed, and neighbours that nobody writes any more are removed.  Then fsync + rename it; not `replace`:
+ * NVDP_ERR_ARGUMENT where a file that is not empty is there, also if it came a moment ago. */
 nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock);
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
                           bool replace);
 
+/* Removes, with a notice, what processes that ended while they wrote have left in a directory: neighbours of `of` (NULL: of any
+ * file), NAME.partial-PID-N, which nobody has locked.  What is in them was never given away. */
+nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory, const char *of);
 /* A lock of the open file, which its closing or its process's end gives back; false where another has it. */
 bool nvdp__lock_whole(int fd);
 /* Makes a new name durable.  Some file systems refuse to sync a directory: the file is whole anyway. */

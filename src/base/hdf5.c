@@ -31,7 +31,6 @@ struct nvdp__h5 {
     char *beside; /* where a file being created lies; NULL in one opened for reading */
     int lock;     /* on it, or -1 */
     hid_t id;     /* of a file being created, else -1 */
-    bool writable;
     struct nvdp__h5_image
         *image;   /* what is read; of a file being created, as it was when that was asked for */
     bool changed; /* since */
@@ -92,7 +91,7 @@ static nvdp_status write_error(const struct nvdp__h5 *file) {
                __VA_ARGS__)
 
 static nvdp_status check_writable(const struct nvdp__h5 *file) {
-    if (file->id >= 0 && file->writable) return NVDP_OK;
+    if (file->id >= 0) return NVDP_OK;
     return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
 }
 
@@ -196,7 +195,6 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__beside(ctx, path, &file->beside, &file->lock));
-    file->writable = true;
     file->id = nvdp__disk_create(file->beside, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
@@ -224,7 +222,7 @@ static herr_t close_all(struct nvdp__h5 *file) {
     return file->disk.error != 0 ? -1 : worst;
 }
 
-static nvdp_status commit(struct nvdp__h5 *file, bool replace) {
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
     if (close_all(file) < 0) return write_error(file);
@@ -234,14 +232,6 @@ static nvdp_status commit(struct nvdp__h5 *file, bool replace) {
     return status;
 }
 
-nvdp_status nvdp__h5_commit(struct nvdp__h5 *file) {
-    return commit(file, true);
-}
-
-nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file) {
-    return commit(file, false);
-}
-
 nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
@@ -249,7 +239,6 @@ nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
     if (name == NULL) return NVDP_ERR_MEMORY;
     nvdp__h5_image_free(file->image);
     file->image = NULL;
-    file->writable = false;
     nvdp_status status = close_all(file) < 0 ? write_error(file) : NVDP_OK;
     free(file->path);
     file->path = name;
@@ -327,7 +316,7 @@ static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid
     herr_t closed = forget_dataset(slot); /* may write what the chunk cache held */
     *slot = (struct dataset){copy, id};
     file->opened++;
-    return closed < 0 && file->writable ? write_error(file) : NVDP_OK;
+    return closed < 0 ? write_error(file) : NVDP_OK;
 }
 
 /* One that was made before. */

@@ -22,9 +22,9 @@ struct nvdp__h5;
 /* Creates beside `path`; nothing is under the final name before nvdp__h5_commit. */
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
                             struct nvdp__h5 **out);
-nvdp_status nvdp__h5_commit(struct nvdp__h5 *file); /* closes; the object is still to be freed */
-/* The same, but NVDP_ERR_ARGUMENT where a file of that name, not empty, is there meanwhile. */
-nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file);
+/* Closes; the object is still to be freed.  Not `replace`: NVDP_ERR_ARGUMENT where a file of that name, not empty, is there
+ * meanwhile. */
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
 /* Of a file that was created: closes it, to be read on under the name `path`; there is no such file any more when the
  * object is freed. */
 nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path);

@@ -1,8 +1,9 @@
 #include "base/outdir.h"
 
 #include "base/file.h"
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +22,21 @@ static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
 }
 
-static nvdp_status remove_matching(struct nvdp_context *ctx, const char *pattern) {
+/* In place of glob(), which would take the directory's own name for a pattern, too. */
+static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
+                                   const char *pattern) {
     nvdp_status status = NVDP_OK;
-    glob_t found = {0};
-    if (glob(pattern, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && status == NVDP_OK; i++) {
-            status = remove_one(ctx, found.gl_pathv[i]);
-        }
+    DIR *folder = opendir(directory);
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0) continue;
+        char *path = nvdp__join(ctx, directory, entry->d_name);
+        NVDP_TRY(NVDP__MADE(path));
+        status = remove_one(ctx, path);
+        free(path);
+        NVDP_TRY(status);
     }
-    globfree(&found);
+cleanup:
+    if (folder != NULL) closedir(folder);
     return status;
 }
 
@@ -38,8 +45,15 @@ nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
     for (size_t i = 0; i < count; i++) {
         char *path = nvdp__join(ctx, directory, name[i]);
         if (path == NULL) return NVDP_ERR_MEMORY;
-        bool pattern = strchr(name[i], '*') != NULL;
-        nvdp_status status = pattern ? remove_matching(ctx, path) : remove_one(ctx, path);
+        char *last = strrchr(path, '/');
+        nvdp_status status;
+        if (strchr(name[i], '*') == NULL) {
+            status = remove_one(ctx, path);
+        } else {
+            if (last != NULL) *last = '\0';
+            status = last != NULL ? remove_matching(ctx, path, last + 1)
+                                  : remove_matching(ctx, ".", path);
+        }
         free(path);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -47,6 +61,10 @@ nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
 }
 
 nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory) {
-    static const char *const left[] = {"*.partial-*-*", "model/*.partial-*-*"};
-    return nvdp__outdir_remove(ctx, directory, left, 2);
+    char *model = nvdp__join(ctx, directory, "model");
+    nvdp_status status = NVDP__MADE(model);
+    if (status == NVDP_OK) status = nvdp__remove_leftovers(ctx, directory, NULL);
+    if (status == NVDP_OK) status = nvdp__remove_leftovers(ctx, model, NULL);
+    free(model);
+    return status;
 }

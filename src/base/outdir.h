@@ -6,11 +6,12 @@
 
 /* Whether a run may go there: the directory is new or empty, or may be overwritten. */
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite);
-/* Removes those of the named files and folders that are there; a name with a * is a pattern. */
+/* Removes those of the named files and folders that are there; a name whose last part has a * is a
+ * pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                 const char *const *name, size_t count);
-/* Removes what processes that were killed while they wrote a file have left there, and in its folder `model`: files
- * NAME.partial-PID-N, which nobody else counts or removes. */
+/* Removes what processes that ended while they wrote a file have left there, and in its folder `model`
+ * (nvdp__remove_leftovers); what another is writing meanwhile stays. */
 nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory);
 
 #endif

@@ -559,7 +559,7 @@ nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, 
     struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__safetensors_put(&output, count, tensors, metadata, fetch, user));
-    NVDP_TRY(nvdp__output_commit(&output));
+    NVDP_TRY(nvdp__output_commit(&output, true));
 cleanup:
     nvdp__output_abort(&output);
     return status;

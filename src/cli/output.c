@@ -88,7 +88,7 @@ int cli_write_text(struct cli *cli, const char *path, const char *text) {
     struct nvdp__output to = {0};
     nvdp_status status = nvdp__output_open(cli->ctx, path, &to);
     if (status == NVDP_OK) status = nvdp__output_printf(&to, "%s\n", text);
-    if (status == NVDP_OK) status = nvdp__output_commit(&to);
+    if (status == NVDP_OK) status = nvdp__output_commit(&to, true);
     nvdp__output_abort(&to);
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }

@@ -290,7 +290,7 @@ nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_token
     NVDP_TRY(begin(&b, tokenizer, key, out));
     NVDP_TRY(take_all(&b));
     NVDP_TRY(write_rest(&b));
-    NVDP_TRY(nvdp__output_commit(&b.output));
+    NVDP_TRY(nvdp__output_commit(&b.output, true));
 cleanup:
     release(&b);
     return status;

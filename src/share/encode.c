@@ -673,7 +673,7 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(allocate(&encode, true));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));
-    NVDP_TRY(nvdp__h5_commit(encode.file));
+    NVDP_TRY(nvdp__h5_commit(encode.file, true));
     if (out != NULL) {
         struct nvdp_encoding result = {.texts = input.data.count,
                                        .max_length = encode.max_length,

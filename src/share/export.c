@@ -733,7 +733,7 @@ static nvdp_status write_forms(struct export *export) {
             nvdp__card_write(&shared, options->out, options->card, options->overwrite));
     if (nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5)
         return nvdp__shared_write(&shared, options->out, options->overwrite);
-    return options->overwrite ? nvdp__h5_commit(export->file) : nvdp__h5_commit_new(export->file);
+    return nvdp__h5_commit(export->file, options->overwrite);
 }
 
 /* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */

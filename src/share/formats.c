@@ -128,9 +128,8 @@ nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *pa
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
-    (void)nvdp__lock_whole(fileno(output.file)); /* nobody takes it for a leftover */
     NVDP_TRY(nvdp__shared_put(shared, nvdp__shared_format_of(path), &output));
-    NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
+    NVDP_TRY(nvdp__output_commit(&output, replace));
 cleanup:
     nvdp__output_abort(&output);
     return status;
@@ -215,7 +214,7 @@ nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name
     NVDP_TRY(nvdp__sayings_read(shared, &words));
     NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
     NVDP_TRY(say_card(&output, shared, &words, last != NULL ? last + 1 : name));
-    NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
+    NVDP_TRY(nvdp__output_commit(&output, replace));
 cleanup:
     nvdp__output_abort(&output);
     nvdp__sayings_release(&words);

@@ -288,7 +288,7 @@ nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(write_attributes(file, posteriors));
     NVDP_TRY(write_arrays(ctx, file, posteriors));
-    NVDP_TRY(nvdp__h5_commit(file));
+    NVDP_TRY(nvdp__h5_commit(file, true));
 cleanup:
     nvdp__h5_free(file);
     return status;
@@ -309,7 +309,7 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
     NVDP_TRY(nvdp__h5_set_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)"));
     NVDP_TRY(nvdp__h5_write(file, "rd", NVDP__H5_F64, 2, (const size_t[]){n, n}, matrix));
     if (id != NULL) NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, (const size_t[]){n}, id));
-    NVDP_TRY(nvdp__h5_commit(file));
+    NVDP_TRY(nvdp__h5_commit(file, true));
 cleanup:
     nvdp__h5_free(file);
     return status;

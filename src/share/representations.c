@@ -285,7 +285,7 @@ nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represe
     NVDP_TRY(write_attributes(&writer, statement));
     NVDP_TRY(create_datasets(&writer));
     NVDP_TRY(pass(&writer, true));
-    NVDP_TRY(nvdp__h5_commit(writer.file));
+    NVDP_TRY(nvdp__h5_commit(writer.file, true));
 cleanup:
     nvdp__h5_free(writer.file);
     nvdp__row_pieces_close(writer.classes);

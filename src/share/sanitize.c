@@ -652,7 +652,7 @@ static nvdp_status publish(struct sanitize *work) {
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
-        if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output));
+        if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output, true));
     }
     if (work->options->out == NULL) goto cleanup;
     path = beside_path(work, "privacy.json");

@@ -36,7 +36,7 @@ static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
                                          info->task.labels[nvdp__argmax(info->outputs, row)]));
         }
     }
-    NVDP_TRY(nvdp__output_commit(&file));
+    NVDP_TRY(nvdp__output_commit(&file, true));
 cleanup:
     if (status != NVDP_OK) nvdp__output_abort(&file);
     return status;
@@ -71,7 +71,7 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
             word++;
         }
     }
-    NVDP_TRY(nvdp__output_commit(&file));
+    NVDP_TRY(nvdp__output_commit(&file, true));
 cleanup:
     if (status != NVDP_OK) nvdp__output_abort(&file);
     nvdp__conll_release(&conll);
@@ -296,7 +296,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     if (options.out != NULL) {
         NVDP_TRY(nvdp__output_open(ctx, options.out, &file));
         NVDP_TRY(write_predictions(ctx, &run, &options, outputs, options.out, file.file));
-        NVDP_TRY(nvdp__output_commit(&file));
+        NVDP_TRY(nvdp__output_commit(&file, true));
     } else {
         NVDP_TRY(write_predictions(ctx, &run, &options, outputs, "standard output",
                                    to != NULL ? to : stdout));

@@ -43,7 +43,7 @@ Test(file, appears_only_when_committed) {
     cr_assert_eq(nvdp__output_write(&out, "six", 3), NVDP_OK);
     cr_assert(!nvdp__exists(path));
     cr_assert_eq(scratch_entries(), 1);
-    cr_assert_eq(nvdp__output_commit(&out), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&out, true), NVDP_OK);
     cr_assert_eq(scratch_entries(), 1);
     char *text = support_read(path);
     cr_assert_str_eq(text, "5-six");
@@ -78,8 +78,8 @@ Test(file, two_writers_have_two_neighbours) {
     cr_assert_str_neq(one.beside, two.beside);
     cr_assert_eq(nvdp__output_write(&one, "1", 1), NVDP_OK);
     cr_assert_eq(nvdp__output_write(&two, "2", 1), NVDP_OK);
-    cr_assert_eq(nvdp__output_commit(&one), NVDP_OK);
-    cr_assert_eq(nvdp__output_commit(&two), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&one, true), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&two, true), NVDP_OK);
     char *text = support_read(path);
     cr_assert_str_eq(text, "2");
     free(text);
@@ -123,7 +123,7 @@ Test(file, a_full_disk_at_commit) {
     limit_file_size(10);
     cr_assert_eq(nvdp__output_open(ctx, path, &out), NVDP_OK);
     cr_assert_eq(nvdp__output_write(&out, "twelve bytes", 12), NVDP_OK);
-    cr_assert_eq(nvdp__output_commit(&out), NVDP_ERR_IO);
+    cr_assert_eq(nvdp__output_commit(&out, true), NVDP_ERR_IO);
     cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
     cr_assert_eq(scratch_entries(), 0);
     nvdp_context_free(ctx);

@@ -44,7 +44,7 @@ static struct nvdp__h5 *create(struct nvdp_context *ctx, const char *name) {
 
 static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp__h5 *file) {
     struct nvdp__h5 *back = NULL;
-    OK(nvdp__h5_commit(file));
+    OK(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     OK(nvdp__h5_open(ctx, created, "posteriors", 1, &back));
     return back;
@@ -395,7 +395,7 @@ Test(hdf5, formats_are_checked) {
                                       "posteriors/1b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         OK(nvdp__h5_create(ctx, path, bad[i], &file));
-        OK(nvdp__h5_commit(file));
+        OK(nvdp__h5_commit(file, true));
         nvdp__h5_free(file);
         expect_error(ctx, nvdp__h5_open(ctx, path, "posteriors", 1, &file), NVDP_ERR_INPUT, bad[i]);
     }
@@ -434,7 +434,7 @@ Test(hdf5, truncated_files) {
         data[i] = sinf((float)i);
     }
     OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3000}, data));
-    OK(nvdp__h5_commit(file));
+    OK(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     char *bytes = NULL;
     size_t count;
@@ -473,7 +473,7 @@ Test(hdf5, damaged_values) {
         data[i] = sinf((float)i);
     }
     OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){ITEMS}, data));
-    OK(nvdp__h5_commit(file));
+    OK(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     const char *path = support_scratch_path("x.h5");
     char *bytes = NULL;
@@ -503,10 +503,10 @@ Test(hdf5, appears_only_when_committed) {
     nvdp__h5_free(file);
     cr_assert_eq(scratch_entries(), 0);
     file = create(ctx, "late.h5");
-    OK(nvdp__h5_commit(file));
+    OK(nvdp__h5_commit(file, true));
     cr_assert(nvdp__exists(path));
     cr_assert_eq(scratch_entries(), 1);
-    expect_error(ctx, nvdp__h5_commit(file), NVDP_ERR_STATE, "not open for writing");
+    expect_error(ctx, nvdp__h5_commit(file, true), NVDP_ERR_STATE, "not open for writing");
     expect_error(ctx, nvdp__h5_dataset(file, "y", NVDP__H5_I32, 1, (size_t[]){1}), NVDP_ERR_STATE,
                  "not open for writing");
     cr_assert(!nvdp__h5_has(file, "x"));
@@ -548,8 +548,8 @@ Test(hdf5, removes_what_dead_writers_left) {
     cr_assert_eq(neighbours(path), 3);
     cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &next), NVDP_OK);
     cr_assert_eq(neighbours(path), 3); /* mine, the next one's, and the odd name */
-    cr_assert_eq(nvdp__h5_commit(mine), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__h5_commit(next), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(mine, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(next, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(access(stranger, F_OK), 0);
     cr_assert_eq(access(other, F_OK), 0);
     cr_assert_eq(neighbours(path), 1);
@@ -566,8 +566,8 @@ Test(hdf5, a_new_file_is_made_once) {
     support_write_text(path, ""); /* as mktemp leaves it */
     cr_assert_eq(nvdp__h5_create(ctx, path, "first/1", &first), NVDP_OK);
     cr_assert_eq(nvdp__h5_create(ctx, path, "second/1", &second), NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit_new(first), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__h5_commit_new(second), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp__h5_commit(first, false), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(second, false), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "the file exists; use --overwrite");
     nvdp__h5_free(first);
     nvdp__h5_free(second);
@@ -591,7 +591,7 @@ Test(hdf5, has_no_global_heap) {
     for (int i = 0; i < 4; i++) {
         cr_assert_eq(nvdp__h5_set_string(file, (char[]){(char)('a' + i), 0}, values[i]), NVDP_OK);
     }
-    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
     cr_assert_eq(nvdp__read_file(ctx, path, 1 << 20, &bytes, &size), NVDP_OK);
     cr_assert_null(memmem(bytes, size, "GCOL", 4));
@@ -623,7 +623,7 @@ Test(hdf5, equal_data_equal_bytes) {
         struct nvdp__h5 *file = create(ctx, "same.h5");
         OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3}, (float[]){1, 2, 3}));
         OK(nvdp__h5_set_real(file, "r", 1));
-        OK(nvdp__h5_commit(file));
+        OK(nvdp__h5_commit(file, true));
         nvdp__h5_free(file);
         OK(nvdp__file_sha256(ctx, support_scratch_path("same.h5"), hex[i]));
         if (i == 0) sleep(1);
@@ -662,7 +662,7 @@ Test(hdf5, a_full_disk_leaves_nothing) {
     }
     struct nvdp__h5 *file = create(ctx, "full.h5");
     nvdp_status status = nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){N}, noise);
-    if (status == NVDP_OK) status = nvdp__h5_commit(file);
+    if (status == NVDP_OK) status = nvdp__h5_commit(file, true);
     expect_error(ctx, status, NVDP_ERR_IO, "full.h5: cannot write");
     nvdp__h5_free(file);
     cr_assert_eq(scratch_entries(), 0);
@@ -705,7 +705,7 @@ static nvdp_status every_call(struct nvdp_context *ctx) {
     float x[2] = {1, 2};
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(nvdp__h5_write(file, "h", NVDP__H5_F16, 1, (size_t[]){2}, x));
-    NVDP_TRY(nvdp__h5_commit(file));
+    NVDP_TRY(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     file = NULL;
     NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));

@@ -311,7 +311,7 @@ static void write_posteriors(const char *path, const struct fixture *with) {
     cr_assert_eq(nvdp__h5_set_string(file, "length_policy", with->policy), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_int(file, "length", 2), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_real(file, "pad_alpha", 0.25), NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
     nvdp_context_free(ctx);
 }

@@ -134,7 +134,7 @@ Test(describe, hdf5_of_no_known_kind) {
     cr_assert_eq(nvdp__h5_create(ctx, path, "ours/7", &file), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_string(file, "note", "up\x1b[31m\tred \xc2\x9b \xff \xc3\xa9"),
                  NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
     json_t *object = object_of(ctx, path);
     cr_assert_str_eq(kind_of(object), "ours/7");

@@ -106,7 +106,7 @@ Test(embeddings_file, reads_whole_steps) {
         struct nvdp__embeddings *read = NULL;
         float values[8];
         cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi), NVDP_OK);
-        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
         nvdp__h5_free(written);
         cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
@@ -144,7 +144,7 @@ Test(embeddings_file, refuses_other_steps) {
         struct nvdp__h5 *written = begin_file(ctx, path, &shape, "vib-fixed");
         struct nvdp__embeddings *read = NULL;
         nvdp__h5_set_real(written, "z_step", faults[i].step);
-        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
         nvdp__h5_free(written);
         cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
         support_contains(nvdp_context_error(ctx), faults[i].message);
@@ -226,7 +226,7 @@ static const char *write_fault(struct nvdp_context *ctx, const struct fault *fau
     write_dataset(file, fault, "label", NVDP__H5_F32, 1, (size_t[]){2});
     if (fault->dataset != NULL && strcmp(fault->dataset, "split") == 0)
         write_dataset(file, fault, "split", NVDP__H5_I64, 1, (size_t[]){2});
-    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
     return path;
 }
@@ -336,7 +336,7 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     nvdp__h5_set_int(written, "kappa", 1);
     nvdp__h5_set_int(written, "releases", 1);
     nvdp__h5_set_int(written, "length", 1);
-    cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
     nvdp__h5_free(written);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "more than the file can hold"), "%s",
@@ -370,7 +370,7 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
         nvdp__h5_set_string(written, "length_policy", "public");
         nvdp__h5_set_int(written, "kappa", 1);
         nvdp__h5_set_int(written, "releases", 1);
-        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
         nvdp__h5_free(written);
         cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
         cr_assert_not_null(strstr(nvdp_context_error(ctx), cases[i].message), "%s",

@@ -219,7 +219,7 @@ static void write_faulty(struct nvdp_context *ctx, const char *path, const struc
     nvdp__h5_write(file, "logvar", NVDP__H5_F32 /* a double's bytes do as floats */, 2,
                    (size_t[]){f->rows_logvar, f->dim_logvar}, logvar);
     nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &f->rows_id, id);
-    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
 }
 

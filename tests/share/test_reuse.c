@@ -205,7 +205,7 @@ Test(reuse, divides_a_single_split) {
     }
     cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &shape.texts, split), NVDP_OK);
     cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &shape.texts, label), NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit(h5), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(h5, true), NVDP_OK);
     nvdp__h5_free(h5);
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);

@@ -103,7 +103,7 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
     write_columns(file, written);
     cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, file->texts, 0, rows, grid_z, grid_pi),
                  NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit(written), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp__h5_free(written);
     free(offset);
     free(z);

@@ -1,0 +1,91 @@
+/* What is removed of a run's folder. */
+#include "base/file.h"
+#include "base/outdir.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A folder whose name would be a pattern, and a file in it. */
+static const char *file_of(const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "run[1]/%s", name);
+    return support_scratch_path(path);
+}
+
+static void make_folders(struct nvdp_context *ctx) {
+    cr_assert_eq(nvdp__make_directory(ctx, file_of("model")), NVDP_OK);
+}
+
+/* Another process writes the file, whole where it is told to go on, else it ends before. */
+static pid_t write_elsewhere(const char *path, int ready, int go_on) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__output out = {0};
+    char byte = 0;
+    bool done = nvdp__output_open(ctx, path, &out) == NVDP_OK &&
+                nvdp__output_printf(&out, "whole") == NVDP_OK && fflush(out.file) == 0 &&
+                write(ready, &byte, 1) == 1;
+    if (go_on >= 0)
+        done = done && read(go_on, &byte, 1) == 1 && nvdp__output_commit(&out, true) == NVDP_OK;
+    _exit(done ? 0 : 1);
+}
+
+static void expect_end(pid_t child) {
+    int status = 1;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0);
+}
+
+/* Partial files of processes that ended go; those of others, and names that are not ours, stay. */
+Test(outdir, tidy_leaves_what_is_being_written) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const left[] = {"state.ckpt.partial-1-0",
+                                       "model/model.safetensors.partial-77-3"};
+    static const char *const others[] = {"notes.partial-a-0", "notes.partial-1-",
+                                         "notes.partial-1-0.txt", "partial-1-0"};
+    struct nvdp__output mine = {0};
+    int ready[2], go_on[2];
+    char byte = 0;
+    make_folders(ctx);
+    for (size_t i = 0; i < 2; i++)
+        support_write_text(file_of(left[i]), "half");
+    for (size_t i = 0; i < 4; i++)
+        support_write_text(file_of(others[i]), "whole");
+    cr_assert_eq(pipe(ready), 0);
+    cr_assert_eq(pipe(go_on), 0);
+    expect_end(write_elsewhere(file_of("result.json"), ready[1], -1));
+    const pid_t live = write_elsewhere(file_of("predictions_dev.tsv"), ready[1], go_on[0]);
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(read(ready[0], &byte, 1), 1);
+    cr_assert_eq(nvdp__output_open(ctx, file_of("model/config.json"), &mine), NVDP_OK);
+    cr_assert_eq(nvdp__outdir_tidy(ctx, file_of("")), NVDP_OK);
+    for (size_t i = 0; i < 2; i++)
+        cr_expect(!nvdp__exists(file_of(left[i])), "%s", left[i]);
+    for (size_t i = 0; i < 4; i++)
+        cr_expect(nvdp__exists(file_of(others[i])), "%s", others[i]);
+    cr_assert_eq(write(go_on[1], &byte, 1), 1);
+    expect_end(live);
+    cr_assert_eq(nvdp__output_commit(&mine, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(nvdp__exists(file_of("predictions_dev.tsv")));
+    cr_expect(nvdp__exists(file_of("model/config.json")));
+    cr_expect(!nvdp__exists(file_of("result.json")));
+    /* nothing else lies there: what ended before it was whole is gone */
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_eq(remove(file_of(others[i])), 0);
+    static const char *const whole[] = {"predictions_*.tsv", "model/*.json", "model"};
+    cr_assert_eq(nvdp__outdir_remove(ctx, file_of(""), whole, 3), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect(nvdp__directory_empty(file_of("")));
+    nvdp_context_free(ctx);
+}
+
+/* No folder, no leftovers. */
+Test(outdir, tidy_takes_what_is_not_there) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_eq(nvdp__outdir_tidy(ctx, support_scratch_path("none")), NVDP_OK);
+    nvdp_context_free(ctx);
+}
