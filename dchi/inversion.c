@@ -140,7 +140,7 @@ static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi
         log_prior[x] = log(prior[x]);
     }
     for (size_t first = 0; first < draws; first += DRAWN) {
-        const size_t now = draws - first < DRAWN ? draws - first : DRAWN;
+        const size_t now = nvdp__least(draws - first, DRAWN);
         const size_t offset[2] = {0, now};
         if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
         for (size_t i = 0; i < now; i++)

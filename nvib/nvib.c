@@ -99,8 +99,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                        .residual = nvib->gains,
                                        .clean_query = resolved.query == NVDP__QUERY_CLEAN};
     NVDP_TRY(declare(nvib, params));
-    *self = nvib;
-    nvib = NULL;
+    NVDP__HAND_OVER(self, nvib);
 cleanup:
     release(nvib);
     return status;

@@ -17,7 +17,7 @@ enum { TILE = 32, FEWEST = 8, GROUP = 2 };
 static size_t tile_side(size_t texts) {
     size_t side = texts / 8;
     if (side < FEWEST) return FEWEST;
-    return side < TILE ? side : TILE;
+    return nvdp__least(side, TILE);
 }
 
 struct tile {
@@ -95,7 +95,7 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     size_t longest = 0;
     for (size_t a = 0; a < tile->count_i; a++) {
         size_t rows = nvdp__rows(set, tile->first_i + a);
-        longest = rows > longest ? rows : longest;
+        longest = nvdp__most(rows, longest);
     }
     tile_begin(pairs, pass, matrix, tile);
     for (size_t row = 0; row < longest; row += pairs->block_rows) {

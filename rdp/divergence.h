@@ -123,12 +123,4 @@ static inline double nvdp__token_alpha(const struct nvdp_posteriors *set, size_t
     return c < nvdp__rows(set, i) ? set->alpha[set->offset[i] + c] : set->pad_alpha;
 }
 
-static inline size_t nvdp__least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-static inline size_t nvdp__most(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 #endif

@@ -117,8 +117,7 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
     for (size_t i = 0; i < texts; i++) {
         made->shortest = nvdp__least(made->shortest, nvdp__rows(posteriors, i));
     }
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__pairs_free(made);
     return status;

@@ -32,8 +32,7 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
     if (with_alpha) NVDP_TRY(NVDP__NEW(ctx, made->alpha, rows));
     NVDP_TRY(NVDP__NEW(ctx, made->mu, items));
     NVDP_TRY(NVDP__NEW(ctx, made->logvar, items));
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp_posteriors_free(made);
     return status;

@@ -144,8 +144,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                               .sequence = nvdp__clips_sequence(&resolved.clip),
                               .gains = tokens && resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     NVDP_TRY(declare(vib, params));
-    *self = vib;
-    vib = NULL;
+    NVDP__HAND_OVER(self, vib);
 cleanup:
     release(vib);
     return status;

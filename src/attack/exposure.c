@@ -154,7 +154,7 @@ static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, longest, &a->batch));
     NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&a->model, TOGETHER, longest, TOGETHER, NULL));
-    a->together = a->model.heads.block < TOGETHER ? a->model.heads.block : TOGETHER;
+    a->together = nvdp__least(a->model.heads.block, TOGETHER);
     nvdp__batch_clear(a->batch);
     return NVDP_OK;
 }

@@ -1,6 +1,5 @@
 /* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
 #include "attack/texts.h"
-#include "rdp/divergence.h"
 
 #include <math.h>
 #include <stdlib.h>

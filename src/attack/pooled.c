@@ -189,7 +189,7 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
-    const size_t n = attacked->count, most = known->count > n ? known->count : n;
+    const size_t n = attacked->count, most = nvdp__most(known->count, n);
     struct reader r = {.attack = a};
     struct word *word = NULL;
     size_t *mark = NULL;

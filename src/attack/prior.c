@@ -6,7 +6,6 @@
 #include "attack/language.h"
 #include "pretrain/corpus.h"
 #include "pretrain/evaluate.h"
-#include "rdp/divergence.h"
 
 #include <float.h>
 #include <math.h>
@@ -184,8 +183,7 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
                                         .count = known->count,
                                         .ask = ask,
                                         .of = made};
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__masked_lm_free(made);
     return status;

@@ -1,6 +1,5 @@
 /* Whose are the samples in a shared file? */
 #include "attack/shared.h"
-#include "rdp/divergence.h"
 
 #include <math.h>
 #include <nvdp/attack.h>

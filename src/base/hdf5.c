@@ -867,7 +867,7 @@ static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object
     unsigned char *bytes = nvdp__calloc(file->ctx, step, row_bytes);
     if (bytes == NULL) return NVDP_ERR_MEMORY;
     for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
-        size_t n = rows - first < step ? rows - first : step;
+        size_t n = nvdp__least(rows - first, step);
         NVDP_TRY(nvdp__h5_image_rows(file->image, object, first, n, bytes));
         feed(to, n * row_bytes, bytes);
     }

@@ -9,7 +9,7 @@ enum { CHUNK = 1 << 20 }; /* floats of a sum */
 struct nvdp__stretch nvdp__rank_stretch(const struct nvdp_context *ctx, size_t n) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
     const size_t each = n / size, more = n % size;
-    return (struct nvdp__stretch){rank * each + (rank < more ? rank : more), each + (rank < more)};
+    return (struct nvdp__stretch){rank * each + nvdp__least(rank, more), each + (rank < more)};
 }
 
 size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n) {
@@ -50,7 +50,7 @@ nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *val
     if (ranks == NULL) return NVDP_OK;
     for (size_t at = 0; at < n; at += CHUNK)
         NVDP_RETURN_IF_FAILED(
-            ranks->sum_start(ranks->user, values + at, n - at < CHUNK ? n - at : CHUNK));
+            ranks->sum_start(ranks->user, values + at, nvdp__least(n - at, CHUNK)));
     return ranks->sum_wait(ranks->user);
 }
 

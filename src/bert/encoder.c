@@ -141,7 +141,7 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     float *between = two ? take(plan, plan->dim) : NULL;
     /* One after the other: the forward pass's activated inner state, then the gradients of a
      * layer's inner state and of its queries, keys and values. */
-    size_t widest = plan->wide > 3 * plan->dim ? plan->wide : 3 * plan->dim;
+    size_t widest = nvdp__most(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = take_product(plan, widest);
     if (cache->frozen > 0) {
         plan_shared(plan, cache->frozen, cache);

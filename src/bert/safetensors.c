@@ -334,8 +334,7 @@ nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
         file->by_name[i] = &file->tensor[i];
     }
     qsort(file->by_name, file->count, sizeof *file->by_name, compare_name);
-    *out = file;
-    file = NULL;
+    NVDP__HAND_OVER(out, file);
 cleanup:
     nvdp_safetensors_close(file);
     return status;
@@ -523,7 +522,7 @@ static nvdp_status write_tensor(struct writer *writer, size_t index) {
     size_t elements;
     NVDP_RETURN_IF_FAILED(check_source(writer, source, &elements));
     for (size_t first = 0; first < elements; first += PIECE) {
-        size_t n = elements - first < PIECE ? elements - first : PIECE;
+        size_t n = nvdp__least(elements - first, PIECE);
         writer->fetch(index, first, n, piece, writer->user);
         const void *bytes = piece;
         if (is_rounded(source->dtype)) {

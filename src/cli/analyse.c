@@ -44,6 +44,16 @@ static size_t number(const struct analysis *a, const char *name, size_t otherwis
 
 /* ---- what is measured ---- */
 
+/* Those of the command's options that are set; `names` ends with NULL. */
+static nvdp_status take_options(const struct analysis *a, const char *const *names,
+                                struct nvdp_config *to) {
+    nvdp_status status = NVDP_OK;
+    for (; status == NVDP_OK && *names != NULL; names++)
+        if (nvdp_config_is_set(a->cli->config, *names))
+            status = nvdp_config_set(to, *names, get(a, *names));
+    return status;
+}
+
 /* The command's options, as far as a sanitizer has them; others than these two need a mechanism. */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {"mechanism",
@@ -55,13 +65,12 @@ static nvdp_status make_sanitizer(struct analysis *a) {
                                         "sensitive",
                                         "sensitive-from",
                                         "sensitive-list",
-                                        "sensitive-from-data"};
+                                        "sensitive-from-data",
+                                        NULL};
     struct nvdp_context *ctx = a->cli->ctx;
     struct nvdp_config *config = NULL;
     nvdp_status status = nvdp_sanitizer_config_create(ctx, &config);
-    for (size_t i = 0; status == NVDP_OK && i < sizeof names / sizeof *names; i++)
-        if (nvdp_config_is_set(a->cli->config, names[i]))
-            status = nvdp_config_set(config, names[i], get(a, names[i]));
+    if (status == NVDP_OK) status = take_options(a, names, config);
     if (status == NVDP_OK && a->bare) status = nvdp_config_set(config, "mechanism", "random");
     if (status == NVDP_OK) status = nvdp_sanitizer_create(ctx, config, &a->sanitizer);
     nvdp_config_free(config);
@@ -74,13 +83,11 @@ static nvdp_status make_sanitizer(struct analysis *a) {
 /* What the command's options name, and the counts of its tokens. */
 static int read_texts(struct analysis *a) {
     static const char *const names[] = {
-        "task", "data", "text", "split", "text-column", "text-pair-column", "limit", "seed"};
+        "task", "data", "text", "split", "text-column", "text-pair-column", "limit", "seed", NULL};
     struct nvdp_context *ctx = a->cli->ctx;
     struct nvdp_config *config = NULL;
     nvdp_status status = nvdp_token_texts_config_create(ctx, &config);
-    for (size_t i = 0; status == NVDP_OK && i < sizeof names / sizeof *names; i++)
-        if (nvdp_config_is_set(a->cli->config, names[i]))
-            status = nvdp_config_set(config, names[i], get(a, names[i]));
+    if (status == NVDP_OK) status = take_options(a, names, config);
     if (status == NVDP_OK) status = nvdp_token_texts_read(ctx, config, a->sanitizer, &a->texts);
     nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(a->cli, status);

@@ -284,8 +284,7 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &model->tokenizer));
     NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &model->info.bert,
                                         nvdp_tokenizer_size(model->tokenizer)));
-    *out = model;
-    model = NULL;
+    NVDP__HAND_OVER(out, model);
 cleanup:
     nvdp_model_free(model);
     free(owned);

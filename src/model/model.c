@@ -69,8 +69,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     NVDP_TRY(declare(model, mechanism));
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
-    *out = model;
-    model = NULL;
+    NVDP__HAND_OVER(out, model);
 cleanup:
     nvdp_model_free(model);
     return status;
@@ -139,7 +138,7 @@ static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dat
     struct nvdp__pass pass = {0};
     *rows = 0;
     for (size_t first = 0; first < dataset->count; first += SAMPLE_TEXTS) {
-        size_t n = dataset->count - first < SAMPLE_TEXTS ? dataset->count - first : SAMPLE_TEXTS;
+        size_t n = nvdp__least(dataset->count - first, SAMPLE_TEXTS);
         nvdp__batch_fill(batch, dataset, order + first, 0, n);
         if (*rows + batch->tokens > capacity) break;
         nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
@@ -158,9 +157,8 @@ static nvdp_status initialise_from_texts(struct nvdp_model *model,
     int64_t *order = nvdp__calloc(model->ctx, dataset->count, sizeof *order);
     if (order == NULL) return NVDP_ERR_MEMORY;
     nvdp__epoch_order(seed, 0, dataset->count, order);
-    size_t texts = SAMPLE_TEXTS < dataset->count ? SAMPLE_TEXTS : dataset->count;
-    size_t capacity =
-        SAMPLE_ROWS > texts * dataset->longest ? SAMPLE_ROWS : texts * dataset->longest;
+    size_t texts = nvdp__least(SAMPLE_TEXTS, dataset->count);
+    size_t capacity = nvdp__most(SAMPLE_ROWS, texts * dataset->longest);
     size_t rows = 0;
     if (model->max_texts < texts || model->longest < dataset->longest) {
         status = nvdp__fail(model->ctx, NVDP_ERR_STATE,
@@ -515,7 +513,7 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
     NVDP_TRY(nvdp__batch_create(model->ctx, batch_size, dataset->longest, &batch));
     nvdp__meter_begin(&meter, model->ctx, phase, "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch_size) {
-        size_t n = dataset->count - first < batch_size ? dataset->count - first : batch_size;
+        size_t n = nvdp__least(dataset->count - first, batch_size);
         if (nvdp_context_cancelled(model->ctx)) {
             status = nvdp__fail(model->ctx, NVDP_ERR_CANCELLED, "interrupted");
             goto cleanup;
@@ -643,8 +641,7 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     nvdp__model_describe(model, posteriors);
     NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, posteriors));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
-    *out = posteriors;
-    posteriors = NULL;
+    NVDP__HAND_OVER(out, posteriors);
 cleanup:
     nvdp_posteriors_free(posteriors);
     return status;

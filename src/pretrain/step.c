@@ -45,7 +45,7 @@ static nvdp_status gradient(struct nvdp__pretrainer *t, struct nvdp__pass *pass,
     const struct nvdp__pretrain_options *c = &t->config;
     size_t first = t->state.epoch_row;
     size_t left = t->examples.count - first;
-    r->windows = left < c->batch ? left : c->batch;
+    r->windows = nvdp__least(left, c->batch);
     const struct nvdp__stretch own = nvdp__rank_balanced(
         t->ctx, r->windows, length_of, &(struct step_windows){&t->examples, t->order + first});
     nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first + own.first, 0, own.count, key);
@@ -92,7 +92,7 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
     pass->part.tokens = tokens_of(t, t->order, own.first);
     for (size_t at = 0; at < own.count; at += c->batch) {
         struct nvdp__pretrain_losses losses;
-        size_t n = own.count - at < c->batch ? own.count - at : c->batch;
+        size_t n = nvdp__least(own.count - at, c->batch);
         nvdp__batcher_fill(&t->batcher, &t->examples, t->order + own.first + at, 0, n, key);
         nvdp__dp_begin(t->dp, dev, n);
         nvdp_status status = nvdp__pretrain_model_step(&t->model, t->batcher.batch,

@@ -353,7 +353,7 @@ static nvdp_status read_z(struct source *source) {
     to->z = nvdp__calloc(source->ctx, to->shape.rows * to->shape.dim, item_size(&to->shape));
     if (slice == NULL || to->z == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t first = 0; first < count; first += step) {
-        size_t n = count - first < step ? count - first : step;
+        size_t n = nvdp__least(count - first, step);
         NVDP_TRY(nvdp__h5_read_rows(source->file, "z", to->shape.grid, first, n, slice));
         NVDP_TRY(keep_z(source, first * width, n * width, slice));
     }

@@ -466,7 +466,7 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
 static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
-    size_t texts = batch < data->count ? batch : data->count;
+    size_t texts = nvdp__least(batch, data->count);
     size_t tokens = 0; /* of one batch, at most */
     for (size_t first = 0; first < data->count; first += batch) {
         size_t end = first + batch < data->count ? first + batch : data->count;
@@ -613,7 +613,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
     nvdp__meter_begin(&meter, encode->ctx, "encode", "text", 0, data->count);
     for (size_t first = 0; first < data->count; first += encode->options.batch) {
         size_t left = data->count - first;
-        size_t n = left < encode->options.batch ? left : encode->options.batch;
+        size_t n = nvdp__least(left, encode->options.batch);
         if (nvdp_context_cancelled(encode->ctx))
             return nvdp__fail(encode->ctx, NVDP_ERR_CANCELLED, "encode: cancelled");
         nvdp__batch_fill(encode->batch, data, NULL, first, n);

@@ -669,7 +669,7 @@ static nvdp_status release_all(struct export *export) {
     for (size_t p = 0; p < export->parts; p++) {
         size_t count = export->part[p].data->count;
         for (size_t first = 0; first < count; first += batch) {
-            size_t n = count - first < batch ? count - first : batch;
+            size_t n = nvdp__least(count - first, batch);
             if (nvdp_context_cancelled(export->ctx))
                 return nvdp__fail(export->ctx, NVDP_ERR_CANCELLED, "export: cancelled");
             NVDP_RETURN_IF_FAILED(release_batch(export, &export->part[p], first, n, done));

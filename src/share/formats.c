@@ -37,7 +37,7 @@ static nvdp_status fill(const struct nvdp__shared *shared, struct nvdp__column *
                         size_t row) {
     const size_t rows = column->count / column->width;
     column->first = row;
-    column->rows = rows - row < column->most ? rows - row : column->most;
+    column->rows = nvdp__least(rows - row, column->most);
     return nvdp__h5_read_rows(shared->file, column->name, column->type, row, column->rows,
                               column->buffer);
 }

@@ -93,12 +93,12 @@ static nvdp_status write_rows(struct nvdp__source *source) {
     const size_t unit = nvdp__row_vectors(shape); /* rows there, of one here */
     const size_t count = shape->rows / unit, width = unit * shape->dim;
     const size_t most = width < SLICE_VALUES ? SLICE_VALUES / width : 1;
-    const size_t step = most < count ? most : count;
+    const size_t step = nvdp__least(most, count);
     float *z = nvdp__calloc(source->ctx, step * width, sizeof *z); /* or int32_t */
     float *log_pi = nvdp__calloc(source->ctx, step * unit, sizeof *log_pi);
     NVDP_TRY(NVDP__MADE(z, log_pi));
     for (size_t first = 0; first < count; first += step) {
-        const size_t n = count - first < step ? count - first : step;
+        const size_t n = nvdp__least(count - first, step);
         NVDP_TRY(source->reader->rows(source, first * unit, n * unit, z, log_pi));
         NVDP_TRY(nvdp__embeddings_write(source->form, shape, first, n, first, n, z, log_pi));
     }

@@ -178,7 +178,7 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
 
 /* Whether the first bytes may be those of a ledger, a new one's if need be. */
 static bool is_ledger(const struct nvdp__ledger *ledger) {
-    size_t size = ledger->size < sizeof kind ? ledger->size : sizeof kind;
+    size_t size = nvdp__least(ledger->size, sizeof kind);
     return memcmp(ledger->bytes, kind, size) == 0;
 }
 

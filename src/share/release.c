@@ -81,7 +81,7 @@ static void draw_weights(const struct nvdp__release *release, size_t i, uint64_t
 void nvdp__release_draw_first(const struct nvdp__release *release, size_t i, uint64_t key,
                               size_t vectors, double *z, double *log_pi) {
     size_t rows = nvdp__release_rows(release->posteriors, i);
-    draw_vectors(release, i, key, vectors < rows ? vectors : rows, z);
+    draw_vectors(release, i, key, nvdp__least(vectors, rows), z);
     if (release->posteriors->alpha != NULL) draw_weights(release, i, key, rows, log_pi);
 }
 

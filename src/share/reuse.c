@@ -342,8 +342,7 @@ static nvdp_status allocate(struct reuse *reuse) {
             if (rows > longest) longest = rows;
         }
     }
-    reuse->batch =
-        reuse->options->batch < reuse->train.count ? reuse->options->batch : reuse->train.count;
+    reuse->batch = nvdp__least(reuse->options->batch, reuse->train.count);
     NVDP_RETURN_IF_FAILED(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
     reuse->optimizer = (struct nvdp__optimizer){.lr = learning_rate(reuse),
                                                 .beta1 = 0.9,
@@ -368,7 +367,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     size_t width = reader->shape.outputs;
     for (size_t first = 0; first < texts->count; first += reuse->batch) {
         size_t left = texts->count - first;
-        size_t n = left < reuse->batch ? left : reuse->batch;
+        size_t n = nvdp__least(left, reuse->batch);
         if (nvdp_context_cancelled(reuse->ctx))
             return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
         for (size_t i = 0; i < n; i++) {
@@ -442,7 +441,7 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp_
     double loss = 0;
     nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
-        size_t n = count - first < reuse->batch ? count - first : reuse->batch;
+        size_t n = nvdp__least(count - first, reuse->batch);
         if (nvdp_context_cancelled(reuse->ctx))
             return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
         NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));

@@ -161,7 +161,7 @@ static void sum_values(const struct verify *v, double *largest, double *square) 
     const size_t count = shape->rows * shape->dim;
     *largest = *square = 0;
     for (size_t first = 0; first < count; first += SLICE) {
-        size_t n = count - first < SLICE ? count - first : SLICE;
+        size_t n = nvdp__least(count - first, SLICE);
         nvdp__embeddings_values(v->held, first, n, slice);
         for (size_t i = 0; i < n; i++) {
             *largest = fmax(*largest, fabs((double)slice[i]));

@@ -245,7 +245,7 @@ void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linea
     const struct quantised *weight = find(dev, layer);
     if (weight == NULL) return;
     for (size_t r = 0; r < x.rows; r += CHUNK) {
-        size_t rows = x.rows - r < CHUNK ? x.rows - r : CHUNK;
+        size_t rows = nvdp__least(x.rows - r, CHUNK);
         forward(dev, layer, weight, nvdp__row_slice(x, r, rows), nvdp__row_slice(y, r, rows));
     }
 }

@@ -129,8 +129,7 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
     NVDP_TRY(NVDP__MADE(made->record, made->store, made->square, made->scratch));
     made->excess = made->square + max_texts;
     made->rounding = made->excess + max_texts;
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__per_example_free(made);
     return status;
@@ -305,7 +304,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
     a = widened(a, s.wide[0]);
     b = widened(b, s.wide[1]);
     for (size_t at = 0; at < out; at += PANEL) {
-        size_t count = out - at < PANEL ? out - at : PANEL;
+        size_t count = nvdp__least(out - at, PANEL);
         nvdp__gemm(dev, 1, true, nvdp__col_slice(b, at, count), false, a, 0,
                    nvdp__f32(count, in, s.panel));
         square += nvdp__dot(count * in, s.panel, s.panel);
@@ -315,7 +314,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
 
 static void bias_sums(struct nvdp__tensor dy, float *db) {
     for (size_t c = 0; c < dy.cols; c += PANEL) {
-        size_t count = dy.cols - c < PANEL ? dy.cols - c : PANEL;
+        size_t count = nvdp__least(dy.cols - c, PANEL);
         if (dy.type == NVDP__F32)
             nvdp__column_sums(dy.rows, dy.stride, count, (const float *)dy.data + c, db + c);
         else
@@ -407,7 +406,7 @@ static double table_square(size_t n, size_t dim, const int32_t *ids, const float
         }
         if (alone && !done[t]) square += nvdp__dot(dim, dy + t * dim, dy + t * dim);
         for (size_t c = 0; c < dim && !alone; c += PANEL) {
-            size_t count = dim - c < PANEL ? dim - c : PANEL;
+            size_t count = nvdp__least(dim - c, PANEL);
             double sum[PANEL] = {0};
             for (size_t u = t; u < n; u++)
                 for (size_t k = 0; k < count && ids[u] == ids[t]; k++)
@@ -595,7 +594,7 @@ static void noisy_block(struct nvdp__stream *stream, size_t n, double sd, float 
     enum { CHUNK = 512 };
     double eps[CHUNK];
     for (size_t at = 0; at < n; at += CHUNK) {
-        size_t count = n - at < CHUNK ? n - at : CHUNK;
+        size_t count = nvdp__least(n - at, CHUNK);
         nvdp__stream_normals_f64(stream, count, eps);
         for (size_t i = 0; i < count; i++)
             grad[at + i] = (float)((double)grad[at + i] + sd * eps[i]);

@@ -94,7 +94,7 @@ void nvdp__batch_put(struct nvdp__batch *batch, int32_t id) {
 
 void nvdp__batch_end(struct nvdp__batch *batch, uint64_t key) {
     const size_t length = batch->tokens - (size_t)batch->offset[batch->texts];
-    batch->longest = length > batch->longest ? length : batch->longest;
+    batch->longest = nvdp__most(length, batch->longest);
     batch->label[batch->texts] = 0;
     batch->key[batch->texts] = key;
     batch->offset[++batch->texts] = (int32_t)batch->tokens;

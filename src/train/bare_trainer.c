@@ -46,8 +46,7 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     }
     dataset->longest = length;
     dataset->task = nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     return status;
@@ -98,7 +97,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     if (!random) {
         NVDP_TRY(open_texts(t, bert));
     } else {
-        size_t batches = steps < MOST_BATCHES ? steps : MOST_BATCHES;
+        size_t batches = nvdp__least(steps, MOST_BATCHES);
         if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* a step may draw them all */
         NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
                               bert->vocab_size, t->config.seed, &t->all));
@@ -124,8 +123,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     trainer->outputs = nvdp__calloc(ctx, t->batch->token_capacity * t->model->info.outputs,
                                     sizeof *trainer->outputs);
     if (trainer->outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    *out = trainer;
-    trainer = NULL;
+    NVDP__HAND_OVER(out, trainer);
 cleanup:
     nvdp_trainer_free(trainer);
     return status;

@@ -181,8 +181,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
     made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
     NVDP_TRY(NVDP__MADE(made->norm, made->weight));
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__dp_free(made);
     return status;

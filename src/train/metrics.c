@@ -247,8 +247,7 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct resample
     }
     for (size_t c = 0; c < of->classes; c++)
         snprintf(made[c].name, sizeof made[c].name, "%s", of->task->labels[c]);
-    *out = made;
-    made = NULL;
+    NVDP__HAND_OVER(out, made);
 cleanup:
     free(made);
     free(count);

@@ -31,7 +31,7 @@ enum { MOST_STEPS = 8 };
 /* The first texts of a split, `texts` of them. */
 static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
                                size_t texts, struct nvdp_dataset **out) {
-    size_t *row = NULL, n = from->count < texts ? from->count : texts;
+    size_t *row = NULL, n = nvdp__least(from->count, texts);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, row, n));
     for (size_t i = 0; i < n; i++)
         row[i] = i;
@@ -180,8 +180,7 @@ static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *c
     if (resolved != NULL) {
         NVDP_TRY(nvdp_config_copy(config, &copy));
         NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));
-        *resolved = copy;
-        copy = NULL;
+        NVDP__HAND_OVER(resolved, copy);
     }
     NVDP__GIVE(out, &made);
 cleanup:

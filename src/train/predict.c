@@ -105,8 +105,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     else
         NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
     if (written != NULL) {
-        *written = path;
-        path = NULL;
+        NVDP__HAND_OVER(written, path);
     }
 cleanup:
     free(path);

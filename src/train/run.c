@@ -31,8 +31,7 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
                             path));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
-    *owner = root;
-    root = NULL;
+    NVDP__HAND_OVER(owner, root);
 cleanup:
     json_decref(root);
     free(path);
@@ -105,8 +104,7 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
     if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
     if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     return status;

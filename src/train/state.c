@@ -83,8 +83,7 @@ nvdp_status nvdp__state_file_read(const char *path, struct nvdp__params *params,
     NVDP_TRY(read_vector(path, file, "first_moment", params, optimizer->m));
     NVDP_TRY(read_vector(path, file, "second_moment", params, optimizer->v));
     nvdp__optimizer_restored(optimizer, params);
-    *object = state;
-    state = NULL;
+    NVDP__HAND_OVER(object, state);
 cleanup:
     nvdp_safetensors_close(file);
     json_decref(state);

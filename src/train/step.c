@@ -74,7 +74,7 @@ static size_t length_of(const void *user, size_t i) {
 void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     size_t first = t->state.epoch_step * t->config.batch;
     size_t left = t->train->count - first;
-    size_t n = left < t->config.batch ? left : t->config.batch;
+    size_t n = nvdp__least(left, t->config.batch);
     const int64_t *rows = t->order + first;
     const struct nvdp__stretch own =
         nvdp__rank_balanced(t->ctx, n, length_of, &(struct batch_texts){t->train, rows});
@@ -140,7 +140,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
     pass->divisor = t->dp->divisor;
     draw->epoch = (uint32_t)t->state.step; /* a text may be drawn often in an epoch */
     for (size_t at = 0; at < own.count; at += t->config.batch) {
-        size_t n = own.count - at < t->config.batch ? own.count - at : t->config.batch;
+        size_t n = nvdp__least(own.count - at, t->config.batch);
         double share = (double)n / (double)drawn;
         nvdp__batch_fill(t->batch, t->train, t->order + own.first + at, 0, n);
         nvdp__dp_begin(t->dp, &model->dev, n);
