@@ -88,7 +88,7 @@ struct nvdp__preset {
 };
 extern const struct nvdp__preset nvdp__presets[]; /* ends with a row without a name */
 
-/* --- configurations --- */
+/* --- configurations: config.c --- */
 
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out);
