@@ -111,11 +111,8 @@ static const struct nvdp_option text_options[] = {
      AT(releases), .unit = "samples", .min = 1, .max = 1 << 20,
      .group = "Kinds pair, reidentify, nearest, language:"},
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
-     "attack the samples of a shared file, also FILE.safetensors or FILE.parquet, in place of "
-     "drawn "
-     "ones: guess whose they are of all texts of the split, or, of the other kinds, what those "
-     "texts "
-     "say that are in it",
+     "attack the samples in a shared file (also FILE.safetensors, FILE.parquet) in place of drawn "
+     "ones: whose they are, or what they say",
      NULL, AT(shared), .group = "Kinds reidentify, nearest, token, language, bag, attribute:"},
     {0},
 };
