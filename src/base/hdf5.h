@@ -17,7 +17,12 @@ enum nvdp__h5_type {
     NVDP__H5_I16  /* 16 bits in the file; int32_t in memory */
 };
 
+static inline bool nvdp__h5_is_integer(enum nvdp__h5_type type) {
+    return type == NVDP__H5_I64 || type == NVDP__H5_I32 || type == NVDP__H5_I16;
+}
+
 struct nvdp__h5;
+enum { NVDP__H5_RANK = 4 }; /* at most, of a dataset */
 
 /* Creates beside `path`; nothing is under the final name before nvdp__h5_commit. */
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
@@ -34,7 +39,7 @@ nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char
                           struct nvdp__h5 **out);
 void nvdp__h5_free(struct nvdp__h5 *file); /* NULL allowed; an uncommitted file disappears */
 
-/* Makes a dataset of the given shape (rank 1..4). */
+/* Makes a dataset of the given shape. */
 nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                              int rank, const size_t *shape);
 /* Writes rows [first, first + rows) of an existing dataset from memory of the memory type.  Floats

@@ -7,7 +7,7 @@
 #ifndef NVDP_SRC_HDF5_READ_H
 #define NVDP_SRC_HDF5_READ_H
 
-#include "base/base.h"
+#include "base/hdf5.h"
 
 enum { NVDP__H5_MOST_RANK = 32 };
 
@@ -88,5 +88,15 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
 /* A text of one value: up to its first NUL; free(). */
 nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
                                 char **out);
+
+/* --- hdf5.c, hdf5_values.c: between them --- */
+
+/* What is in the file, of one that is being created by now; the file's. */
+nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image);
+nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const char *name,
+                             uint64_t there, size_t first, size_t rows);
+#define NVDP__H5_INPUT_ERROR(file, kind, name, format, ...)                                        \
+    nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: " kind " '%s'" format, (file)->path, name,        \
+               __VA_ARGS__)
 
 #endif
