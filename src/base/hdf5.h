@@ -60,6 +60,9 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
 /* An integer that does not fit the memory type is NVDP_ERR_INPUT. */
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data);
+/* All of a dataset of one value a row, which has so many; *column, a pointer, is made: free(). */
+nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                 size_t rows, void *column);
 /* Calls visit for every dataset: name, rank, shape, type text such as "f32", "i64", "f16". */
 nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
                           void (*visit)(const char *name, int rank, const size_t *shape,

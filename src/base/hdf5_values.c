@@ -145,10 +145,13 @@ static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_o
     return NVDP_OK;
 }
 
+static size_t memory_size(enum nvdp__h5_type type) {
+    return type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
+}
+
 /* Whether values lie in the file as they lie in memory. */
 static bool is_memory(const struct nvdp__h5_stored *stored, enum nvdp__h5_type type) {
-    const size_t size = type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
-    return stored->size == size && !stored->big_endian &&
+    return stored->size == memory_size(type) && !stored->big_endian &&
            (stored->kind == NVDP__H5_REAL || stored->is_signed);
 }
 
@@ -188,6 +191,21 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
 cleanup:
     free(raw);
     return status;
+}
+
+nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                 size_t rows, void *column) {
+    struct nvdp__h5_image *image = NULL;
+    size_t there = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, name, type, 1, &there));
+    if (there != rows)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %zu rows, found %zu", rows,
+                                    there);
+    void *values = nvdp__calloc(image->ctx, rows, memory_size(type));
+    if (values == NULL) return NVDP_ERR_MEMORY;
+    memcpy(column, &values, sizeof values);
+    return nvdp__h5_read_rows(file, name, type, 0, rows, values);
 }
 
 nvdp_status nvdp__h5_list(struct nvdp__h5 *file,

@@ -396,28 +396,19 @@ cleanup:
     return status;
 }
 
-/* An array of one value per text that need not be there; *array points at a pointer. */
-static nvdp_status read_column(struct source *source, const char *name, enum nvdp__h5_type type,
-                               size_t size, void *array) {
-    if (!nvdp__h5_has(source->file, name)) return NVDP_OK;
-    size_t texts = source->to->shape.texts;
-    size_t count;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, name, type, 1, &count));
-    if (count != texts) return wrong_size(source, name, texts, count);
-    void *values = nvdp__calloc(source->ctx, texts, size);
-    if (values == NULL) return NVDP_ERR_MEMORY;
-    memcpy(array, &values, sizeof values);
-    return nvdp__h5_read_rows(source->file, name, type, 0, texts, values);
-}
-
 static nvdp_status read_columns(struct source *source) {
     struct nvdp__embeddings *to = source->to;
-    NVDP_RETURN_IF_FAILED(
-        read_column(source, "label", NVDP__H5_F32, sizeof *to->label, &to->label));
-    NVDP_RETURN_IF_FAILED(
-        read_column(source, "split", NVDP__H5_I32, sizeof *to->split, &to->split));
-    NVDP_RETURN_IF_FAILED(read_column(source, "id", NVDP__H5_I64, sizeof *to->id, &to->id));
-    for (size_t i = 0; i < to->shape.texts; i++) {
+    const size_t texts = to->shape.texts;
+    if (nvdp__h5_has(source->file, "label"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_read_column(source->file, "label", NVDP__H5_F32, texts, &to->label));
+    if (nvdp__h5_has(source->file, "split"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_read_column(source->file, "split", NVDP__H5_I32, texts, &to->split));
+    if (nvdp__h5_has(source->file, "id"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_read_column(source->file, "id", NVDP__H5_I64, texts, &to->id));
+    for (size_t i = 0; i < texts; i++) {
         if (to->label != NULL && isinf(to->label[i]))
             return bad_value(source, "label", i, to->label[i], "a finite number or NaN");
         if (to->split != NULL && (to->split[i] < 0 || to->split[i] > MAX_SPLIT))

@@ -327,21 +327,6 @@ void nvdp_representations_close(struct nvdp_representations *of) {
     free(of);
 }
 
-/* One value a row, where the dataset is there. */
-static nvdp_status read_column(struct nvdp_representations *of, const char *name,
-                               enum nvdp__h5_type type, size_t size, bool required, void *column) {
-    size_t rows;
-    void *values;
-    if (!required && !nvdp__h5_has(of->file, name)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, name, type, 1, &rows));
-    if (rows != of->info.rows)
-        return FAIL(of, "dataset '%s': expected %zu rows, found %zu", name, of->info.rows, rows);
-    values = nvdp__calloc(of->ctx, rows, size);
-    if (values == NULL) return NVDP_ERR_MEMORY;
-    memcpy(column, &values, sizeof values);
-    return nvdp__h5_read_rows(of->file, name, type, 0, rows, values);
-}
-
 static nvdp_status read_shape(struct nvdp_representations *of) {
     struct nvdp_representations_info *info = &of->info;
     int64_t columns;
@@ -397,11 +382,14 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
 }
 
 static nvdp_status read_columns(struct nvdp_representations *of) {
-    NVDP_RETURN_IF_FAILED(read_column(of, "id", NVDP__H5_I64, sizeof *of->id, true, &of->id));
-    NVDP_RETURN_IF_FAILED(
-        read_column(of, "split", NVDP__H5_I32, sizeof *of->split, false, &of->split));
-    NVDP_RETURN_IF_FAILED(
-        read_column(of, "label", NVDP__H5_F32, sizeof *of->label, false, &of->label));
+    const size_t rows = of->info.rows;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_read_column(of->file, "id", NVDP__H5_I64, rows, &of->id));
+    if (nvdp__h5_has(of->file, "split"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_read_column(of->file, "split", NVDP__H5_I32, rows, &of->split));
+    if (nvdp__h5_has(of->file, "label"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_read_column(of->file, "label", NVDP__H5_F32, rows, &of->label));
     for (size_t i = 0; i < of->info.rows && of->split != NULL; i++)
         if (of->split[i] < 0 || of->split[i] >= NVDP__SANITIZE_SPLITS)
             return FAIL(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
