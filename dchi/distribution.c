@@ -308,7 +308,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     NVDP_TRY(NVDP__NEW(ctx, rows, exact ? (size_t)threads * BLOCK * count : 0));
     for (size_t first = 0; first < blocks && exact; first += chunk) {
         const size_t end = blocks - first < chunk ? blocks : first + chunk;
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++) {
             double *row = rows + (size_t)omp_get_thread_num() * BLOCK * count;
@@ -320,7 +320,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     }
     for (size_t first = 0; first < searched && !random; first += chunk) {
         const size_t end = searched - first < chunk ? searched : first + chunk;
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
             found[b] = search(dchi, &of, b);

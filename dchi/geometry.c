@@ -122,7 +122,7 @@ nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_
     NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
     for (size_t first = 0; first < blocks; first += chunk) {
         const size_t end = blocks - first < chunk ? blocks : first + chunk;
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
             find_neighbours(vectors, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK, m, k,
@@ -165,7 +165,7 @@ static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dch
 /* drawn: those of tokens[0, n), n <= TOGETHER, each one's sorted; the first is number `first`. */
 static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, size_t n,
                                  const int32_t *tokens, uint64_t seed, size_t first) {
-    if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled");
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));
     for (size_t i = 0; i < n; i++) {
         d->offset[i + 1] = (i + 1) * d->draws;
         for (size_t k = 0; k < d->draws; k++)

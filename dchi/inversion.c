@@ -63,7 +63,7 @@ static nvdp_status invert_exactly(struct nvdp_context *ctx, const struct nvdp_dc
     const size_t blocks = nvdp__blocks(n, BLOCK);
     for (size_t first = 0; first < blocks; first += chunk) {
         const size_t end = blocks - first < chunk ? blocks : first + chunk;
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++) {
             double *mine = memory + (size_t)omp_get_thread_num() * each;
@@ -142,7 +142,7 @@ static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi
     for (size_t first = 0; first < draws; first += DRAWN) {
         const size_t now = nvdp__least(draws - first, DRAWN);
         const size_t offset[2] = {0, now};
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         for (size_t i = 0; i < now; i++)
             token[i] = pick(count, end, nvdp__stream_uniform(&stream) * end[count - 1]);
         NVDP_TRY(nvdp_dchi_perturb(ctx, dchi, 1, offset, token, &seed, first, points));

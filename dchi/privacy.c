@@ -388,8 +388,7 @@ static nvdp_status slow_duos(struct work *work) {
         orders[k] = work->orders[k].order;
     for (size_t first = 0; first < work->duos; first += 4096) {
         const size_t end = first + 4096 < work->duos ? first + 4096 : work->duos;
-        if (nvdp_context_cancelled(work->ctx))
-            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = first; i < end; i++) {
             const size_t thread = (size_t)omp_get_thread_num();
@@ -439,8 +438,7 @@ static nvdp_status santext_duos(struct work *work) {
             if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
                 memcpy(tile.outputs + tile.width++ * dim, nvdp_vectors_row(dchi->vectors, y),
                        dim * sizeof *tile.outputs);
-        if (nvdp_context_cancelled(work->ctx))
-            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t x = 0; x < work->tokens; x++)
             fill_tile(work, &tile, x, &sum[x]);
@@ -509,9 +507,7 @@ static nvdp_status fill(void *of, double order, double *matrix) {
             matrix[other * n + text] = there;
         }
     }
-    return nvdp_context_cancelled(work->ctx)
-               ? nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled")
-               : NVDP_OK;
+    return nvdp__check_cancelled(work->ctx, "cancelled");
 }
 
 static void release(struct work *work) {
@@ -600,8 +596,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
     for (; done < candidates && done < MOST_EVALUATED; done++) {
         struct nvdp_interval found;
         if (done > 0 && list[done].epsilon <= out->epsilon.high) break;
-        if (nvdp_context_cancelled(work->ctx))
-            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
         NVDP_TRY(exact_epsilon(work, options->bdp.releases, options->bdp.delta, list[done].p,
                                list[done].q, &found));
         found.high = fmin(found.high, list[done].epsilon); /* both are bounds */

@@ -22,9 +22,7 @@ static nvdp_status fill(void *of, double order, double *matrix) {
         for (size_t j = 0; j < i; j++)
             matrix[i * n + j] = matrix[j * n + i] = work->value[at++];
     }
-    return nvdp_context_cancelled(work->ctx)
-               ? nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled")
-               : NVDP_OK;
+    return nvdp__check_cancelled(work->ctx, "cancelled");
 }
 
 static nvdp_status check_adjacency(struct nvdp_context *ctx,

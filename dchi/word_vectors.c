@@ -192,8 +192,7 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
         if (!found) break;
         NVDP_TRY(read_line(&reader, words, rows + i * reader.dim));
         if (i % 1024 == 0) {
-            if (nvdp_context_cancelled(ctx))
-                NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+            NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
             nvdp__meter_update(&meter, i, (double)i, "words", NAN);
         }
     }

@@ -28,9 +28,7 @@ static int descending(const void *left, const void *right) {
 }
 
 static nvdp_status cancelled(const struct work *work) {
-    return nvdp_context_cancelled(work->ctx)
-               ? nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "exact epsilons: cancelled")
-               : NVDP_OK;
+    return nvdp__check_cancelled(work->ctx, "exact epsilons: cancelled");
 }
 
 /* Every pair's bound by its own orders: where those of a grid are infinite, smaller ones are not. */

@@ -47,8 +47,7 @@ struct work {
 };
 
 static nvdp_status go_on(struct nvdp_context *ctx) {
-    return nvdp_context_cancelled(ctx) ? nvdp__fail(ctx, NVDP_ERR_CANCELLED, "audit: cancelled")
-                                       : NVDP_OK;
+    return nvdp__check_cancelled(ctx, "audit: cancelled");
 }
 
 /* --- the samples --- */

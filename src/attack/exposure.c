@@ -77,8 +77,7 @@ static nvdp_status answer(struct asked *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    if (nvdp_context_cancelled(a->ctx))
-        return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "interrupted while asking for secrets");
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "interrupted while asking for secrets"));
     if (batch->texts == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
     for (size_t i = 0; i < batch->texts; i++) {

@@ -64,8 +64,7 @@ nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width,
     const double step = 1 / (1.1 * (softmax ? 0.5 : 0.25) * largest(n, width, x, p + n, p) + l2);
     memset(weight, 0, size * sizeof *weight);
     for (int k = 0; k < STEPS; k++) {
-        if (nvdp_context_cancelled(ctx))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "attack: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "attack: cancelled"));
         nvdp__logistic_apply(n, width, x, outputs, ahead, softmax, p);
         cblas_daxpy((int)(n * outputs), -1, y, 1, p, 1);
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)outputs, (int)width, (int)n,

@@ -186,8 +186,7 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
         nvdp__centroids_prepare(a, observed, choose(a, &t, observed, score), &t);
         for (size_t s = 0; s < seeds; s++)
             for (size_t i = 0; i < n; i++) {
-                if (nvdp_context_cancelled(a->ctx))
-                    NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "attack: cancelled"));
+                NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
                 guess(a, &t, &a->attacked, observed, a->options->seed + s, i, s * n + i, score,
                       &hits);
                 done++;

@@ -67,8 +67,7 @@ static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *
     double density[BLOCK][2];
     for (size_t first = 0; first < n; first += BLOCK) {
         const size_t some = nvdp__least(BLOCK, n - first);
-        if (nvdp_context_cancelled(a->ctx))
-            return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "pairs: cancelled");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "pairs: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){text[side], (first + i) * each};
         NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(a->ctx, a->set, &source, some, trial,

@@ -244,8 +244,7 @@ static double loss(struct layer *l, const struct nvdp__pass *pass, double *token
 static nvdp_status advance(struct layer *l, double loss) {
     l->done++;
     nvdp__meter_update(&l->meter, l->done, (double)l->done, "step", loss);
-    if (!nvdp_context_cancelled(l->attack->ctx)) return NVDP_OK;
-    return nvdp__fail(l->attack->ctx, NVDP_ERR_CANCELLED, "attack: cancelled");
+    return nvdp__check_cancelled(l->attack->ctx, "attack: cancelled");
 }
 
 static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double factor) {

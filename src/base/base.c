@@ -40,6 +40,11 @@ nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *form
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: %s", text, strerror_r(err, reason, sizeof reason));
 }
 
+nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message) {
+    return nvdp_context_cancelled(ctx) ? nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s", message)
+                                       : NVDP_OK;
+}
+
 nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, const char *prefix) {
     if (ctx == NULL) return status;
     const char *message = nvdp_context_error(ctx);

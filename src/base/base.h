@@ -20,6 +20,12 @@ nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *form
 /* Puts "prefix: " before the recorded message and returns status. */
 nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, const char *prefix);
 
+/* NVDP_ERR_INPUT about the file of->path, to of->ctx. */
+#define NVDP__BAD_FILE(of, format, ...)                                                            \
+    nvdp__fail((of)->ctx, NVDP_ERR_INPUT, "%s: " format, (of)->path, __VA_ARGS__)
+/* NVDP_ERR_CANCELLED with that message where the caller wants the work to end. */
+nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message);
+
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

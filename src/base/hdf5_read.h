@@ -96,7 +96,6 @@ nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image);
 nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const char *name,
                              uint64_t there, size_t first, size_t rows);
 #define NVDP__H5_INPUT_ERROR(file, kind, name, format, ...)                                        \
-    nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: " kind " '%s'" format, (file)->path, name,        \
-               __VA_ARGS__)
+    NVDP__BAD_FILE(file, kind " '%s'" format, name, __VA_ARGS__)
 
 #endif

@@ -514,10 +514,7 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
     nvdp__meter_begin(&meter, model->ctx, phase, "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch_size) {
         size_t n = nvdp__least(dataset->count - first, batch_size);
-        if (nvdp_context_cancelled(model->ctx)) {
-            status = nvdp__fail(model->ctx, NVDP_ERR_CANCELLED, "interrupted");
-            goto cleanup;
-        }
+        NVDP_TRY(nvdp__check_cancelled(model->ctx, "interrupted"));
         nvdp__batch_fill(batch, dataset, NULL, first, n);
         NVDP_TRY(visit(model, batch, first, user));
         tokens += (double)batch->tokens;

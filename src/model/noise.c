@@ -182,8 +182,7 @@ static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *da
     for (size_t first = 0, end; first < dataset->count; first = end) {
         for (end = first + 1; end < dataset->count; end++)
             if (dataset->offset[end + 1] - dataset->offset[first] > CHUNK) break;
-        if (nvdp_context_cancelled(noise->ctx))
-            return nvdp__fail(noise->ctx, NVDP_ERR_CANCELLED, "interrupted");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(noise->ctx, "interrupted"));
         NVDP_RETURN_IF_FAILED(replace(noise, dataset, first, end));
         tokens += dataset->offset[end] - dataset->offset[first];
         nvdp__meter_update(&meter, end, (double)tokens, "tok", NAN);

@@ -155,9 +155,8 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
     nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch->texts) {
         size_t left = dataset->count - first;
-        if (nvdp_context_cancelled(store->ctx))
-            return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED,
-                              "interrupted while the frozen layers' states were computed");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(
+            store->ctx, "interrupted while the frozen layers' states were computed"));
         nvdp__batch_fill(batch, dataset, NULL, first,
                          left < batch->text_capacity ? left : batch->text_capacity);
         NVDP_RETURN_IF_FAILED(compute(prefix, batch));

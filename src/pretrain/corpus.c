@@ -274,8 +274,7 @@ static nvdp_status take_all(struct builder *b) {
         NVDP_RETURN_IF_FAILED(tokenise_chunk(b));
         NVDP_RETURN_IF_FAILED(write_chunk(b));
         nvdp__meter_update(&meter, b->header.tokens, (double)b->header.tokens, "tok", NAN);
-        if (nvdp_context_cancelled(b->ctx))
-            return nvdp__fail(b->ctx, NVDP_ERR_CANCELLED, "interrupted while tokenising");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(b->ctx, "interrupted while tokenising"));
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;

@@ -92,8 +92,7 @@ static nvdp_status ask(struct attack *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    if (nvdp_context_cancelled(a->ctx))
-        return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "interrupted while guessing");
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "interrupted while guessing"));
     if (batch->texts > 0)
         NVDP_RETURN_IF_FAILED(
             nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));

@@ -107,15 +107,12 @@ struct source {
     struct nvdp__embeddings *to;
 };
 
-#define FAIL(source, format, ...)                                                                  \
-    nvdp__fail((source)->ctx, NVDP_ERR_INPUT, "%s: " format, (source)->path, __VA_ARGS__)
-
 static nvdp_status read_size(struct source *source, const char *name, int64_t max, size_t *out) {
     int64_t value = 0;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_int(source->file, name, &value));
     if (value < 1 || value > max)
-        return FAIL(source, "attribute '%s': expected 1 to %" PRId64 ", found %" PRId64, name, max,
-                    value);
+        return NVDP__BAD_FILE(source, "attribute '%s': expected 1 to %" PRId64 ", found %" PRId64,
+                              name, max, value);
     *out = (size_t)value;
     return NVDP_OK;
 }
@@ -138,7 +135,8 @@ static nvdp_status read_word(struct source *source, const char *name, const char
     *second = strcmp(text, b) == 0;
     nvdp_status status = NVDP_OK;
     if (!*second && strcmp(text, a) != 0)
-        status = FAIL(source, "attribute '%s': expected %s or %s, found '%.64s'", name, a, b, text);
+        status = NVDP__BAD_FILE(source, "attribute '%s': expected %s or %s, found '%.64s'", name, a,
+                                b, text);
     free(text);
     return status;
 }
@@ -150,8 +148,9 @@ static nvdp_status read_grid(struct source *source) {
     const bool found = nvdp__grid_find(text, &shape->grid);
     const nvdp_status status =
         found ? NVDP_OK
-              : FAIL(source, "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
-                     text);
+              : NVDP__BAD_FILE(source,
+                               "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
+                               text);
     free(text);
     return status;
 }
@@ -161,8 +160,9 @@ static nvdp_status read_step(struct source *source, const char *name, int *expon
     double step = 0;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &step));
     if (!nvdp__step_exponent(step, exponent))
-        return FAIL(source, "attribute '%s': expected a power of two within 2^%d, found %g", name,
-                    MOST_EXPONENT, step);
+        return NVDP__BAD_FILE(source,
+                              "attribute '%s': expected a power of two within 2^%d, found %g", name,
+                              MOST_EXPONENT, step);
     return NVDP_OK;
 }
 
@@ -197,7 +197,8 @@ static nvdp_status read_attributes(struct source *source) {
 
 static nvdp_status wrong_size(struct source *source, const char *dataset, size_t expected,
                               size_t found) {
-    return FAIL(source, "dataset '%s': expected %zu rows, found %zu", dataset, expected, found);
+    return NVDP__BAD_FILE(source, "dataset '%s': expected %zu rows, found %zu", dataset, expected,
+                          found);
 }
 
 static nvdp_status hidden_shape(struct source *source) {
@@ -208,24 +209,25 @@ static nvdp_status hidden_shape(struct source *source) {
         shape->weights ? (shape->length + 1) * (size_t)shape->kappa : shape->length;
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", shape->grid, 4, z));
     if (z[1] != shape->samples || z[2] != implied)
-        return FAIL(source,
-                    "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
-                    "[%zu, %zu, %zu, %zu]",
-                    shape->samples, implied, z[0], z[1], z[2], z[3]);
+        return NVDP__BAD_FILE(
+            source,
+            "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
+            "[%zu, %zu, %zu, %zu]",
+            shape->samples, implied, z[0], z[1], z[2], z[3]);
     shape->texts = z[0];
     shape->sample_rows = z[2];
     shape->dim = z[3];
     size_t samples;
     if (!nvdp__mul(shape->texts, shape->samples, &samples) ||
         !nvdp__mul(samples, shape->sample_rows, &shape->rows))
-        return FAIL(source, "dataset '%s': its size overflows", "z");
+        return NVDP__BAD_FILE(source, "dataset '%s': its size overflows", "z");
     if (!shape->weights) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_shape(source->file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
     if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
-    return FAIL(source,
-                "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
-                z[0], z[1], z[2], log_pi[0], log_pi[1], log_pi[2]);
+    return NVDP__BAD_FILE(
+        source, "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
+        z[0], z[1], z[2], log_pi[0], log_pi[1], log_pi[2]);
 }
 
 static nvdp_status public_shape(struct source *source) {
@@ -237,8 +239,8 @@ static nvdp_status public_shape(struct source *source) {
     shape->dim = z[1];
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "offset", NVDP__H5_I64, 1, &count));
     if (count < 1 || (count - 1) % shape->samples != 0)
-        return FAIL(source, "dataset 'offset': expected texts x %zu + 1 rows, found %zu",
-                    shape->samples, count);
+        return NVDP__BAD_FILE(source, "dataset 'offset': expected texts x %zu + 1 rows, found %zu",
+                              shape->samples, count);
     shape->texts = (count - 1) / shape->samples;
     if (!shape->weights) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
@@ -253,15 +255,16 @@ static nvdp_status read_shape(struct source *source) {
     NVDP_RETURN_IF_FAILED(read_string(source, "weights", sizeof weights, weights));
     if (!shape->weights && strcmp(source->to->method, "nvdp") == 0 &&
         strcmp(weights, "constant") != 0)
-        return FAIL(source, "dataset '%s' is missing", "log_pi");
+        return NVDP__BAD_FILE(source, "dataset '%s' is missing", "log_pi");
     NVDP_RETURN_IF_FAILED(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(source)
                                                               : public_shape(source));
     if (shape->weights && whole(shape))
         NVDP_RETURN_IF_FAILED(read_step(source, "log_pi_step", &shape->log_pi_exponent));
-    if (shape->texts < 1) return FAIL(source, "expected at least one text, found %s", "none");
+    if (shape->texts < 1)
+        return NVDP__BAD_FILE(source, "expected at least one text, found %s", "none");
     if (shape->dim < 1 || shape->dim > MAX_DIM)
-        return FAIL(source, "dataset 'z': expected vectors of 1 to %d values, found %zu", MAX_DIM,
-                    shape->dim);
+        return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d values, found %zu",
+                              MAX_DIM, shape->dim);
     return NVDP_OK;
 }
 
@@ -283,23 +286,25 @@ static nvdp_status read_offset(struct source *source) {
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, samples + 1, offset));
     if (offset[0] != 0 || offset[samples] != (int64_t)shape->rows)
-        return FAIL(source, "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
-                    shape->rows, offset[0], offset[samples]);
+        return NVDP__BAD_FILE(source,
+                              "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
+                              shape->rows, offset[0], offset[samples]);
     for (size_t i = 0; i < samples; i++) {
         bool rises = offset[i + 1] > offset[i] && offset[i + 1] - offset[i] <= INT32_MAX;
         if (!rises || (offset[i + 1] - offset[i]) % shape->kappa != 0)
-            return FAIL(source,
-                        "dataset 'offset': expected rising multiples of kappa %d, found %" PRId64
-                        " after %" PRId64 " at row %zu",
-                        shape->kappa, offset[i + 1], offset[i], i + 1);
+            return NVDP__BAD_FILE(
+                source,
+                "dataset 'offset': expected rising multiples of kappa %d, found %" PRId64
+                " after %" PRId64 " at row %zu",
+                shape->kappa, offset[i + 1], offset[i], i + 1);
     }
     return NVDP_OK;
 }
 
 static nvdp_status bad_value(struct source *source, const char *dataset, size_t row, double found,
                              const char *expected) {
-    return FAIL(source, "dataset '%s': row %zu: expected %s, found %g", dataset, row, expected,
-                found);
+    return NVDP__BAD_FILE(source, "dataset '%s': row %zu: expected %s, found %g", dataset, row,
+                          expected, found);
 }
 
 /* How z is held: f16, int16 or int32. */

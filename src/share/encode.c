@@ -614,8 +614,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
     for (size_t first = 0; first < data->count; first += encode->options.batch) {
         size_t left = data->count - first;
         size_t n = nvdp__least(left, encode->options.batch);
-        if (nvdp_context_cancelled(encode->ctx))
-            return nvdp__fail(encode->ctx, NVDP_ERR_CANCELLED, "encode: cancelled");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(encode->ctx, "encode: cancelled"));
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
         NVDP_RETURN_IF_FAILED(forward(encode));
         if (encode->file == NULL)

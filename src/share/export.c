@@ -670,8 +670,7 @@ static nvdp_status release_all(struct export *export) {
         size_t count = export->part[p].data->count;
         for (size_t first = 0; first < count; first += batch) {
             size_t n = nvdp__least(count - first, batch);
-            if (nvdp_context_cancelled(export->ctx))
-                return nvdp__fail(export->ctx, NVDP_ERR_CANCELLED, "export: cancelled");
+            NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(export->ctx, "export: cancelled"));
             NVDP_RETURN_IF_FAILED(release_batch(export, &export->part[p], first, n, done));
             done += n;
             nvdp__meter_update(&meter, done, (double)done, "text", NAN);

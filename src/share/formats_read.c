@@ -22,8 +22,8 @@ static nvdp_status whole_word(struct nvdp__source *source, const char *name, int
     errno = 0;
     const long long value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || value < 1 || value > most)
-        return NVDP__SOURCE_FAIL(source, "metadata '%s': expected 1 to %" PRId64 ", found '%.40s'",
-                                 name, most, text);
+        return NVDP__BAD_FILE(source, "metadata '%s': expected 1 to %" PRId64 ", found '%.40s'",
+                              name, most, text);
     *out = (size_t)value;
     return NVDP_OK;
 }
@@ -31,8 +31,8 @@ static nvdp_status whole_word(struct nvdp__source *source, const char *name, int
 static nvdp_status exponent_word(struct nvdp__source *source, const char *name, int *out) {
     const char *text = nvdp__sayings_find(&source->words, name);
     if (!nvdp__step_exponent(strtod(text, NULL), out))
-        return NVDP__SOURCE_FAIL(source, "metadata '%s': expected a power of two, found '%.40s'",
-                                 name, text);
+        return NVDP__BAD_FILE(source, "metadata '%s': expected a power of two, found '%.40s'", name,
+                              text);
     return NVDP_OK;
 }
 
@@ -42,7 +42,7 @@ nvdp_status nvdp__source_shape(struct nvdp__source *source, size_t rows, size_t 
     const char *grid = nvdp__sayings_find(&source->words, "grid");
     const bool hidden = strcmp(nvdp__sayings_find(&source->words, "length_policy"), "hidden") == 0;
     if (strcmp(format, "embeddings/1") != 0 && strcmp(format, "embeddings/2") != 0)
-        return NVDP__SOURCE_FAIL(
+        return NVDP__BAD_FILE(
             source,
             "expected what nvdp export writes, 'nvdp_format' embeddings/1 or /2, found "
             "'%.40s'",
@@ -51,21 +51,20 @@ nvdp_status nvdp__source_shape(struct nvdp__source *source, size_t rows, size_t 
     NVDP_RETURN_IF_FAILED(whole_word(source, "releases", MOST_ROWS, &shape->samples));
     if (rows < 1 || rows > MOST_ROWS || dim < 1 || dim > MOST_DIM ||
         shape->texts > MOST_ROWS / shape->samples)
-        return NVDP__SOURCE_FAIL(
+        return NVDP__BAD_FILE(
             source, "%zu vectors of %zu numbers of %zu texts: more or less than there can be", rows,
             dim, shape->texts);
     const size_t samples = shape->texts * shape->samples;
     if (samples > rows || (hidden && rows % samples != 0))
-        return NVDP__SOURCE_FAIL(source,
-                                 "expected vectors in each of %zu samples, %sfound %zu in all",
-                                 samples, hidden ? "as many in all of them, " : "", rows);
+        return NVDP__BAD_FILE(source, "expected vectors in each of %zu samples, %sfound %zu in all",
+                              samples, hidden ? "as many in all of them, " : "", rows);
     shape->rows = rows;
     shape->dim = dim;
     shape->weights = weights;
     shape->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
     shape->sample_rows = hidden ? rows / samples : 0;
     if (!nvdp__grid_find(grid, &shape->grid))
-        return NVDP__SOURCE_FAIL(
+        return NVDP__BAD_FILE(
             source, "metadata 'grid': expected float16, int16 or int32, found '%.40s'", grid);
     if (shape->grid == NVDP__H5_F16) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(exponent_word(source, "z_step", &shape->z_exponent));
@@ -141,7 +140,7 @@ static nvdp_status same_bytes(struct nvdp__source *source, FILE *again) {
         while (i < n && i < m && one[i] == two[i])
             i++;
         if (n != m || i < n)
-            NVDP_TRY(NVDP__SOURCE_FAIL(
+            NVDP_TRY(NVDP__BAD_FILE(
                 source,
                 "expected what nvdp export writes of these values and words, byte by "
                 "byte, found another byte at %zu",

@@ -29,7 +29,4 @@ extern const struct nvdp__shared_reader nvdp__safetensors_reader, nvdp__parquet_
 /* The shape as the words say it, of `rows` vectors of `dim` numbers, with weights or without. */
 nvdp_status nvdp__source_shape(struct nvdp__source *source, size_t rows, size_t dim, bool weights);
 
-#define NVDP__SOURCE_FAIL(source, format, ...)                                                     \
-    nvdp__fail((source)->ctx, NVDP_ERR_INPUT, "%s: " format, (source)->path, __VA_ARGS__)
-
 #endif

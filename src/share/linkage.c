@@ -130,8 +130,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
     nvdp__meter_begin(&meter, ctx, "linkage", "sample", 0, made.trials);
     for (size_t first = 0; first < made.trials; first += block) {
         const size_t some = nvdp__least(block, made.trials - first);
-        if (nvdp_context_cancelled(ctx))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "linkage: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "linkage: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){(first + i) % n, (first + i) / n * (size_t)releases};
         NVDP_TRY(nvdp__linkage_collect(ctx, set, source, some, trial, releases, evidence));

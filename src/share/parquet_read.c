@@ -118,7 +118,7 @@ struct parquet {
 };
 
 static nvdp_status torn(struct nvdp__source *source, const char *where) {
-    return NVDP__SOURCE_FAIL(
+    return NVDP__BAD_FILE(
         source, "expected a Parquet file that nvdp export wrote, found a damaged %s", where);
 }
 
@@ -186,7 +186,7 @@ static nvdp_status read_footer(struct nvdp__source *source, struct thrift from) 
     }
     if (from.torn) return torn(source, "footer");
     if (writer_size < sizeof ours - 1 || memcmp(writer, ours, sizeof ours - 1) != 0)
-        return NVDP__SOURCE_FAIL(
+        return NVDP__BAD_FILE(
             source,
             "expected a Parquet file that nvdp export wrote, found one of '%.*s': other "
             "programs' files are not read",
@@ -282,12 +282,12 @@ static nvdp_status read_places(struct nvdp__source *source) {
         memcpy(&sample, value_at(file, NVDP__OF_SAMPLE, r), sizeof sample);
         if (text < 0 || (uint64_t)text >= shape->texts || sample < 0 ||
             (size_t)sample >= shape->samples)
-            NVDP_TRY(NVDP__SOURCE_FAIL(
-                source, "row %zu: sample %d of text %" PRId64 ": there are %zu of %zu", r, sample,
-                text, shape->samples, shape->texts));
+            NVDP_TRY(NVDP__BAD_FILE(source,
+                                    "row %zu: sample %d of text %" PRId64 ": there are %zu of %zu",
+                                    r, sample, text, shape->samples, shape->texts));
         const size_t i = (size_t)text, k = i * shape->samples + (size_t)sample;
         if (k < last)
-            NVDP_TRY(NVDP__SOURCE_FAIL(source, "row %zu: expected samples in their order", r));
+            NVDP_TRY(NVDP__BAD_FILE(source, "row %zu: expected samples in their order", r));
         while (last < k)
             source->offset[++last] = (int64_t)r;
         if (i < texts) continue;
@@ -321,9 +321,9 @@ static nvdp_status read_rows(struct nvdp__source *source, size_t first, size_t n
             memcpy(&value, at + d * sizeof value, sizeof value);
             const double steps = ldexp(value, -shape->z_exponent);
             if (!(fabs(steps) <= most))
-                return NVDP__SOURCE_FAIL(
-                    source, "column 'z', row %zu: expected values on the grid, found %g", first + r,
-                    (double)value);
+                return NVDP__BAD_FILE(source,
+                                      "column 'z', row %zu: expected values on the grid, found %g",
+                                      first + r, (double)value);
             if (f16)
                 ((float *)z)[r * dim + d] = value;
             else
@@ -333,7 +333,7 @@ static nvdp_status read_rows(struct nvdp__source *source, size_t first, size_t n
         if (!shape->weights) continue;
         memcpy(&pi, value_at(file, NVDP__OF_PI, first + r), sizeof pi);
         if (!(pi > 0 && pi <= 1))
-            return NVDP__SOURCE_FAIL(
+            return NVDP__BAD_FILE(
                 source, "column 'pi', row %zu: expected a weight above 0, found %g", first + r, pi);
         if (f16)
             ((float *)log_pi)[r] = nvdp__f16_to_float(nvdp__f16_from_float((float)log(pi)));

@@ -27,14 +27,11 @@ struct source {
     struct nvdp_posteriors *to;
 };
 
-#define FAIL(source, format, ...)                                                                  \
-    nvdp__fail((source)->ctx, NVDP_ERR_INPUT, "%s: " format, (source)->path, __VA_ARGS__)
-
 static nvdp_status expect_rows(const struct source *source, const char *dataset, size_t expected,
                                const char *because, size_t found) {
     if (found == expected) return NVDP_OK;
-    return FAIL(source, "dataset %s: expected %zu rows (%s), found %zu", dataset, expected, because,
-                found);
+    return NVDP__BAD_FILE(source, "dataset %s: expected %zu rows (%s), found %zu", dataset,
+                          expected, because, found);
 }
 
 static nvdp_status read_shapes(struct source *source) {
@@ -42,18 +39,19 @@ static nvdp_status read_shapes(struct source *source) {
     size_t shape[2] = {0};
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, shape));
     if (shape[0] < 1)
-        return FAIL(source, "dataset %s: expected N+1 rows for N texts, found 0", "offset");
+        return NVDP__BAD_FILE(source, "dataset %s: expected N+1 rows for N texts, found 0",
+                              "offset");
     source->texts = shape[0] - 1;
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "mu", NVDP__H5_F64, 2, shape));
     source->rows = shape[0];
     source->dim = shape[1];
     if (source->dim == 0)
-        return FAIL(source, "dataset %s: expected at least 1 column, found 0", "mu");
+        return NVDP__BAD_FILE(source, "dataset %s: expected at least 1 column, found 0", "mu");
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
     NVDP_RETURN_IF_FAILED(expect_rows(source, "logvar", source->rows, "as mu", shape[0]));
     if (shape[1] != source->dim)
-        return FAIL(source, "dataset logvar: expected %zu columns (as mu), found %zu", source->dim,
-                    shape[1]);
+        return NVDP__BAD_FILE(source, "dataset logvar: expected %zu columns (as mu), found %zu",
+                              source->dim, shape[1]);
     source->with_alpha = nvdp__h5_has(file, "alpha");
     if (source->with_alpha) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
@@ -76,15 +74,17 @@ static nvdp_status check_size(const struct source *source) {
     double most = 2000.0 * (double)info.st_size;
     bool vectors_fit = 4.0 * (double)source->rows * (double)source->dim <= most;
     if (vectors_fit && 8.0 * (double)source->texts <= most) return NVDP_OK;
-    return FAIL(source,
-                "dataset %s: expected what a file of %lld bytes can hold, found %zu rows of width "
-                "%zu in %zu texts",
-                vectors_fit ? "offset" : "mu", (long long)info.st_size, source->rows, source->dim,
-                source->texts);
+    return NVDP__BAD_FILE(
+        source,
+        "dataset %s: expected what a file of %lld bytes can hold, found %zu rows of width "
+        "%zu in %zu texts",
+        vectors_fit ? "offset" : "mu", (long long)info.st_size, source->rows, source->dim,
+        source->texts);
 }
 
 static nvdp_status missing(const struct source *source, const char *attribute, const char *why) {
-    return FAIL(source, "attribute %s: expected a value (%s), found none", attribute, why);
+    return NVDP__BAD_FILE(source, "attribute %s: expected a value (%s), found none", attribute,
+                          why);
 }
 
 static nvdp_status read_policy(const struct source *source) {
@@ -98,8 +98,8 @@ static nvdp_status read_policy(const struct source *source) {
     nvdp_status status = NVDP_OK;
     bool hidden = strcmp(text, "hidden") == 0;
     if (!hidden && strcmp(text, "public") != 0)
-        status =
-            FAIL(source, "attribute length_policy: expected hidden or public, found '%s'", text);
+        status = NVDP__BAD_FILE(
+            source, "attribute length_policy: expected hidden or public, found '%s'", text);
     source->to->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
     free(text);
     return status;
@@ -110,8 +110,9 @@ static nvdp_status read_whole(const struct source *source, const char *name, int
     double value = 0;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &value));
     if (!(value >= 1 && value <= INT32_MAX) || value != floor(value))
-        return FAIL(source, "attribute %s: expected a whole number from 1 to %d, found %g", name,
-                    INT32_MAX, value);
+        return NVDP__BAD_FILE(source,
+                              "attribute %s: expected a whole number from 1 to %d, found %g", name,
+                              INT32_MAX, value);
     *out = (int)value;
     return NVDP_OK;
 }
@@ -147,8 +148,9 @@ static nvdp_status read_method(const struct source *source) {
     if (size <= sizeof to->method) {
         memcpy(to->method, text, size);
     } else {
-        status = FAIL(source, "attribute method: expected at most %zu characters, found %zu",
-                      sizeof to->method - 1, size - 1);
+        status =
+            NVDP__BAD_FILE(source, "attribute method: expected at most %zu characters, found %zu",
+                           sizeof to->method - 1, size - 1);
     }
     free(text);
     return status;
@@ -175,15 +177,17 @@ static nvdp_status read_offsets(const struct source *source) {
     NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
     for (size_t i = 0; i <= texts; i++) {
         if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
-            NVDP_TRY(FAIL(source,
-                          "dataset offset, row %zu: expected 0 to %zu (the rows of mu), found "
-                          "%" PRId64,
-                          i, source->rows, raw[i]));
+            NVDP_TRY(
+                NVDP__BAD_FILE(source,
+                               "dataset offset, row %zu: expected 0 to %zu (the rows of mu), found "
+                               "%" PRId64,
+                               i, source->rows, raw[i]));
         offset[i] = (size_t)raw[i];
     }
     if (offset[texts] != source->rows)
-        NVDP_TRY(FAIL(source, "dataset offset, row %zu: expected %zu (the rows of mu), found %zu",
-                      texts, source->rows, offset[texts]));
+        NVDP_TRY(NVDP__BAD_FILE(source,
+                                "dataset offset, row %zu: expected %zu (the rows of mu), found %zu",
+                                texts, source->rows, offset[texts]));
 cleanup:
     free(raw);
     return status;

@@ -147,8 +147,7 @@ static nvdp_status changed(const struct writer *writer) {
 static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
-    if (nvdp_context_cancelled(writer->ctx))
-        return nvdp__fail(writer->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(writer->ctx, "sanitize: cancelled"));
     NVDP_RETURN_IF_FAILED(tokenize(writer, row, n));
     if (draw) {
         const size_t tokens = writer->batch.offset[writer->batch.texts];
@@ -312,9 +311,6 @@ struct nvdp_representations {
     float *label;
 };
 
-#define FAIL(of, format, ...)                                                                      \
-    nvdp__fail((of)->ctx, NVDP_ERR_INPUT, "%s: " format, (of)->path, __VA_ARGS__)
-
 void nvdp_representations_close(struct nvdp_representations *of) {
     if (of == NULL) return;
     nvdp__h5_free(of->file);
@@ -341,23 +337,25 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     info->pieces = strcmp(tokens, "pieces") == 0;
     free(tokens);
     if (columns != 1 && columns != 2)
-        return FAIL(of, "attribute 'columns': expected 1 or 2, found %" PRId64, columns);
+        return NVDP__BAD_FILE(of, "attribute 'columns': expected 1 or 2, found %" PRId64, columns);
     if (!(info->eta > 0 && isfinite(info->eta)) || !(info->step > 0 && isfinite(info->step)))
-        return FAIL(of,
-                    "attributes 'eta' and 'grid_step': expected numbers above 0, found %g and %g",
-                    info->eta, info->step);
+        return NVDP__BAD_FILE(
+            of, "attributes 'eta' and 'grid_step': expected numbers above 0, found %g and %g",
+            info->eta, info->step);
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "z", NVDP__H5_F16, 2, z));
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "offset", NVDP__H5_I64, 1, &offsets));
     if (z[0] < 1 || z[1] < 1 || z[1] > INT32_MAX)
-        return FAIL(of, "dataset 'z': expected vectors, found %zu of %zu values", z[0], z[1]);
+        return NVDP__BAD_FILE(of, "dataset 'z': expected vectors, found %zu of %zu values", z[0],
+                              z[1]);
     if (offsets < 2 || (offsets - 1) % (size_t)columns != 0)
-        return FAIL(of, "dataset 'offset': expected rows x %" PRId64 " + 1 numbers, found %zu",
-                    columns, offsets);
+        return NVDP__BAD_FILE(
+            of, "dataset 'offset': expected rows x %" PRId64 " + 1 numbers, found %zu", columns,
+            offsets);
     /* a small file may declare enormous datasets that it does not hold: deflate's best is 1032 to 1 */
     struct stat file;
     const double most = (1 << 20) + (stat(of->path, &file) == 0 ? 1100. * (double)file.st_size : 0);
     if (8. * (double)offsets > most || 2. * (double)z[0] * (double)z[1] > most)
-        return FAIL(
+        return NVDP__BAD_FILE(
             of,
             "datasets of %zu vectors of %zu values and %zu offsets are declared, more than the "
             "file can hold",
@@ -370,14 +368,16 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->offset));
     if (of->offset[0] != 0 || of->offset[offsets - 1] != (int64_t)z[0])
-        return FAIL(of, "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64, z[0],
-                    of->offset[0], of->offset[offsets - 1]);
+        return NVDP__BAD_FILE(of,
+                              "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
+                              z[0], of->offset[0], of->offset[offsets - 1]);
     for (size_t i = 0; i + 1 < offsets; i++)
         if (of->offset[i + 1] < of->offset[i])
-            return FAIL(of,
-                        "dataset 'offset': expected no number below the one before, found %" PRId64
-                        " after %" PRId64 " at row %zu",
-                        of->offset[i + 1], of->offset[i], i + 1);
+            return NVDP__BAD_FILE(
+                of,
+                "dataset 'offset': expected no number below the one before, found %" PRId64
+                " after %" PRId64 " at row %zu",
+                of->offset[i + 1], of->offset[i], i + 1);
     return NVDP_OK;
 }
 
@@ -392,12 +392,13 @@ static nvdp_status read_columns(struct nvdp_representations *of) {
             nvdp__h5_read_column(of->file, "label", NVDP__H5_F32, rows, &of->label));
     for (size_t i = 0; i < of->info.rows && of->split != NULL; i++)
         if (of->split[i] < 0 || of->split[i] >= NVDP__SANITIZE_SPLITS)
-            return FAIL(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
-                        NVDP__SANITIZE_SPLITS - 1, of->split[i]);
+            return NVDP__BAD_FILE(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
+                                  NVDP__SANITIZE_SPLITS - 1, of->split[i]);
     for (size_t i = 0; i < of->info.rows && of->label != NULL; i++)
         if (isinf(of->label[i]))
-            return FAIL(of, "dataset 'label': row %zu: expected a number or NaN, found %g", i,
-                        (double)of->label[i]);
+            return NVDP__BAD_FILE(of,
+                                  "dataset 'label': row %zu: expected a number or NaN, found %g", i,
+                                  (double)of->label[i]);
     of->info.offset = of->offset;
     of->info.id = of->id;
     of->info.split = of->split;
@@ -439,7 +440,7 @@ nvdp_status nvdp_representations_read(struct nvdp_representations *of, size_t fi
     NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(of->file, "z", NVDP__H5_F16, first, tokens, z));
     for (size_t i = 0; i < tokens * of->info.dim; i++)
         if (!isfinite(z[i]))
-            return FAIL(of, "dataset 'z': token %zu: expected finite numbers, found %g",
-                        first + i / of->info.dim, (double)z[i]);
+            return NVDP__BAD_FILE(of, "dataset 'z': token %zu: expected finite numbers, found %g",
+                                  first + i / of->info.dim, (double)z[i]);
     return NVDP_OK;
 }

@@ -368,8 +368,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     for (size_t first = 0; first < texts->count; first += reuse->batch) {
         size_t left = texts->count - first;
         size_t n = nvdp__least(left, reuse->batch);
-        if (nvdp_context_cancelled(reuse->ctx))
-            return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         for (size_t i = 0; i < n; i++) {
             reuse->samples[i] = texts->row[first + i] * texts->file->shape.samples + s;
         }
@@ -442,8 +441,7 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp_
     nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
         size_t n = nvdp__least(count - first, reuse->batch);
-        if (nvdp_context_cancelled(reuse->ctx))
-            return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
         (*number)++;
         nvdp__meter_update(meter, *number, (double)*number * (double)reuse->batch, "text", loss);

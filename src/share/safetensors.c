@@ -77,10 +77,10 @@ static nvdp_status find_tensor(struct nvdp__source *source, const char *name,
     const enum nvdp_dtype dtype = dtypes[type];
     const struct nvdp_tensor_info *found = nvdp_safetensors_find(source->of, name);
     if (found == NULL || found->dtype != dtype || found->count != count)
-        return NVDP__SOURCE_FAIL(
-            source, "tensor '%s': expected %zu values of type %s, found %zu%s%s", name, count,
-            nvdp_dtype_name(dtype), found != NULL ? found->count : 0,
-            found != NULL ? " of type " : "", found != NULL ? nvdp_dtype_name(found->dtype) : "");
+        return NVDP__BAD_FILE(source, "tensor '%s': expected %zu values of type %s, found %zu%s%s",
+                              name, count, nvdp_dtype_name(dtype), found != NULL ? found->count : 0,
+                              found != NULL ? " of type " : "",
+                              found != NULL ? nvdp_dtype_name(found->dtype) : "");
     *out = found;
     return NVDP_OK;
 }
@@ -156,8 +156,8 @@ static nvdp_status open_file(struct nvdp__source *source) {
     z = nvdp_safetensors_find(source->of, "z");
     log_pi = nvdp_safetensors_find(source->of, "log_pi");
     if (z == NULL || z->rank != 2)
-        return NVDP__SOURCE_FAIL(source, "tensor 'z': expected one of two dimensions, found %s",
-                                 z == NULL ? "none" : "another");
+        return NVDP__BAD_FILE(source, "tensor 'z': expected one of two dimensions, found %s",
+                              z == NULL ? "none" : "another");
     NVDP_RETURN_IF_FAILED(nvdp__source_shape(source, z->shape[0], z->shape[1], log_pi != NULL));
     const struct nvdp__embeddings_shape *shape = &source->shape;
     const size_t offsets = shape->texts * shape->samples + 1;

@@ -469,8 +469,7 @@ static nvdp_status flush(struct sanitize *work, struct part *part, bool counting
     /* Streams of a split are its own: they are the same whatever other splits there are. */
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
-    if (nvdp_context_cancelled(work->ctx))
-        return nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
     NVDP_RETURN_IF_FAILED(tokenize(work, part));
     if (counting) {
         nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);

@@ -208,8 +208,7 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
         NVDP_TRY(count_line(counts, &words, &line, &left));
         if (lines % LINES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, lines, (double)nvdp__plain_text_bytes(plain) / 1e6, "MB", NAN);
-        if (nvdp_context_cancelled(ctx))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted while words were counted"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "interrupted while words were counted"));
     }
     nvdp__meter_end(&meter);
 cleanup:
@@ -426,9 +425,8 @@ static nvdp_status merge_all(struct trainer *t) {
         NVDP_RETURN_IF_FAILED(merge_pair(t, best));
         if (merges % MERGES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, t->pieces.count, (double)merges, "piece", NAN);
-        if (nvdp_context_cancelled(t->ctx))
-            return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
-                              "interrupted while the vocabulary was trained");
+        NVDP_RETURN_IF_FAILED(
+            nvdp__check_cancelled(t->ctx, "interrupted while the vocabulary was trained"));
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;
