@@ -167,14 +167,14 @@ enum nvdp_text_attacker {
 
 /** How often one was right. */
 struct nvdp_text_score {
-    char observed
-        [16]; /**< "release": samples, drawn or of a file; "states": the same without noise; "prior": nothing */
+    /** "release": samples, drawn or of a file; "states": the same without noise; "prior": nothing */
+    char observed[16];
     /** "first", "among ten", "rare, first", "rare, among ten", "whole text", "set, F1", of language also "nearest, first"
      * and "first, over nearest", the difference; "precision", "recall", "F1"; "accuracy", "AUC" */
     char metric[24];
     double value; /**< over all texts and seeds; NaN: there was nothing to guess */
-    struct nvdp_interval
-        interval; /**< 95 %, over texts and seeds; where there is one seed, over texts alone */
+    /** 95 %, over texts and seeds; where there is one seed, over texts alone */
+    struct nvdp_interval interval;
 };
 
 /** What nvdp_attack_texts() found. */
@@ -183,8 +183,8 @@ struct nvdp_text_attack {
     char attacker[16];   /**< "nearest", "token", "language", "bag", "attribute" */
     size_t texts;        /**< that were attacked */
     size_t public_texts; /**< that it learned from */
-    size_t
-        seeds; /**< times that noise was drawn anew, and learned from; of a file, draws of it that were looked at */
+    /** times that noise was drawn anew, and learned from; of a file, draws of it that were looked at */
+    size_t seeds;
     /** Of the masked language model in what texts are likely, 0 to 1, as public texts chose it: of samples, of states, of
      * nothing; 0 of others than language. */
     double weight[3];

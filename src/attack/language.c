@@ -6,7 +6,6 @@
  * over all places (search.c).  The exponent e and the weight w are those that name the most tokens of public texts that were
  * left out: first the exponent without the model, which is nearest; then both, twice, given what was found with the last. */
 #include "attack/language.h"
-#include "rdp/divergence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -221,8 +220,8 @@ nvdp_status nvdp__attack_language(struct nvdp__text_attack *a) {
         const size_t draws = nvdp__draws(a, observed);
         struct mixture by, alone = {1, 0};
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
-        nvdp__hits_clear(a->options->seeds * n, &hits);
-        nvdp__hits_clear(a->options->seeds * n, &nearest);
+        nvdp__hits_clear(seeds * n, &hits);
+        nvdp__hits_clear(seeds * n, &nearest);
         NVDP_TRY(choose(&r, observed, &by, &alone));
         a->weight[observed] = by.weight;
         for (size_t s = 0; s < draws; s++)

@@ -11,7 +11,6 @@
  * sums of such steps compare any two texts.  A masked one's are not quite; pseudo-log-likelihoods (Salazar et al. 2020) leave
  * out the same. */
 #include "attack/language.h"
-#include "rdp/divergence.h"
 
 #include <math.h>
 #include <stdlib.h>

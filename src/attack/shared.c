@@ -26,7 +26,7 @@ static int by_id(const void *x, const void *y) {
     return nvdp__by_int64(&((const struct entry *)x)->id, &((const struct entry *)y)->id);
 }
 
-static nvdp_status find_ids(struct nvdp_context *ctx, const int64_t *id, int split,
+static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_t *id, int split,
                             struct nvdp__shared_texts *s) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__embeddings *file = s->file;
@@ -43,7 +43,7 @@ static nvdp_status find_ids(struct nvdp_context *ctx, const int64_t *id, int spl
                 nvdp__fail(ctx, NVDP_ERR_INPUT,
                            "%s: expected one text of each id, found texts %zu and %zu of id %lld",
                            s->path, entry[k - 1].number, entry[k].number, (long long)entry[k].id));
-    for (size_t i = 0; i < s->texts; i++) {
+    for (size_t i = 0; i < texts; i++) {
         const struct entry wanted = {.id = id[i]},
                            *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);
         s->text[i] = found != NULL ? found->number : SIZE_MAX;
@@ -58,8 +58,7 @@ nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(ctx, path, &s->file));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->text, n));
     s->path = path;
-    s->texts = n;
-    if (id != NULL && s->file->id != NULL) return find_ids(ctx, id, split, s);
+    if (id != NULL && s->file->id != NULL) return find_ids(ctx, n, id, split, s);
     if (s->file->shape.texts != n)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected samples of these %zu texts, found %zu",
                           path, n, s->file->shape.texts);

@@ -9,11 +9,10 @@
 struct nvdp__shared_texts {
     const char *path;
     struct nvdp__embeddings *file;
-    size_t texts;
     size_t *text;    /* [texts] their numbers in the file; SIZE_MAX: not there */
     size_t releases; /* samples that are known to be of one text */
-    uint64_t
-        first_seed; /* stands for a text's first `releases` samples, the next one for those behind */
+    /* Stands for the first `releases` samples of a text, the next one for those behind. */
+    uint64_t first_seed;
 };
 /* Reads the file; n texts are found by their `id` (NULL, or a file that has none: both are in one order), within a split (-1:
  * whichever).  NVDP_ERR_INPUT for a file that is none, or in which an id stands for two texts. */

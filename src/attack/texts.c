@@ -197,7 +197,6 @@ static nvdp_status open_shared(struct nvdp__text_attack *a, const struct nvdp__r
     NVDP_TRY(nvdp_dataset_select(a->ctx, all, n, row, &there));
     nvdp_dataset_free(all);
     a->run.dataset = there;
-    shared->texts = n;
     a->attacked.shared = shared;
 cleanup:
     free(row);

@@ -5,7 +5,6 @@
 #include "attack/texts.h"
 #include "base/random.h"
 #include "bert/encoder.h"
-#include "rdp/divergence.h"
 #include "train/optimizer.h"
 
 #include <math.h>

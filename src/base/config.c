@@ -548,8 +548,9 @@ nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
         failed |= json_object_update(object, part);
         json_decref(part);
     }
-    char *text =
-        failed != 0 ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(NVDP__DIGITS));
+    char *text = failed != 0
+                     ? NULL
+                     : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(NVDP__REAL_DIGITS));
     json_decref(object);
     if (text == NULL) return out_of_memory(config);
     *out = text;

@@ -125,7 +125,7 @@ const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp_
     case NVDP_OPTION_CHOICE:
         return row->choices[value->whole];
     case NVDP_OPTION_REAL:
-        for (int digits = NVDP__DIGITS - 2; digits <= NVDP__DIGITS; digits++) {
+        for (int digits = NVDP__REAL_DIGITS - 2; digits <= NVDP__REAL_DIGITS; digits++) {
             snprintf(text, NVDP__NUMBER_SIZE, "%.*g", digits, value->real);
             if (strtod(text, NULL) == value->real) break;
         }
@@ -173,7 +173,7 @@ const char *nvdp__json_type(const json_t *value) {
 char *nvdp__option_text(const json_t *value, bool list) {
     if (!list && json_is_string(value)) return strdup(json_string_value(value));
     if (!list && !json_is_array(value))
-        return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(NVDP__DIGITS));
+        return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(NVDP__REAL_DIGITS));
     char *all = NULL;
     size_t size = 0, items = json_is_array(value) ? json_array_size(value) : 1;
     FILE *joined = open_memstream(&all, &size);

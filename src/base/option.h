@@ -5,7 +5,7 @@
 
 #include "base/schema.h"
 
-enum { NVDP__NUMBER_SIZE = 32, NVDP__EXPECTED_SIZE = 512, NVDP__DIGITS = 17 };
+enum { NVDP__NUMBER_SIZE = 32, NVDP__EXPECTED_SIZE = 512, NVDP__REAL_DIGITS = 17 };
 
 /* A value of any type. */
 union nvdp__value {

@@ -153,6 +153,16 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
     return value;
 }
 
+/* The run's model, texts to learn from and texts to attack; chains of words where `chain`. */
+static void open_made(struct nvdp_context *ctx, const char *run, bool chain,
+                      struct nvdp__text_attack *a) {
+    char directory[600];
+    snprintf(directory, sizeof directory, "%s/model", run);
+    cr_assert_eq(nvdp_model_load(ctx, directory, &a->run.model), NVDP_OK);
+    load_made(ctx, a->run.model, "known.tsv", MADE_KNOWN, 1, chain, &a->known);
+    load_made(ctx, a->run.model, "secret.tsv", MADE_SECRET, 2, chain, &a->attacked);
+}
+
 static void release_made(struct nvdp__text_attack *a) {
     nvdp_model_free(a->run.model);
     nvdp_dataset_free(a->known.data);
@@ -169,13 +179,9 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    char directory[600];
     double prior;
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* products are too small for more */
-    snprintf(directory, sizeof directory, "%s/model", run);
-    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
-    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, false, &a.known);
-    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, false, &a.attacked);
+    open_made(ctx, run, false, &a);
     for (int c = 0; c < 4; c++) {
         static const size_t ahead[] = {0, 1, 0, 0};
         static const double variance[] = {.01, .01, 1e4, 1};
@@ -206,7 +212,7 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
     size_t row = 0;
     cr_assert_eq(NVDP__NEW(ctx, file, 1), NVDP_OK);
     *out = (struct nvdp__shared_texts){
-        .file = file, .texts = n, .releases = releases, .first_seed = a->options->seed};
+        .file = file, .releases = releases, .first_seed = a->options->seed};
     file->shape = (struct nvdp__embeddings_shape){.texts = n,
                                                   .samples = samples,
                                                   .dim = p,
@@ -240,11 +246,7 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .beam = 4};
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    char directory[600];
-    snprintf(directory, sizeof directory, "%s/model", run);
-    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
-    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, false, &a.known);
-    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, false, &a.attacked);
+    open_made(ctx, run, false, &a);
     make_posteriors(ctx, 0, .3, false, &a.known);
     make_posteriors(ctx, 0, .3, false, &a.attacked);
     for (size_t c = 0; c < 4; c++) {
@@ -325,12 +327,8 @@ static void name_chains(struct nvdp_context *ctx, const char *run) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1, .beam = 4};
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    char directory[600];
     double prior, low;
-    snprintf(directory, sizeof directory, "%s/model", run);
-    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
-    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, true, &a.known);
-    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, true, &a.attacked);
+    open_made(ctx, run, true, &a);
     make_posteriors(ctx, 0, .3, false, &a.known);
     make_posteriors(ctx, 0, .3, false, &a.attacked);
     const double nearest = named(&a, nvdp__attack_nearest, &prior);
