@@ -594,8 +594,7 @@ nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_r
     static const struct words geometry = {
         "geometry", "Distances between tokens and the norm of the noise",
         "Mean distance of a token to its k-th nearest, points; vertical lines: the mean norm of "
-        "the "
-        "noise at each eta of the analyses over the same table (Qu et al. 2021, Figure 3)."};
+        "the noise at each eta of the analyses over the same table (Qu et al. 2021, Figure 3)."};
     static const struct words deniability = {
         "deniability", "Plausible deniability over eta",
         "Probability N_w of a token to come out as itself, different outputs S_w in the draws, and "
@@ -605,8 +604,7 @@ nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_r
         "defense", "Score against the defence rate of mask token inference",
         "Share of positions at which a masked language model does not name the original token, and "
         "the score; a point is an eta, inf the texts as they are; of several mask models the one "
-        "that "
-        "guesses best (Yue et al. 2021, Figure 4)."};
+        "that guesses best (Yue et al. 2021, Figure 4)."};
     static const struct words plus = {
         "santext_plus", "santext-plus over the share w of sensitive tokens and the probability p",
         "Score over w, a line a p, and over p, a line a w (Yue et al. 2021, Figure 3)."};

@@ -49,10 +49,8 @@ static void put_stat(FILE *to, const struct nvdp__stat *stat) {
 
 void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
     fputs("task,data,method,label,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,metric,"
-          "validation,"
-          "validation_sd,"
-          "score,score_sd,score_best_seed,second_metric,second_score,second_score_sd,"
-          "second_score_best_seed",
+          "validation,validation_sd,score,score_sd,score_best_seed,second_metric,second_score,"
+          "second_score_sd,second_score_best_seed",
           to);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         fprintf(to, ",%s,%s_sd", names[k], names[k]);

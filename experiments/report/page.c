@@ -193,11 +193,11 @@ static void put_reading(FILE *to) {
         "most 1000 of them) names the text that a sample was made of, by its likelihood under "
         "each: the best guess there is. Chance is one in as many.</dd>\n"
         "<dt>RD max, RD mean, in nats</dt><dd>A text's shared sample is random. The Renyi "
-        "divergence says how well samples of one text can be told from samples of another: "
-        "0 means not at all, a few nats mean with some confidence, hundreds mean at once. It is "
-        "summed over everything that one release of a text shares, because that is what a third "
-        "party gets. Max and mean run over all ordered pairs of the measured texts. It is a "
-        "measurement on these texts, no bound for others.</dd>\n"
+        "divergence says how well samples of one text can be told from samples of another: 0 means "
+        "not at all, a few nats mean with some confidence, hundreds mean at once. It is summed "
+        "over everything that one release of a text shares, because that is what a third party "
+        "gets. Max and mean run over all ordered pairs of the measured texts. It is a measurement "
+        "on these texts, no bound for others.</dd>\n"
         "<dt>bound, in nats</dt><dd>What the divergence is at most between any two texts, measured "
         "or not: proven where the sequence clip holds a text's means within a norm C.</dd>\n"
         "<dt>exact eps, in nats</dt><dd>Of two texts, the least epsilon with P(S) &le; "
@@ -207,10 +207,8 @@ static void put_reading(FILE *to) {
         "<dt>inf (x %)</dt><dd>Some pairs of texts have an infinite divergence: there are samples "
         "that rule the other text out, and no finite budget covers them. Where there is one such "
         "pair, max and mean are infinite; x % says how many there are. Why is told with every run: "
-        "a "
-        "variance (logvar) or pseudo-count (alpha) of a token too far from another's at its place, "
-        "or from "
-        "padding's.</dd>\n"
+        "a variance (logvar) or pseudo-count (alpha) of a token too far from another's at its "
+        "place, or from padding's.</dd>\n"
         "<dt>BDP, best k and k = 1.1</dt><dd>Bayesian differential privacy: an epsilon that holds "
         "for texts drawn like the measured ones, of the worst of them. The published moment k = "
         "1.1 cannot give less than ln(1/delta)/k, 10.47 at delta 1e-5: values near it are that "
@@ -222,8 +220,8 @@ static void put_reading(FILE *to) {
         "<dt>setting</dt><dd>lambda, the weight of the regularisers, or C, the norm of the "
         "sequence clip: chosen by the validation score alone.</dd>\n"
         "<dt>1 nat, 3 nats, ...</dt><dd>Budgets: the score of a method's setting that does best on "
-        "the validation texts among those whose RD max stays within the budget for every seed. "
-        "It stands below with its RD max. Proven: the bound stays within it.</dd>\n</dl>\n",
+        "the validation texts among those whose RD max stays within the budget for every seed. It "
+        "stands below with its RD max. Proven: the bound stays within it.</dd>\n</dl>\n",
         to);
 }
 

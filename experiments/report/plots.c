@@ -191,12 +191,10 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
     }
     nvdp__drawing_plot(drawing, block);
     fprintf(drawing->script,
-            "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s'"
-            ", \\\n     '' index %zu using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps "
-            "0.8 lc rgb '%s'"
-            ", \\\n     '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb "
-            "'%s'"
-            ", \\\n     '' index %zu using 8:5:11 with labels noenhanced left offset 0.7,-0.6 font "
+            "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s', \\\n     '' index %zu "
+            "using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps 0.8 lc rgb '%s', \\\n   "
+            "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s', "
+            "\\\n     '' index %zu using 8:5:11 with labels noenhanced left offset 0.7,-0.6 font "
             "',8' textcolor rgb '%s'",
             look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour,
             block, look.colour);
@@ -500,17 +498,14 @@ static const struct plot plots[] = {
      "RD mean, sum [nats]", NVDP__SUM_MEAN, SCATTER},
     {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
      "Score against the epsilon of (epsilon, delta)-indistinguishability of the largest pair, "
-     "converted from its Renyi "
-     "divergences: a bound of the exact value. Of privatized texts, whose lengths are public, that "
-     "of pairs of one "
-     "length; a point is an eta.",
+     "converted from its Renyi divergences: a bound of the exact value. Of privatized texts, whose "
+     "lengths are public, that of pairs of one length; a point is an eta.",
      "epsilon, max [nats]", NVDP__EPSILON_MAX, SCATTER},
     {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
      "The same, mean over pairs.", "epsilon, mean [nats]", NVDP__EPSILON_MEAN, SCATTER},
     {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
      "Score against the epsilon of (epsilon, delta)-indistinguishability of the worst pair, from "
-     "the "
-     "distribution of its privacy loss: no smaller epsilon holds for it.",
+     "the distribution of its privacy loss: no smaller epsilon holds for it.",
      "exact epsilon, worst [nats]", NVDP__EXACT_MAX, SCATTER},
     {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
      "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", NVDP__EXACT_MEAN, SCATTER},

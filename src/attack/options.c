@@ -102,8 +102,7 @@ static const struct nvdp_option text_options[] = {
      AT(seeds), .min = 1, .max = 1000},
     {"prior", NVDP_OPTION_TEXT, "DIR",
      "masked language model of what texts are likely, as of nvdp pretrain, or models/compact; "
-     "none: "
-     "the public texts' frequencies alone",
+     "none: the public texts' frequencies alone",
      NULL, AT(prior), .group = "Kind language:"},
     {"beam", NVDP_OPTION_INTEGER, "N", "texts that are followed up", "4", AT(beam), .unit = "texts",
      .min = 1, .max = 64},

@@ -131,11 +131,9 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_account = {
     .name = "account",
     .summary = "what training with differential privacy costs",
-    .description =
-        "Tells the epsilon of DP-SGD with Poisson-sampled batches, by the privacy loss "
-        "distribution "
-        "and by Renyi divergences (as TF-Privacy does), or the noise that a budget needs, and the "
-        "statement that goes with it: docs/dp-bert.md.",
+    .description = "Tells the epsilon of DP-SGD with Poisson-sampled batches, by the privacy loss "
+                   "distribution and by Renyi divergences (as TF-Privacy does), or the noise that "
+                   "a budget needs, and the statement that goes with it: docs/dp-bert.md.",
     .examples = "Examples:\n"
                 "  nvdp account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5\n"
                 "  nvdp account --epsilon 3 --sample-rate 0.01 --steps 2000 --delta 1e-6 \\\n"

@@ -32,10 +32,8 @@ static const struct nvdp_option options[] = {
      "by the model; with canaries also a lower bound on epsilon.  Of what a run shares, pair: two "
      "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named; and what "
      "is learned from public texts, nearest: the token of each vector; token: the same, read off "
-     "all "
-     "vectors of a sample together; language: the same, by what nearest sees and a masked language "
-     "model; bag: a text's words; "
-     "attribute: its label",
+     "all vectors of a sample together; language: the same, by what nearest sees and a masked "
+     "language model; bag: a text's words; attribute: its label",
      "exposure", NVDP_OPTION_AT(struct values, kind), .choices = kind_names,
      .group = "Attack:", .after = "model"},
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
@@ -328,6 +326,10 @@ static void print_prior(struct cli *cli, const struct values *values,
                 prior, w[0], w[1], w[2]);
 }
 
+static json_int_t given_number(const struct cli *cli, const char *option) {
+    return atoll(nvdp_config_get(cli->config, option));
+}
+
 static int learn(struct cli *cli, const struct values *values) {
     static const enum nvdp_text_attacker attacker[] = {[KIND_NEAREST] = NVDP_ATTACKER_NEAREST,
                                                        [KIND_TOKEN] = NVDP_ATTACKER_TOKEN,
@@ -359,18 +361,20 @@ static int learn(struct cli *cli, const struct values *values) {
                                                 "interval", cli_number(s->interval.low),
                                                 cli_number(s->interval.high)));
     }
-    json_t *object =
-        json_pack("{s:s, s:I, s:I, s:I, s:s?, s:I, s:o}", "attack", found.attacker, "texts",
-                  (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "seeds",
-                  (json_int_t)found.seeds, "shared", shared, "releases",
-                  (json_int_t)atoll(nvdp_config_get(cli->config, "releases")), "scores", scores);
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:s?, s:I, s:I, s:o}", "attack",
+                               found.attacker, "texts", (json_int_t)found.texts, "public_texts",
+                               (json_int_t)found.public_texts, "seeds", (json_int_t)found.seeds,
+                               "shared", shared, "releases", given_number(cli, "releases"), "seed",
+                               given_number(cli, "seed"), "scores", scores);
     const char *prior = nvdp_config_get(cli->config, "prior");
-    if (values->kind == KIND_LANGUAGE)
+    if (values->kind == KIND_LANGUAGE) {
+        json_object_set_new(object, "beam", json_integer(given_number(cli, "beam")));
         json_object_set_new(object, "prior",
                             prior == NULL
                                 ? json_null()
                                 : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight",
                                             found.weight[0], found.weight[1], found.weight[2]));
+    }
     nvdp_text_attack_release(&found);
     if (cli->json) return cli_print_json(cli, object);
     json_decref(object);
@@ -414,14 +418,10 @@ const struct cli_command cli_command_attack = {
         "and, of canaries that a coin decided about, a lower bound on epsilon beside what the "
         "accountant promises: docs/dp-bert.md, Memorisation. Kind pair: two texts of a run told "
         "apart by the likelihood ratio of their samples, which shows at most the exact epsilon, "
-        "and "
-        "that is at most what is certified. Kind reidentify: the text of a sample named among all, "
-        "by "
-        "likelihood. Kinds nearest, token, language, bag, attribute: what somebody learns of texts "
-        "from "
-        "samples who "
-        "has public texts to learn from: docs/attacks.md. Exit status 1 where an attack shows more "
-        "than is promised.",
+        "and that is at most what is certified. Kind reidentify: the text of a sample named among "
+        "all, by likelihood. Kinds nearest, token, language, bag, attribute: what somebody learns "
+        "of texts from samples who has public texts to learn from: docs/attacks.md. Exit status 1 "
+        "where an attack shows more than is promised.",
     .examples =
         "Examples:\n"
         "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"

@@ -128,12 +128,10 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_audit = {
     .name = "audit",
     .summary = "what samples of any mechanism show of its epsilon",
-    .description =
-        "Bounds epsilon of a mechanism from below, ours or another program's, from samples of it "
-        "on "
-        "two adjacent inputs: fits a classifier to a third of them, chooses a test on a sixth, and "
-        "measures its error rates on the rest (Clopper-Pearson): docs/threat-model.md, Auditing a "
-        "mechanism.",
+    .description = "Bounds epsilon of a mechanism from below, ours or another program's, from "
+                   "samples of it on two adjacent inputs: fits a classifier to a third of them, "
+                   "chooses a test on a sixth, and measures its error rates on the rest "
+                   "(Clopper-Pearson): docs/threat-model.md, Auditing a mechanism.",
     .examples = "Examples:\n"
                 "  nvdp audit --samples-p text1.npy --samples-q text2.npy --delta 1e-5\n"
                 "  nvdp audit --samples-p text1.npy --samples-q text2.npy --claimed 2 --json\n",

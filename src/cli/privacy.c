@@ -27,8 +27,8 @@ static const struct nvdp_option options[] = {
      NVDP_OPTION_AT(struct values, sanitized), .group = "Text privatization:"},
     {"certify", NVDP_OPTION_FLAG, NULL,
      "what is proven of the run's mechanism over all texts, seen or not, at --delta, of "
-     "--releases; "
-     "measures nothing, reads no text; written to RUN/certificate.json; exit code 1: nothing is",
+     "--releases; measures nothing, reads no text; written to RUN/certificate.json; exit code 1: "
+     "nothing is",
      NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},

@@ -63,8 +63,7 @@ const struct cli_command cli_command_report = {
         "Reads the runs in DIR, or in DIR/runs, groups those that differ in their seed only, and "
         "writes tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with "
         "scripts and data) and one HTML page. Settings (lambda or C) and seeds are chosen by the "
-        "validation score. "
-        "Runs that are unfinished or broken are named, and left out.",
+        "validation score. Runs that are unfinished or broken are named, and left out.",
     .examples = "Examples:\n"
                 "  nvdp report sweep\n"
                 "  nvdp report runs --out paper --no-figures\n"

@@ -15,12 +15,9 @@ struct values {
 static const struct nvdp_option options[] = {
     {"analyse", NVDP_OPTION_CHOICE, "A",
      "write no texts, tell about the mechanism: geometry (distances to the k-th neighbour), "
-     "deniability "
-     "(N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often an attacker "
-     "names the "
-     "token, by the nearest neighbour and at best), mask-inference (how often a masked language "
-     "model "
-     "names it from its context); of the tokens of --text or --task",
+     "deniability (N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often "
+     "an attacker names the token, by the nearest neighbour and at best), mask-inference (how "
+     "often a masked language model names it from its context); of the tokens of --text or --task",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses, .group = "Analyses:"},
     {"split", NVDP_OPTION_TEXT, "NAME",
      "of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
@@ -108,11 +105,9 @@ const struct cli_command cli_command_sanitize = {
     .summary = "privatize texts token by token: SanText and d_chi mechanisms",
     .description =
         "Writes a task's files, in their own layout, or a text a line, again with every token of "
-        "their texts drawn by a "
-        "mechanism of text privatization; labels and other columns stay as they are. Without "
-        "--task and "
-        "--text it reads standard input. Says what that protects, and what it does not: "
-        "docs/text-privatization.md.",
+        "their texts drawn by a mechanism of text privatization; labels and other columns stay as "
+        "they are. Without --task and --text it reads standard input. Says what that protects, and "
+        "what it does not: docs/text-privatization.md.",
     .examples =
         "Examples:\n"
         "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"

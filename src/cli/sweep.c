@@ -187,10 +187,9 @@ const struct cli_command cli_command_sweep = {
     .args = "[GRID.json]",
     .description =
         "Trains, measures and, where asked for, shares every run that a grid names: tasks x "
-        "methods "
-        "x lambdas x seeds x any option of nvdp train that has a list. May be killed at any moment "
-        "and started again: what is done stays done, what was begun continues, nothing is run "
-        "twice. Without GRID.json: the grid that was last used in --out.",
+        "methods x lambdas x seeds x any option of nvdp train that has a list. May be killed at "
+        "any moment and started again: what is done stays done, what was begun continues, nothing "
+        "is run twice. Without GRID.json: the grid that was last used in --out.",
     .examples =
         "Examples:\n"
         "  nvdp sweep grid.json --out sweep --dry-run\n"

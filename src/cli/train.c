@@ -164,9 +164,7 @@ static int dry_run(struct cli *cli) {
 static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
     return json_pack(
         "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:{s:o, "
-        "s:o,"
-        " s:I, s:o}}",
+        "s:{s:o, s:o, s:I, s:o}}",
         "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
         (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
         result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",

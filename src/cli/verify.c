@@ -112,8 +112,7 @@ const struct cli_command cli_command_verify = {
     .description =
         "Computes again whatever a file of noisy embeddings (HDF5, safetensors, Parquet) says and "
         "can be computed without the model: datasets, grid, weights, counts, bound, certificate, "
-        "statement, signature. Tells "
-        "it check by check; exits with 1 where one fails.",
+        "statement, signature. Tells it check by check; exits with 1 where one fails.",
     .examples = "Examples:\n"
                 "  nvdp verify shared.h5\n"
                 "  nvdp verify --make-key sender.key\n"

@@ -73,15 +73,13 @@ static const struct nvdp_option pretrain_options[] = {
      "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
     {"vocab-dp-epsilon", NVDP_OPTION_REAL, "E",
      "train the vocabulary on noised counts: epsilon of replacing one word; 0: on the counts as "
-     "they "
-     "are",
+     "they are",
      "0", AT(words.epsilon), .max = 1e3},
     {"vocab-dp-delta", NVDP_OPTION_REAL, "D", "its delta, below 1 / --possible-words", "1e-07",
      AT(words.delta)},
     {"max-words", NVDP_OPTION_SEED, "K",
      "with it: words of a document that are counted, which bounds what a whole document counts "
-     "for; "
-     "0: all",
+     "for; 0: all",
      "0", AT(words.max_words), .unit = "words"},
     {"possible-words", NVDP_OPTION_SEED, "N", "with it: how many words there could be", "1000000",
      AT(words.possible), .unit = "words", .min = 2, .max = 1e15},

@@ -144,9 +144,8 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     snprintf(example, sizeof example,
              nvdp__next_sentence(t->config.objective)
                  ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
-                   "their order "
-                   "or the other way round%s (no text is in two pairs; a document of k pairs is "
-                   "protected as a group of k examples)"
+                   "their order or the other way round%s (no text is in two pairs; a document of k "
+                   "pairs is protected as a group of k examples)"
                  : "one window of at most %zu tokens of one document%s (a document of k windows is "
                    "protected as a group of k examples)",
              t->config.length,

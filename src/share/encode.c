@@ -76,8 +76,7 @@ static const struct nvdp_option encoder_rows[] = {
      "0", AT(max_length), .unit = "tokens"},
     {"pool", NVDP_OPTION_CHOICE, "P",
      "write one vector a text as well: mean of its tokens' last states, cls (the first one's), "
-     "max, "
-     "or none; auto: as modules.json of sentence-transformers says, else none",
+     "max, or none; auto: as modules.json of sentence-transformers says, else none",
      "auto", AT(pooling), .choices = nvdp__pooling_names},
     {"normalize", NVDP_OPTION_CHOICE, "N",
      "give that vector unit length: yes or no; auto: as modules.json says", "auto", AT(normalize),

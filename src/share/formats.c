@@ -166,8 +166,7 @@ static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__share
             "```python\nfrom safetensors import safe_open\nwith safe_open(\"%s\", \"np\") as f:\n"
             "    meta = f.metadata()\n    z = f.get_tensor(\"z\")%s  # vectors, [rows, p]\n"
             "    offset = f.get_tensor(\"offset\")  # sample s of text i: rows offset[i * S + s] "
-            "to "
-            "offset[i * S + s + 1]\n```\n",
+            "to offset[i * S + s + 1]\n```\n",
             name, whole ? " * float(meta[\"z_step\"])" : "");
     return nvdp__output_printf(
         to,
@@ -193,8 +192,7 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
         to,
         "---\n\n# Noisy embeddings of %zu texts\n\n`%s` holds %zu random sample%s of each of %zu "
         "texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts are not "
-        "in "
-        "it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
+        "in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
         shape->texts, name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
         nvdp__sayings_find(words, "task"), shape->dim, nvdp__sayings_find(words, "method"),
         nvdp__sayings_find(words, "nvdp_format"), nvdp__sayings_find(words, "statement")));

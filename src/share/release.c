@@ -297,12 +297,12 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
     }
     char sentence[NVDP_LINKAGE_SENTENCE];
     nvdp_linkage_sentence(&report->linkage, sentence);
-    nvdp__say(writer,
-              "Measured, not proven: s%s Over all ordered pairs of %zu of the texts, the Renyi "
-              "divergence "
-              "of order %g of one sample of a text, %s, is at most %s and on average %s nats",
-              sentence + 1, pairs->texts, pairs->order, shared_parts(&facts->form),
-              number(pairs->sum.max, a), number(pairs->sum.mean, b));
+    nvdp__say(
+        writer,
+        "Measured, not proven: s%s Over all ordered pairs of %zu of the texts, the Renyi "
+        "divergence of order %g of one sample of a text, %s, is at most %s and on average %s nats",
+        sentence + 1, pairs->texts, pairs->order, shared_parts(&facts->form),
+        number(pairs->sum.max, a), number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
         nvdp__say(writer, " (%s%% of the pairs infinite)",
                   number(100 * (double)pairs->infinite / (double)pairs->pairs, a));

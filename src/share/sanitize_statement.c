@@ -151,8 +151,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
     const struct nvdp_sanitizer_info *info = &done->info;
     nvdp__say(writer,
               "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
-              "vectors "
-              "have %zu dimensions. ",
+              "vectors have %zu dimensions. ",
               (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
               info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
     if (info->mechanism == NVDP_DCHI_RANDOM) {
@@ -162,8 +161,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
     nvdp__say(
         writer,
         "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
-        "log "
-        "ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
+        "log ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
         info->mechanism >= NVDP_DCHI_SANTEXT ? "epsilon" : "eta", info->eta,
         info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
 }
@@ -171,20 +169,16 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
 static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
     if (done->info.mechanism == NVDP_DCHI_RANDOM) return;
-    nvdp__say(
-        writer,
-        "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart (medians "
-        "over "
-        "%zu tokens), at most %.3g. ",
-        geometry->nearest_median, geometry->pair_median, geometry->tokens,
-        geometry->diameter_bound);
+    nvdp__say(writer,
+              "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
+              "(medians over %zu tokens), at most %.3g. ",
+              geometry->nearest_median, geometry->pair_median, geometry->tokens,
+              geometry->diameter_bound);
     nvdp__say(
         writer,
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
-        "of "
-        "%.3g for one token (of the %zu, two have %.3g), and n times that for a text of n: no "
-        "protection "
-        "by itself. What is left is the protection of a token among its neighbours. ",
+        "of %.3g for one token (of the %zu, two have %.3g), and n times that for a text of n: no "
+        "protection by itself. What is left is the protection of a token among its neighbours. ",
         done->info.eta * geometry->diameter_bound, geometry->tokens,
         done->info.eta * geometry->pair_max);
 }
@@ -195,10 +189,8 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
     nvdp__say(
         writer,
         "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
-        "tokens, "
-        "are left as they are with probability %g: whoever sees one of them knows that it was "
-        "there, "
-        "and the divergence of two texts that differ in one is infinite. ",
+        "tokens, are left as they are with probability %g: whoever sees one of them knows that it "
+        "was there, and the divergence of two texts that differ in one is infinite. ",
         info->sensitive, info->tokens - info->sensitive, 100 * share(done->kept, done->tokens),
         1 - info->p);
     if (strcmp(done->chosen, "sensitive-from-data") == 0)
@@ -210,26 +202,22 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
 static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (done->sampled > 0 && info->mechanism != NVDP_DCHI_RANDOM)
-        nvdp__say(
-            writer,
-            "Of these texts' own tokens a draw gives the token itself with probability N_w = "
-            "%.3g%s, and "
-            "S_w = %.3g different ones come out in %zu draws (means over %zu tokens drawn from the "
-            "texts). ",
-            done->same, info->mechanism == NVDP_DCHI_LAPLACE ? ", by its nearest neighbour" : "",
-            done->distinct, done->draws, done->sampled);
+        nvdp__say(writer,
+                  "Of these texts' own tokens a draw gives the token itself with probability N_w = "
+                  "%.3g%s, and S_w = %.3g different ones come out in %zu draws (means over %zu "
+                  "tokens drawn from the texts). ",
+                  done->same,
+                  info->mechanism == NVDP_DCHI_LAPLACE ? ", by its nearest neighbour" : "",
+                  done->distinct, done->draws, done->sampled);
     if (done->unknown > 0)
         nvdp__say(writer, "%.3g%% of the words had no vector and %s. ",
                   100 * share(done->unknown, words(done)),
                   info->drops ? "were left out" : "became uniform draws");
     if (info->equal > 0)
         nvdp__say(writer, "%zu tokens have the vector of another one. ", info->equal);
-    nvdp__say(writer,
-              "Public, and no part of these numbers: the number and order of the texts, how many "
-              "tokens each "
-              "has, labels, ids and all columns that were not privatized. These numbers were "
-              "computed from "
-              "the texts without noise. ");
+    nvdp__say(writer, "Public, and no part of these numbers: the number and order of the texts, "
+                      "how many tokens each has, labels, ids and all columns that were not "
+                      "privatized. These numbers were computed from the texts without noise. ");
 }
 
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {

@@ -357,8 +357,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
     fprintf(to,
             "Of any two tokens, seen or not: no log ratio above %g nats a position (largest found "
-            "%g, %zu "
-            "tokens searched)",
+            "%g, %zu tokens searched)",
             worst->bound, worst->finite, worst->inputs);
     if (worst->infinite > 0)
         fprintf(to, ";\n  but inf for %.1f %% of all pairs of tokens", 100 * worst->infinite);

@@ -146,18 +146,14 @@ char *nvdp__private_words_statement(struct nvdp_context *ctx,
     text = nvdp__format(
         ctx,
         "The vocabulary is (epsilon %g, delta %g)-differentially private where one word of the "
-        "texts "
-        "is replaced by another: Laplace noise of scale %g on the count of every word, and only "
-        "words "
-        "whose noised count reaches %.6g were learned from (n = %llu words that there could be). "
-        "For "
-        "all words of a window of %zu tokens, by group privacy, epsilon is %.4g and delta %.3g%s; "
-        "where a window is added or removed, as private training counts, %.4g and %.3g. %s "
-        "The noise is the operating system's, exact, on a grid that the texts do not change. This "
-        "is "
-        "about vocab.txt alone: weights that are trained on the texts, their losses, the texts' "
-        "digests "
-        "in pretrain.json, the cache folder, and the time that all took are outside of it.",
+        "texts is replaced by another: Laplace noise of scale %g on the count of every word, and "
+        "only words whose noised count reaches %.6g were learned from (n = %llu words that there "
+        "could be). For all words of a window of %zu tokens, by group privacy, epsilon is %.4g and "
+        "delta %.3g%s; where a window is added or removed, as private training counts, %.4g and "
+        "%.3g. %s The noise is the operating system's, exact, on a grid that the texts do not "
+        "change. This is about vocab.txt alone: weights that are trained on the texts, their "
+        "losses, the texts' digests in pretrain.json, the cache folder, and the time that all took "
+        "are outside of it.",
         options->epsilon, options->delta, 2 / options->epsilon,
         1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible,
         length, window.epsilon, window.delta, window.delta >= 1 ? nothing : "", removed.epsilon,

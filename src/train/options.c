@@ -32,15 +32,13 @@ static const char *const selections[] = {
 static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
      "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (files of your own: TSV, CSV or JSON "
-     "lines), or ner (words and "
-     "BIO tags in columns)",
+     "lines), or ner (words and BIO tags in columns)",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_REQUIRED},
     {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv; tsv: .csv or .jsonl too",
      NULL, AT(data)},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
      "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
-     "laplace "
-     "wrote over --model; for base and reg, whose word embeddings then stay as they are",
+     "laplace wrote over --model; for base and reg, whose word embeddings then stay as they are",
      NULL, AT(representations)},
     {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
      AT(columns.text_column), .parent = "columns", .key = "text"},
@@ -94,16 +92,13 @@ static const struct nvdp_option model_options[] = {
      "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
      "values for the options that are not given: private, certified, pooled-gaussian, "
-     "matrix-gaussian, or the path of a file like "
-     "--config's; "
-     "an unknown name lists the presets",
+     "matrix-gaussian, or the path of a file like --config's; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the model's own; bilstm: two layers of an LSTM in both directions over the model's "
-     "word "
-     "embeddings, which stay as they are; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
+     "word embeddings, which stay as they are; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
      "bert", AT(encoder), .choices = encoders},
     {"lstm-hidden", NVDP_OPTION_INTEGER, "N", "bilstm: units a layer and direction", "256",
      AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
@@ -129,9 +124,8 @@ static const struct nvdp_option noise_options[] = {
     {"token-noise", NVDP_OPTION_CHOICE, "M",
      "users privatize their texts, one draw a text, for training and for scores: laplace-nearest, "
      "santext, santext-plus, random (other tokens), laplace (noised word vectors, whose table "
-     "stays "
-     "as it is), sequence-laplace (the first token's last state, of an encoder that stays as it "
-     "is)",
+     "stays as it is), sequence-laplace (the first token's last state, of an encoder that stays as "
+     "it is)",
      "none", AT(noise.mechanism), .choices = nvdp__text_noise_names,
      .group = "Privatized input, for base and reg:"},
     {"noise-clip", NVDP_OPTION_REAL, "C",

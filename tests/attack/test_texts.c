@@ -460,7 +460,7 @@ Test(texts, of_a_shared_file) {
                  score(&found, "prior", "accuracy", true));
     nvdp_text_attack_release(&found);
 
-    /* more releases than there are; another split; another model; other texts */
+    /* more releases than there are; another split; other texts; other models */
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "4", &found),
                  NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "1 to 3 releases, found 30 and 4");
@@ -475,12 +475,18 @@ Test(texts, of_a_shared_file) {
                  NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "expected samples of these texts by this model, of which 100.0 % are");
-    static const struct run_choice another = {.method = NVDP_METHOD_NVDP, .epochs = 1};
-    share(ctx, task_run(ctx, "another", &another, NULL), "dev", file);
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx),
-                     "expected samples of vtdp, of 16 dimensions, kappa 1, found nvdp");
+    static const struct run_choice others[] = {
+        {.method = NVDP_METHOD_NVDP, .epochs = 1},
+        {.method = NVDP_METHOD_VTDP, .clip_sequence = 3, .epochs = 1}};
+    static const char *const says[] = {
+        "expected samples of vtdp, of 16 dimensions, kappa 1, found nvdp",
+        "of a model without clip_sequence, by their grid found one with"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        share(ctx, task_run(ctx, "another", &others[i], NULL), "dev", file);
+        cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
+                     NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), says[i]);
+    }
     free(known);
     free(run);
     nvdp_context_free(ctx);

@@ -110,11 +110,10 @@ Test(predict, new_texts_through_the_noise) {
 
 Test(predict, scores_of_pairs) {
     const char *data = support_scratch_path("pairs"), *run = support_scratch_path("run");
-    struct outcome outcome =
-        program_shell("mkdir -p %s && for s in train dev; do (printf 'a\\tb\\tscore\\n'; for i in "
-                      "1 2 3 4 5 6 7 8; do "
-                      "printf 'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >%s/$s.tsv; done",
-                      data, data);
+    struct outcome outcome = program_shell(
+        "mkdir -p %s && for s in train dev; do (printf 'a\\tb\\tscore\\n'; for i in 1 2 3 4 5 6 7 "
+        "8; do printf 'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >%s/$s.tsv; done",
+        data, data);
     cr_assert_eq(outcome.code, 0);
     program_release(&outcome);
     outcome = program_expect(

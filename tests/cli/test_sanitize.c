@@ -205,8 +205,7 @@ static char *drawn(const char *options) {
     struct outcome outcome =
         program_expect(0,
                        "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext "
-                       "--eta 2 --overwrite --out %s "
-                       "--measure-tokens 0 %s",
+                       "--eta 2 --overwrite --out %s --measure-tokens 0 %s",
                        program_task(), program_model(), support_scratch_path("drawn"), options);
     program_release(&outcome);
     char path[4200];
