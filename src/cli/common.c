@@ -56,6 +56,8 @@ static void catch_signals(void) {
 static void on_log(enum nvdp_log_level level, const char *message, void *user) {
     struct cli *cli = user;
     if (level == NVDP_LOG_DEBUG || (cli->quiet && level != NVDP_LOG_WARNING)) return;
+    if (json_object_get(cli->told, message) != NULL) return;
+    json_object_set_new(cli->told, message, json_true());
     cli_meter_clear(&cli->meter);
     const char *label = level == NVDP_LOG_WARNING ? "warning: " : "";
     fprintf(stderr, "%s: %s%s\n", cli->name, label, message);
@@ -189,6 +191,7 @@ int cli_begin(struct cli *cli, void *values) {
     if (status != NVDP_OK) return cli_fail(cli, status);
     CLI_TRY(cli_parse(cli, values));
     cli_meter_open(&cli->meter);
+    cli->told = json_object();
     catch_signals();
     if (cli->command->takes_precision) nvdp_context_set_precision(cli->ctx, cli->precision);
     nvdp_context_set_log(cli->ctx, on_log, cli);
@@ -206,6 +209,7 @@ void cli_end(struct cli *cli) {
     cli_meter_clear(&cli->meter);
     nvdp_config_free(cli->config);
     nvdp_context_free(cli->ctx);
+    json_decref(cli->told);
     free(cli->setting);
     free(cli->arg);
     free(cli->name);

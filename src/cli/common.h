@@ -73,6 +73,7 @@ struct cli {
     char **arg;
     struct nvdp_context *ctx;
     struct cli_meter meter;
+    json_t *told;            /* notes and warnings: none is printed twice */
     struct cli_ranks *ranks; /* NULL: this process is alone */
 };
 

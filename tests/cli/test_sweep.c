@@ -56,6 +56,19 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     program_release(&outcome);
 }
 
+/* What is true of every run is told once, not once a run. */
+Test(sweep, tells_a_note_once) {
+    static const char of_train[] = "160 of 160 texts (100.0 %) are cut to 4 tokens";
+    const char *grid = write_grid("\"methods\": [\"base\"], \"epochs\": [1, 2], "
+                                  "\"per_task\": {\"sst2\": {\"max_length\": 4}}");
+    struct outcome outcome =
+        program_expect(0, "sweep %s --out %s --dry-run", grid, support_scratch_path("sweep"));
+    const char *first = strstr(outcome.err, of_train);
+    cr_assert_not_null(first, "%s", outcome.err);
+    cr_expect_null(strstr(first + 1, of_train), "%s", outcome.err);
+    program_release(&outcome);
+}
+
 Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
     const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
     char members[4096], path[4096];
