@@ -131,7 +131,10 @@ static int make_train_config(struct cli *cli, struct values *values) {
         status =
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
     if (status == NVDP_OK && cli_given(cli, "dp")) {
-        status = nvdp_config_set(values->train, "dp-sample-rate", "1"); /* the whole batch */
+        /* of a task's texts as many on average; all of the random ones, which are no more */
+        status = cli_given(cli, "data") ? nvdp_config_set(values->train, "dp-batch",
+                                                          nvdp_config_get(cli->config, "batch"))
+                                        : nvdp_config_set(values->train, "dp-sample-rate", "1");
         if (status == NVDP_OK) status = nvdp_config_set(values->train, "dp-noise", "1");
     }
     values->config.train = values->train;

@@ -51,6 +51,21 @@ Test(bench, train_and_encode_print_one_object) {
     }
 }
 
+/* A private step of a task's 160 texts draws 4 of them on average, not all: 8 steps are between 8 and 64 with all but 1e-5 of the
+ * probability (Poisson, mean 32). */
+Test(bench, a_private_step_draws_a_batch) {
+    struct outcome outcome =
+        program_expect(0,
+                       "bench train --method base --dp --batch 4 --task sst2 --data %s --model %s "
+                       "--max-length 12 --steps 8 --json --threads 1",
+                       program_task(), program_model());
+    json_t *object = program_object(&outcome);
+    cr_expect_geq(number(object, "tokens"), 8 * 3);
+    cr_expect_leq(number(object, "tokens"), 64 * 12);
+    json_decref(object);
+    program_release(&outcome);
+}
+
 Test(bench, rd_prints_one_object) {
     struct outcome outcome =
         program_expect(0, "bench rd --texts 6 --components 4 --dim 8 --steps 2 --json --threads 1");
