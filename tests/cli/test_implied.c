@@ -130,6 +130,7 @@ Test(implied, by_a_certified_epsilon) {
     sequence("--preset certified --latent-dim 16", 1, 1, 0, 0);
     cr_expect_float_eq(clip("--method vib-fixed --certified-epsilon 8"), 1.66603 / 2, 3e-6);
     cr_expect_float_eq(clip("--preset certified --latent-dim 16"), 1.66603 / 2, 3e-6);
+    cr_expect_float_eq(clip("--preset matrix-gaussian"), 1.66603 / 2, 3e-6);
     cr_expect_float_eq(clip("--preset certified --latent-dim 16 --certified-epsilon 4"),
                        0.92493 / 2, 3e-6);
     cr_expect_float_eq(clip("--method vtdp --certified-epsilon 2 --certified-releases 4"),
