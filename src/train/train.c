@@ -96,8 +96,8 @@ static double nats(const struct nvdp__trainer *t) {
 /* Said once, when half of the steps are done. */
 static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
     const double weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
-    const bool pulled = t->model->bottleneck.mechanism->private_ && weight > 0 &&
-                        t->config.lambda_g + t->config.lambda_d > 0;
+    const bool bottleneck = t->model->bottleneck.mechanism->private_;
+    const bool pulled = bottleneck && weight > 0 && t->config.lambda_g + t->config.lambda_d > 0;
     const bool empty = pulled && nats(t) < NO_NATS, mute = says_nothing(scores);
     char same[96] = "";
     if (t->told || 2 * t->state.step < t->steps || !(empty || mute)) return;
@@ -113,8 +113,10 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
               empty           ? "a smaller --lambda, --kl-schedule warmup, "
               : t->dp != NULL ? "a larger budget or --dp-batch, "
-                              : "a larger --lr-bottleneck and --lr-head, more --epochs, ",
-              t->config.from_base != NULL ? "or another --seed" : "or --from-base RUN");
+              : bottleneck    ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
+                              : "another --lr or --lr-head, more --epochs, ",
+              bottleneck && t->config.from_base == NULL ? "or --from-base RUN"
+                                                        : "or another --seed");
 }
 
 /* --- steps and epochs --- */

@@ -382,6 +382,7 @@ Test(train, collapse_is_said) {
     cr_expect_eq(heard.count, 1);
     cr_expect(strstr(heard.text, "hold nothing") == NULL && strstr(heard.text, "--lr-head") != NULL,
               "%s", heard.text);
+    cr_expect_null(strstr(heard.text, "bottleneck"), "%s", heard.text); /* there is none */
     config.epochs = 8;
     task_train(ctx, &config);
     cr_expect_eq(heard.count, 1, "%s", heard.text);
