@@ -510,7 +510,8 @@ nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_d
             "by itself. ",
             rest.epsilon, rest.delta);
     fputs(
-        "Outside of this: whatever else was chosen by looking at these examples (settings, the "
+        "Outside of this: what the model that training began from knew of these examples, unless "
+        "it is counted above; whatever else was chosen by looking at these examples (settings, the "
         "number of steps, an epoch by a score on private data, a vocabulary that was not private), "
         "other people's texts that repeat the same facts, what a batch's time or memory tells, "
         "and the texts that the finished model is given. The noise is added in floating point.",

@@ -146,6 +146,46 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
+/* ---- what the model to begin from saw ---- */
+
+/* Whether one of these is among this run's texts, by their digests. */
+static bool has_text(const struct nvdp__pretrainer *t, const json_t *texts) {
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        const char *seen = json_string_value(json_object_get(json_array_get(texts, i), "sha256"));
+        for (size_t k = 0; k < t->config.texts && seen != NULL; k++)
+            if (strcmp(seen, t->digest[k]) == 0) return true;
+    }
+    return false;
+}
+
+static nvdp_status init_saw(const struct nvdp__pretrainer *t) {
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_ARGUMENT,
+        "option --init: expected a model that was trained on other texts, or "
+        "privately, found %s, which saw these without privacy: what it learned of them "
+        "is in the model, whatever noise is added now",
+        t->config.init);
+}
+
+/* t->start: what the training of the model to begin from promises to these texts, if it saw them.  A private one names its
+ * texts in pretrain.json alone.  NVDP_ERR_ARGUMENT where it, or one that it began from, saw them without privacy. */
+static nvdp_status init_privacy(struct nvdp__pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__pretrain_options *c = &t->config;
+    json_t *run = NULL;
+    if (c->init == NULL || !nvdp__dp_wanted(&c->dp)) return NVDP_OK;
+    for (const json_t *record = t->init_record; record != NULL;
+         record = json_object_get(json_object_get(record, "init"), "pretraining"))
+        if (has_text(t, json_object_get(record, "text"))) return init_saw(t);
+    NVDP_TRY(nvdp__json_read_optional(t->ctx, c->init, "pretrain.json", &run));
+    if (has_text(t, json_object_get(run, "text")) &&
+        !nvdp__dp_promise(json_object_get(t->init_record, "dp"), &t->start))
+        NVDP_TRY(init_saw(t));
+cleanup:
+    json_decref(run);
+    return status;
+}
+
 /* ---- memory ---- */
 
 /* Windows or pairs of which each is an example of private training: always the same. */
@@ -159,13 +199,13 @@ static nvdp_status open_private(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
-    struct nvdp_dp_guarantee vocabulary = {0, 0};
+    struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
     if (t->words.epsilon > 0) {
         const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, c->length - 2);
-        vocabulary = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
+        before[NVDP__DP_VOCABULARY] = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
     }
     NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after,
-                                          c->batch, &vocabulary, &t->dp));
+                                          c->batch, before, &t->dp));
     c->stop_after = t->dp->steps;
     t->model.per_example = true;
     return NVDP_OK;
@@ -280,6 +320,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, init_privacy(t)));
     NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
     if (c->cache != NULL) /* rank 0 makes what the others find */

@@ -1,8 +1,10 @@
 /* A base run, whose model a private run starts from: another run (--from-base), or one that it trains itself, in RUN/base
  * (--base-epochs). */
 #include "base/file.h"
+#include "base/json.h"
 #include "base/ranks.h"
 #include "model/model.h"
+#include "text/task.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -53,6 +55,99 @@ cleanup:
     json_decref(owner);
     free(model);
     free(result);
+    return status;
+}
+
+/* Whether both are the same file or folder, or cannot be told apart. */
+static bool same_place(const char *p, const char *q) {
+    if (p == NULL || q == NULL) return false;
+    char *a = realpath(p, NULL), *b = realpath(q, NULL);
+    const bool same = a != NULL && b != NULL ? strcmp(a, b) == 0 : strcmp(p, q) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+/* Whether a run was trained on the texts of this one: of the same folder, or of a train file with the same bytes. */
+static nvdp_status same_texts(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
+                              bool *same) {
+    nvdp_status status = NVDP_OK;
+    const char *data[] = {t->config.data, base->data};
+    char *file[2] = {NULL}, digest[2][65];
+    enum nvdp_task_id id;
+    *same = same_place(data[0], data[1]) ||
+            same_place(t->config.representations, base->representations);
+    if (*same || data[0] == NULL || data[1] == NULL || strcmp(t->config.task, base->task) != 0)
+        return NVDP_OK;
+    NVDP_TRY(nvdp_task_find(t->ctx, base->task, &id));
+    for (int i = 0; i < 2; i++) {
+        NVDP_TRY(
+            nvdp__task_path(t->ctx, nvdp__task_layout(id), data[i], NVDP_SPLIT_TRAIN, &file[i]));
+        if (!nvdp__exists(file[i])) goto cleanup;
+        NVDP_TRY(nvdp__file_sha256(t->ctx, file[i], digest[i]));
+    }
+    *same = strcmp(digest[0], digest[1]) == 0;
+cleanup:
+    free(file[0]);
+    free(file[1]);
+    return status;
+}
+
+enum {
+    MOST_RUNS = 64
+}; /* that one begins from after another: folders may say that they go round */
+
+/* The run whose model this one begins from: that of --from-base, or the one that --model lies in; *out NULL: none that is there. */
+static nvdp_status run_before(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                              char **out) {
+    nvdp_status status = NVDP_OK;
+    json_t *object = NULL;
+    char *run = options->from_base != NULL ? nvdp__join(ctx, options->from_base, "")
+                : options->model != NULL   ? nvdp__join(ctx, options->model, "..")
+                                           : NULL;
+    *out = NULL;
+    if (run == NULL || !nvdp__is_directory(run)) goto cleanup;
+    NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &object));
+    const char *format = json_string_value(json_object_get(object, "nvdp_format"));
+    if (format != NULL && strcmp(format, "run/1") == 0) NVDP__HAND_OVER(out, run);
+cleanup:
+    json_decref(object);
+    free(run);
+    return status;
+}
+
+nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *t,
+                                       struct nvdp_dp_guarantee *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_options base = t->config;
+    json_t *owner = NULL, *result = NULL;
+    char *run = NULL;
+    *out = (struct nvdp_dp_guarantee){0, 0};
+    bool same = false;
+    for (int back = 0; !same && back < MOST_RUNS; back++) {
+        json_t *read = NULL;
+        free(run);
+        NVDP_TRY(run_before(t->ctx, &base, &run));
+        if (run == NULL) break;
+        NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &read));
+        json_decref(owner);
+        owner = read;
+        NVDP_TRY(same_texts(t, &base, &same));
+    }
+    if (!same) goto cleanup;
+    NVDP_TRY(nvdp__json_read_optional(t->ctx, run, "result.json", &result));
+    if (!nvdp__dp_promise(json_object_get(result, "dp"), out))
+        NVDP_TRY(nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "private training: expected a model to begin from that did not see these texts, or saw "
+            "them privately, found that of %s, which was trained on them without privacy: what it "
+            "learned of them stays, whatever noise is added now (train that with --dp-batch and "
+            "--target-epsilon, or begin from a public --model)",
+            run));
+cleanup:
+    free(run);
+    json_decref(owner);
+    json_decref(result);
     return status;
 }
 

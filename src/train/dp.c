@@ -83,32 +83,42 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
 
 /* --- a run --- */
 
-static bool has_vocabulary(const struct nvdp__dp *dp) {
-    return dp->vocabulary.epsilon > 0 || dp->vocabulary.delta > 0;
+static bool has(const struct nvdp_dp_guarantee *before) {
+    return before->epsilon > 0 || before->delta > 0;
 }
 
-/* Of `steps` steps, and of the vocabulary. */
+/* Of `steps` steps, and of what was before. */
 #define RUN(dp, steps_)                                                                            \
     (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
                            .phases = 1,                                                            \
-                           .beside = &(dp)->vocabulary,                                            \
-                           .besides = has_vocabulary(dp)})
+                           .beside = (dp)->beside,                                                 \
+                           .besides = (dp)->besides})
 
-/* What the vocabulary alone has must leave something. */
-static nvdp_status check_vocabulary(const struct nvdp__dp *dp, double epsilon) {
-    const struct nvdp_dp_guarantee *of = &dp->vocabulary;
-    if (of->delta >= dp->delta)
-        return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                          "option --target-delta: expected above the private vocabulary's %.3g of "
-                          "an example, found %.3g (a smaller --vocab-dp-delta, --vocab-dp-epsilon "
-                          "or --length makes that less)",
-                          of->delta, dp->delta);
-    if (epsilon > 0 && of->epsilon >= epsilon)
-        return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                          "option --target-epsilon: expected above the private vocabulary's %.4g "
-                          "of an example, found %g (a smaller --vocab-dp-epsilon or --length makes "
-                          "that less)",
-                          of->epsilon, epsilon);
+/* What was before must leave something. */
+static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
+    static const struct {
+        const char *whose, *less;
+    } names[NVDP__DP_BEFORE] = {
+        [NVDP__DP_VOCABULARY] = {"the private vocabulary's",
+                                 "a smaller --vocab-dp-delta, --vocab-dp-epsilon or --length makes "
+                                 "that less"},
+        [NVDP__DP_START] = {"what the training of the model to begin from has by itself,",
+                            "its own --target-epsilon and --target-delta make that less"}};
+    struct nvdp_dp_guarantee sum = {0, 0};
+    for (size_t i = 0; i < NVDP__DP_BEFORE; i++) {
+        const struct nvdp_dp_guarantee *of = &dp->before[i];
+        sum = (struct nvdp_dp_guarantee){sum.epsilon + of->epsilon, sum.delta + of->delta};
+        if (has(of) && sum.delta >= dp->delta)
+            return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                              "option --target-delta: expected above %s %.3g of an example, found "
+                              "%.3g (%s)",
+                              names[i].whose, sum.delta, dp->delta, names[i].less);
+        if (has(of) && epsilon > 0 && sum.epsilon >= epsilon)
+            return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                              "option --target-epsilon: expected above %s %.4g of an example, "
+                              "found %g (%s)",
+                              names[i].whose, sum.epsilon, epsilon, names[i].less);
+    }
     return NVDP_OK;
 }
 
@@ -123,7 +133,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
                           "examples, found %g, which allows some of them to be published as they "
                           "are (--allow-weak-delta takes it)",
                           1 / n, dp->examples, dp->delta);
-    NVDP_RETURN_IF_FAILED(check_vocabulary(dp, epsilon));
+    NVDP_RETURN_IF_FAILED(check_before(dp, epsilon));
     if (epsilon == 0) return NVDP_OK;
     if (options->noise > 0) {
         NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
@@ -145,7 +155,7 @@ static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
-                            const struct nvdp_dp_guarantee *vocabulary, struct nvdp__dp **out) {
+                            const struct nvdp_dp_guarantee *before, struct nvdp__dp **out) {
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -166,7 +176,10 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                               .seeded = options->insecure_seed != 0,
                               .draws = {.seed = options->insecure_seed},
                               .source = {.seed = options->insecure_seed + rank * SHARD_SEEDS}};
-    if (vocabulary != NULL) made->vocabulary = *vocabulary;
+    for (size_t i = 0; before != NULL && i < NVDP__DP_BEFORE; i++) {
+        made->before[i] = before[i];
+        if (has(&before[i])) made->beside[made->besides++] = before[i];
+    }
     made->divisor =
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
     made->steps = epochs > 0 ? nvdp__dp_epoch_steps(made) * epochs : steps;
@@ -264,9 +277,31 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 
 /* --- a saved state --- */
 
+static json_t *guarantee_json(const struct nvdp_dp_guarantee *of) {
+    return json_pack("[f,f]", of->epsilon, of->delta);
+}
+
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
     if (dp != NULL && dp->shards > 1)
         json_object_set_new(object, "shards", json_integer((json_int_t)dp->shards));
+    if (dp != NULL && has(&dp->before[NVDP__DP_START]))
+        json_object_set_new(object, "start", guarantee_json(&dp->before[NVDP__DP_START]));
+}
+
+/* What the run began from promises what it promised then. */
+static nvdp_status continue_start(const struct nvdp__dp *dp, const char *path,
+                                  const json_t *object) {
+    const json_t *start = json_object_get(object, "start");
+    const struct nvdp_dp_guarantee *now = &dp->before[NVDP__DP_START];
+    const double epsilon = json_number_value(json_array_get(start, 0)),
+                 delta = json_number_value(json_array_get(start, 1));
+    if (fabs(epsilon - now->epsilon) <= 1e-12 * epsilon &&
+        fabs(delta - now->delta) <= 1e-12 * delta)
+        return NVDP_OK;
+    return nvdp__fail(dp->ctx, NVDP_ERR_INPUT,
+                      "%s: expected a model to begin from whose training has epsilon %g and delta "
+                      "%g of an example, as when the run began, found %g and %g",
+                      path, epsilon, delta, now->epsilon, now->delta);
 }
 
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object) {
@@ -274,7 +309,7 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
     if (dp == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
-    if ((size_t)shards == dp->shards) return NVDP_OK;
+    if ((size_t)shards == dp->shards) return continue_start(dp, path, object);
     return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
                       "%s: shards-noise each: expected the %" PRId64
                       " processes that the run began with, found %zu: the noise would be another",
@@ -300,6 +335,14 @@ static const char CHOSEN[] = " WARNING: the epoch was chosen by its score on "
 /* Infinite numbers are not JSON. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+bool nvdp__dp_promise(const json_t *dp, struct nvdp_dp_guarantee *out) {
+    const json_t *epsilon = json_object_get(json_object_get(dp, "pld"), "epsilon"),
+                 *delta = json_object_get(dp, "delta");
+    if (!json_is_number(epsilon) || !json_is_number(delta)) return false;
+    *out = (struct nvdp_dp_guarantee){json_number_value(epsilon), json_number_value(delta)};
+    return true;
 }
 
 static nvdp_status write_statement(const struct nvdp__dp *dp, const char *directory,
@@ -346,9 +389,8 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
     nvdp__dp_state(dp, object);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
-    if (has_vocabulary(dp))
-        json_object_set_new(object, "vocabulary",
-                            json_pack("[f,f]", dp->vocabulary.epsilon, dp->vocabulary.delta));
+    if (has(&dp->before[NVDP__DP_VOCABULARY]))
+        json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
     free(account_text);

@@ -30,6 +30,9 @@ static inline bool nvdp__dp_wanted(const struct nvdp__dp_options *options) {
 /* What no range can say. */
 nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_options *options);
 
+/* What saw the examples before: a private vocabulary, the private training of the model that this begins from. */
+enum { NVDP__DP_VOCABULARY, NVDP__DP_START, NVDP__DP_BEFORE };
+
 /* A run's. */
 struct nvdp__dp {
     struct nvdp_context *ctx;
@@ -38,8 +41,10 @@ struct nvdp__dp {
     size_t examples;          /* N */
     double divisor;           /* B = q N */
     double delta;
-    struct nvdp_dp_guarantee vocabulary; /* of the same examples, for one of them; 0, 0: public */
-    uint64_t steps;                      /* of the whole run, at most */
+    /* Of one of the same examples; 0, 0: nothing.  beside [besides]: those that are not. */
+    struct nvdp_dp_guarantee before[NVDP__DP_BEFORE], beside[NVDP__DP_BEFORE];
+    size_t besides;
+    uint64_t steps; /* of the whole run, at most */
     bool seeded;
     struct nvdp__release_key draw_key, noise_key; /* the same in all processes; this one's own */
     struct nvdp__noise draws, source;
@@ -50,13 +55,15 @@ struct nvdp__dp {
 };
 
 /* For `examples` that are seen `epochs` times on average, or, epochs 0, for `steps`; `texts` are worked on
- * at a time.  What `vocabulary` (NULL: nothing) has of an example's privacy is in the budget and in all
+ * at a time.  What `before` [NVDP__DP_BEFORE] (NULL: nothing) has of an example's privacy is in the budget and in all
  * that is stated.  Where noise is to be found for a budget it is, and options->noise set to it; where it
  * is given, the budget may leave fewer steps.  NVDP_ERR_ARGUMENT for a batch of more than the N examples,
  * a delta that is not below 1/N, a budget that cannot be met. */
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
-                            const struct nvdp_dp_guarantee *vocabulary, struct nvdp__dp **out);
+                            const struct nvdp_dp_guarantee *before, struct nvdp__dp **out);
+/* What a training promised, from its object `dp` (nvdp__dp_statement); false where that is NULL, or promises nothing. */
+bool nvdp__dp_promise(const json_t *dp, struct nvdp_dp_guarantee *out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* All processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp);

@@ -168,9 +168,13 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
 }
 
 nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
-    if (nvdp__dp_wanted(&t->config.dp))
+    if (nvdp__dp_wanted(&t->config.dp)) {
+        struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {{0, 0}};
+        NVDP_RETURN_IF_FAILED(nvdp__trainer_base_privacy(t, &before[NVDP__DP_START]));
         NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
-                                              t->config.epochs, 0, t->config.batch, NULL, &t->dp));
+                                              t->config.epochs, 0, t->config.batch, before,
+                                              &t->dp));
+    }
     t->model->per_example = t->dp != NULL;
     t->epoch_steps = t->dp != NULL ? nvdp__dp_epoch_steps(t->dp)
                                    : (t->train->count + t->config.batch - 1) / t->config.batch;

@@ -77,6 +77,11 @@ nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *trainer);
 /* With --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.  Not for a resumed run, whose
  * configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
+/* What the training of the model to begin from promises to these texts, where that is a run's (--from-base, or --model within a
+ * run): of it, and of all that it began from, the last that saw them; 0, 0 where none did.  NVDP_ERR_ARGUMENT where that was not
+ * private: no noise of this run's takes it back. */
+nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *trainer,
+                                       struct nvdp_dp_guarantee *out);
 /* After the weights were loaded: initialises what of the base run's head does not fit. */
 nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *trainer);
 

@@ -373,6 +373,69 @@ Test(dp, pairs) {
     nvdp_context_free(ctx);
 }
 
+static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
+                    const char *out) {
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    config.out = out;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s: %s", out,
+                 nvdp_context_error(ctx));
+}
+
+/* A model to begin from that saw these texts: without privacy nothing is promised, however far back it was; with privacy both
+ * are counted. */
+Test(dp, of_a_model_to_begin_from) {
+    struct nvdp_context *ctx = support_context();
+    const char *secret[] = {toy_text("private.txt", 40, 3)},
+               *open[] = {toy_text("public.txt", 40, 4)};
+    char bare[512], later[512], private[512], next[512], path[600];
+    snprintf(bare, sizeof bare, "%s", support_scratch_path("bare"));
+    snprintf(later, sizeof later, "%s", support_scratch_path("later"));
+    snprintf(private, sizeof private, "%s", support_scratch_path("private"));
+    snprintf(next, sizeof next, "%s", support_scratch_path("next"));
+    struct nvdp__pretrain_options config = toy_config(secret, bare);
+    config.vocab = toy_vocabulary();
+    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.steps = 4;
+    config.batch = 4;
+    config.clip_norm = 0;
+    trained(ctx, config, bare);
+    config.text = open;
+    config.init = bare;
+    config.vocab = NULL;
+    trained(ctx, config, later);
+    config.text = secret;
+    config.out = next;
+    config.dp =
+        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1, .insecure_seed = 8};
+    for (int i = 0; i < 2; i++) {
+        config.init = i == 0 ? bare : later;
+        refused(ctx, &config, "expected a model that was trained on other texts, or privately");
+    }
+    config.init = NULL;
+    config.vocab = toy_vocabulary();
+    trained(ctx, config, private);
+    snprintf(path, sizeof path, "%s/result.json", private);
+    json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+    const double epsilon = number_of(dp, "pld", "epsilon"),
+                 delta = json_number_value(json_object_get(dp, "delta"));
+    json_decref(root);
+    config.init = private;
+    config.vocab = NULL;
+    refused(ctx, &config, "--target-delta: expected above what the training of the model to begin");
+    config.dp.target_delta = 1.9 * delta; /* delta is half of 1/N */
+    config.overwrite = true;
+    trained(ctx, config, next);
+    snprintf(path, sizeof path, "%s/result.json", next);
+    root = json_load_file(path, 0, NULL);
+    dp = json_object_get(root, "dp");
+    const json_t *start = json_object_get(dp, "start");
+    cr_expect_float_eq(json_number_value(json_array_get(start, 0)), epsilon, 1e-12 * epsilon);
+    cr_expect_float_eq(json_number_value(json_array_get(start, 1)), delta, 1e-12 * delta);
+    cr_expect_gt(number_of(dp, "pld", "epsilon"), epsilon);
+    json_decref(root);
+    nvdp_context_free(ctx);
+}
+
 Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 10, 3)};

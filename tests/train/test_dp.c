@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A trainer on the tiny task with random weights, as nvdp_train has it before its first step. */
 struct fixture {
@@ -246,6 +247,10 @@ Test(dp, steps_draw_by_poisson_sampling) {
 
 /* ---- whole runs ---- */
 
+static bool stop_after(void *user) {
+    return --*(int *)user < 0;
+}
+
 static struct nvdp__train_options run_options(const struct task *task, const char *out) {
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_VIB_LEARNED, out);
     config.dp = (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 1, .insecure_seed = 11};
@@ -451,6 +456,123 @@ static void refused(struct nvdp_context *ctx, const struct task *task,
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", what);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s: %s", what,
                        nvdp_context_error(ctx));
+}
+
+/* Its texts in a folder of their own, the first `rows` of train. */
+static void copy_task(const struct task *task, const char *to, size_t rows) {
+    char from[600], path[600];
+    cr_assert_eq(mkdir(to, 0755), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "train.tsv" : "dev.tsv";
+        snprintf(from, sizeof from, "%s/%s", task->data, name);
+        snprintf(path, sizeof path, "%s/%s", to, name);
+        char *text = support_read(from), *end = text;
+        for (size_t r = 0; i == 0 && r <= rows && end != NULL; r++)
+            end = strchr(end, '\n') != NULL ? strchr(end, '\n') + 1 : NULL;
+        if (i == 0 && end != NULL) *end = '\0';
+        support_write_text(path, text);
+        free(text);
+    }
+}
+
+/* What the training of the model to begin from has of these texts' privacy is counted; where that was not private nothing is
+ * promised, however far back it was. */
+Test(dp, of_a_base_run) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char bare[512], private[512], copy[512], part[512], out[512], next[512];
+    const struct {
+        char *to;
+        const char *name;
+    } paths[] = {{bare, "bare"}, {private, "private"}, {copy, "copy"},
+                 {part, "part"}, {out, "out"},         {next, "next"}};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        snprintf(paths[i].to, 512, "%s", support_scratch_path(paths[i].name));
+    copy_task(&task, copy, 1000);
+    copy_task(&task, part, 60);
+    struct nvdp__train_options base = task_config(&task, NVDP_METHOD_BASE, bare);
+    base.epochs = 1;
+    task_train(ctx, &base);
+    struct nvdp__train_options config = run_options(&task, out);
+    config.model = NULL;
+    config.from_base = bare;
+    struct nvdp_train_result result;
+    static const char refused[] = "which was trained on them without privacy";
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), refused);
+    char model[600];
+    snprintf(model, sizeof model, "%s/model", bare);
+    config.from_base = NULL;
+    config.model = model;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), refused);
+    config.from_base = bare;
+    config.model = NULL;
+    config.data = copy;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), refused);
+
+    /* a private run from it, of other texts; and from that one of the texts again */
+    json_t *root;
+    config.data = part;
+    config.method = NVDP_METHOD_BASE;
+    task_train(ctx, &config);
+    cr_expect_null(json_object_get(dp_of(out, "result.json", &root), "start"));
+    json_decref(root);
+    config.data = task.data;
+    config.from_base = out;
+    config.out = next;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), refused);
+
+    /* from a private one: both together, also after a resume; not from another in its place */
+    base = run_options(&task, private);
+    base.method = NVDP_METHOD_BASE;
+    base.epochs = 1;
+    task_train(ctx, &base);
+    json_t *of_base, *first = dp_of(private, "result.json", &of_base);
+    const struct nvdp_dp_guarantee before = {epsilon_of(first),
+                                             json_real_value(json_object_get(first, "delta"))};
+    config.from_base = private;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "--target-delta: expected above what the training of the model to begin from");
+    config.dp.target_delta = 0.9 / 108;
+    config.dp.target_epsilon = before.epsilon;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "--target-epsilon: expected above what the training of the model to begin");
+    config.dp.target_epsilon = 0;
+    int calls = 11;
+    nvdp_context_set_cancel(ctx, stop_after, &calls);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    config.resume = next;
+    char moved[600];
+    snprintf(moved, sizeof moved, "%s/result.json", private);
+    char *text = support_read(moved);
+    cr_assert_eq(json_object_set_new(first, "delta", json_real(before.delta / 2)), 0);
+    cr_assert_eq(json_dump_file(of_base, moved, 0), 0);
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected a model to begin from whose training has");
+    support_write_text(moved, text);
+    free(text);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const json_t *dp = dp_of(next, "result.json", &root), *start = json_object_get(dp, "start");
+    cr_expect_eq(json_real_value(json_array_get(start, 0)), before.epsilon);
+    cr_expect_eq(json_real_value(json_array_get(start, 1)), before.delta);
+    const struct nvdp_dp_steps phase = {0.6, 9.0 / 108, 36};
+    struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    cr_assert_eq(
+        nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &before, 1}, 0.9 / 108, &account),
+        NVDP_OK);
+    /* the files' numbers have 15 digits */
+    cr_expect_float_eq(epsilon_of(dp), account.pld_epsilon, 1e-12 * account.pld_epsilon);
+    support_contains(json_string_value(json_object_get(dp, "statement")),
+                     "what else saw the examples");
+    json_decref(root);
+    json_decref(of_base);
+    nvdp_context_free(ctx);
 }
 
 Test(dp, what_is_not_private_is_refused) {
