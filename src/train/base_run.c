@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "model/model.h"
+#include "text/conll.h"
 #include "text/task.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -79,10 +80,13 @@ static nvdp_status same_texts(const struct nvdp__trainer *t, const struct nvdp__
             same_place(t->config.representations, base->representations);
     if (*same || data[0] == NULL || data[1] == NULL || strcmp(t->config.task, base->task) != 0)
         return NVDP_OK;
+    if (!nvdp__is_directory(data[1])) return NVDP_OK; /* gone */
     NVDP_TRY(nvdp_task_find(t->ctx, base->task, &id));
+    const struct nvdp__layout *layout = nvdp__task_layout(id);
     for (int i = 0; i < 2; i++) {
-        NVDP_TRY(
-            nvdp__task_path(t->ctx, nvdp__task_layout(id), data[i], NVDP_SPLIT_TRAIN, &file[i]));
+        NVDP_TRY(layout->task.tags
+                     ? nvdp__conll_file(t->ctx, data[i], NVDP_SPLIT_TRAIN, &file[i])
+                     : nvdp__task_path(t->ctx, layout, data[i], NVDP_SPLIT_TRAIN, &file[i]));
         if (!nvdp__exists(file[i])) goto cleanup;
         NVDP_TRY(nvdp__file_sha256(t->ctx, file[i], digest[i]));
     }
