@@ -159,12 +159,12 @@ static bool has_text(const struct nvdp__pretrainer *t, const json_t *texts) {
 }
 
 static nvdp_status init_saw(const struct nvdp__pretrainer *t) {
-    return nvdp__fail(
-        t->ctx, NVDP_ERR_ARGUMENT,
-        "option --init: expected a model that was trained on other texts, or "
-        "privately, found %s, which saw these without privacy: what it learned of them "
-        "is in the model, whatever noise is added now",
-        t->config.init);
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "option --init: expected a model that was trained on other texts, or "
+                      "privately, found %s, which saw these without privacy, or with noise from a "
+                      "seed: what it learned of them "
+                      "is in the model, whatever noise is added now",
+                      t->config.init);
 }
 
 /* t->start: what the training of the model to begin from promises to these texts, if it saw them.  A private one names its
@@ -179,7 +179,8 @@ static nvdp_status init_privacy(struct nvdp__pretrainer *t) {
         if (has_text(t, json_object_get(record, "text"))) return init_saw(t);
     NVDP_TRY(nvdp__json_read_optional(t->ctx, c->init, "pretrain.json", &run));
     if (has_text(t, json_object_get(run, "text")) &&
-        !nvdp__dp_promise(json_object_get(t->init_record, "dp"), &t->start))
+        !nvdp__dp_promise(json_object_get(t->init_record, "dp"), c->dp.insecure_seed != 0,
+                          &t->start))
         NVDP_TRY(init_saw(t));
 cleanup:
     json_decref(run);

@@ -97,9 +97,8 @@ cleanup:
     return status;
 }
 
-enum {
-    MOST_RUNS = 64
-}; /* that one begins from after another: folders may say that they go round */
+/* Runs of which each begins from the next: folders may say that they go round. */
+enum { MOST_RUNS = 64 };
 
 /* The run whose model this one begins from: that of --from-base, or the one that --model lies in; *out NULL: none that is there. */
 static nvdp_status run_before(struct nvdp_context *ctx, const struct nvdp__train_options *options,
@@ -126,10 +125,12 @@ nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *t,
     struct nvdp__train_options base = t->config;
     json_t *owner = NULL, *result = NULL;
     char *run = NULL;
+    bool counted = false; /* the last one's promise has those before it in it */
     *out = (struct nvdp_dp_guarantee){0, 0};
-    bool same = false;
-    for (int back = 0; !same && back < MOST_RUNS; back++) {
+    for (int back = 0; back < MOST_RUNS; back++) {
+        struct nvdp_dp_guarantee of;
         json_t *read = NULL;
+        bool same = false;
         free(run);
         NVDP_TRY(run_before(t->ctx, &base, &run));
         if (run == NULL) break;
@@ -137,17 +138,22 @@ nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *t,
         json_decref(owner);
         owner = read;
         NVDP_TRY(same_texts(t, &base, &same));
+        if (!same) continue;
+        json_decref(result);
+        result = NULL;
+        NVDP_TRY(nvdp__json_read_optional(t->ctx, run, "result.json", &result));
+        if (!nvdp__dp_promise(json_object_get(result, "dp"), t->config.dp.insecure_seed != 0, &of))
+            NVDP_TRY(nvdp__fail(
+                t->ctx, NVDP_ERR_ARGUMENT,
+                "private training: expected a model to begin from that did not see these texts, or "
+                "saw them privately, found that of %s, which was trained on them without privacy, "
+                "or with noise from a seed: what it learned of them stays, whatever noise is added "
+                "now (train that with --dp-batch and --target-epsilon, or begin from a public "
+                "--model)",
+                run));
+        if (!counted) *out = of;
+        counted = true;
     }
-    if (!same) goto cleanup;
-    NVDP_TRY(nvdp__json_read_optional(t->ctx, run, "result.json", &result));
-    if (!nvdp__dp_promise(json_object_get(result, "dp"), out))
-        NVDP_TRY(nvdp__fail(
-            t->ctx, NVDP_ERR_ARGUMENT,
-            "private training: expected a model to begin from that did not see these texts, or saw "
-            "them privately, found that of %s, which was trained on them without privacy: what it "
-            "learned of them stays, whatever noise is added now (train that with --dp-batch and "
-            "--target-epsilon, or begin from a public --model)",
-            run));
 cleanup:
     free(run);
     json_decref(owner);

@@ -337,10 +337,11 @@ static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-bool nvdp__dp_promise(const json_t *dp, struct nvdp_dp_guarantee *out) {
+bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *out) {
     const json_t *epsilon = json_object_get(json_object_get(dp, "pld"), "epsilon"),
                  *delta = json_object_get(dp, "delta");
     if (!json_is_number(epsilon) || !json_is_number(delta)) return false;
+    if (!seeded && json_is_true(json_object_get(dp, "insecure_seed"))) return false;
     *out = (struct nvdp_dp_guarantee){json_number_value(epsilon), json_number_value(delta)};
     return true;
 }

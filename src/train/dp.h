@@ -62,8 +62,9 @@ struct nvdp__dp {
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
                             const struct nvdp_dp_guarantee *before, struct nvdp__dp **out);
-/* What a training promised, from its object `dp` (nvdp__dp_statement); false where that is NULL, or promises nothing. */
-bool nvdp__dp_promise(const json_t *dp, struct nvdp_dp_guarantee *out);
+/* What a training promised, from its object `dp` (nvdp__dp_statement); false where that is NULL, promises nothing, or had its
+ * noise from a seed, unless `seeded`: this one says so as well. */
+bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* All processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp);

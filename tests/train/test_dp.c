@@ -538,6 +538,11 @@ Test(dp, of_a_base_run) {
     support_contains(nvdp_context_error(ctx),
                      "--target-delta: expected above what the training of the model to begin from");
     config.dp.target_delta = 0.9 / 108;
+    config.dp.insecure_seed =
+        0; /* a promise to whoever does not know the base run's seed is none */
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "or with noise from a seed");
+    config.dp.insecure_seed = 11;
     config.dp.target_epsilon = before.epsilon;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx),
