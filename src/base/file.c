@@ -349,6 +349,12 @@ bool nvdp__is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool nvdp__same_file(const char *p, const char *q) {
+    struct stat a, b;
+    return p != NULL && q != NULL && stat(p, &a) == 0 && stat(q, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 bool nvdp__directory_empty(const char *path) {
     DIR *directory = opendir(path);
     if (directory == NULL) return errno == ENOENT;

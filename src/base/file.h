@@ -56,6 +56,8 @@ bool nvdp__ends_with(const char *name, const char *end);
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
 bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);
+/* Whether both are there and one file or folder, by whatever names; NULL is none. */
+bool nvdp__same_file(const char *p, const char *q);
 bool nvdp__directory_empty(const char *path); /* true where it does not exist */
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /* and its parents */
 /* SHA-256 of a file as 64 hexadecimal digits. */

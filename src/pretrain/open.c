@@ -280,12 +280,7 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
 /* Where a run is to start from itself, its weights would be gone. */
 static nvdp_status check_init(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    char *init = c->init == NULL ? NULL : realpath(c->init, NULL);
-    char *out = realpath(c->out, NULL);
-    bool same = init != NULL && out != NULL && strcmp(init, out) == 0;
-    free(init);
-    free(out);
-    if (!same) return NVDP_OK;
+    if (!nvdp__same_file(c->init, c->out)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                       "%s: expected another directory than the model to start from", c->out);
 }

@@ -557,9 +557,7 @@ static nvdp_status pass_all(struct sanitize *work, bool counting) {
 /* --- what goes in and comes out --- */
 
 static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const char *out) {
-    struct stat a, b;
-    if (stat(in, &a) != 0 || stat(out, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
-        return NVDP_OK;
+    if (!nvdp__same_file(in, out)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected another place than %s", in);
 }
 

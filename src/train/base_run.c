@@ -59,16 +59,6 @@ cleanup:
     return status;
 }
 
-/* Whether both are the same file or folder, or cannot be told apart. */
-static bool same_place(const char *p, const char *q) {
-    if (p == NULL || q == NULL) return false;
-    char *a = realpath(p, NULL), *b = realpath(q, NULL);
-    const bool same = a != NULL && b != NULL ? strcmp(a, b) == 0 : strcmp(p, q) == 0;
-    free(a);
-    free(b);
-    return same;
-}
-
 /* Whether a run was trained on the texts of this one: of the same folder, or of a train file with the same bytes. */
 static nvdp_status same_texts(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
                               bool *same) {
@@ -76,8 +66,8 @@ static nvdp_status same_texts(const struct nvdp__trainer *t, const struct nvdp__
     const char *data[] = {t->config.data, base->data};
     char *file[2] = {NULL}, digest[2][65];
     enum nvdp_task_id id;
-    *same = same_place(data[0], data[1]) ||
-            same_place(t->config.representations, base->representations);
+    *same = nvdp__same_file(data[0], data[1]) ||
+            nvdp__same_file(t->config.representations, base->representations);
     if (*same || data[0] == NULL || data[1] == NULL || strcmp(t->config.task, base->task) != 0)
         return NVDP_OK;
     if (!nvdp__is_directory(data[1])) return NVDP_OK; /* gone */
