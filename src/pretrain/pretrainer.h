@@ -63,6 +63,7 @@ struct nvdp__pretrain_report {
     size_t masked, tokens, windows;
     double drawing;         /* seconds */
     double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
+    bool left;              /* as in struct nvdp__step_report */
 };
 
 /* ---- vocabulary.c ---- */

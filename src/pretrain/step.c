@@ -90,7 +90,7 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
     nvdp__grad_sum_begin(t->sum, false);
     pass->divisor = t->dp->divisor;
     pass->part.tokens = tokens_of(t, t->order, own.first);
-    for (size_t at = 0; at < own.count; at += c->batch) {
+    for (size_t at = 0; at < own.count && !r->left; at += c->batch) {
         struct nvdp__pretrain_losses losses;
         size_t n = nvdp__least(own.count - at, c->batch);
         nvdp__batcher_fill(&t->batcher, &t->examples, t->order + own.first + at, 0, n, key);
@@ -107,6 +107,7 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
         r->masked += t->batcher.masked.count;
         r->tokens += t->batcher.batch->tokens;
         pass->part.tokens += t->batcher.batch->tokens;
+        r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
     }
     nvdp__dp_noise(t->dp, dev, params, t->state.step);
     return nvdp__device_status(dev);
@@ -116,7 +117,8 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
 static nvdp_status add_up(struct nvdp__pretrainer *t, struct nvdp__pretrain_report *r) {
     struct nvdp__pretrain_losses *l = &r->losses;
     double part[] = {l->nll,           l->right,          l->next,
-                     l->next_accuracy, (double)r->masked, (double)r->tokens};
+                     l->next_accuracy, (double)r->masked, (double)r->tokens,
+                     (double)r->left};
     if (t->sum == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model.dev));
     NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
@@ -124,6 +126,7 @@ static nvdp_status add_up(struct nvdp__pretrainer *t, struct nvdp__pretrain_repo
         .nll = part[0], .right = part[1], .next = part[2], .next_accuracy = part[3]};
     r->masked = (size_t)part[4];
     r->tokens = (size_t)part[5];
+    r->left = part[6] > 0;
     return NVDP_OK;
 }
 
@@ -142,6 +145,7 @@ nvdp_status nvdp__pretrainer_step(struct nvdp__pretrainer *t, struct nvdp__pretr
     NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &key, r)
                                         : gradient(t, &pass, &key, r));
     NVDP_RETURN_IF_FAILED(add_up(t, r));
+    if (r->left) return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED, "interrupted within a step");
     r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
     if (!isfinite(r->total)) return diverged(t, r);
     nvdp_status status =

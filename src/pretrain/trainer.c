@@ -156,7 +156,9 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
         loaded = true;
         if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
         double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(keep_state(t, nvdp__pretrainer_step(t, &r)));
+        nvdp_status status = keep_state(t, nvdp__pretrainer_step(t, &r));
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+        NVDP_RETURN_IF_FAILED(status);
         count_step(t, &r, nvdp__now() - start);
         bool last = t->state.step == t->config.stop_after;
         if (last || t->state.step % t->config.log_every == 0)

@@ -139,7 +139,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
     nvdp__grad_sum_begin(t->sum, false);
     pass->divisor = t->dp->divisor;
     draw->epoch = (uint32_t)t->state.step; /* a text may be drawn often in an epoch */
-    for (size_t at = 0; at < own.count; at += t->config.batch) {
+    for (size_t at = 0; at < own.count && !r->left; at += t->config.batch) {
         size_t n = nvdp__least(own.count - at, t->config.batch);
         double share = (double)n / (double)drawn;
         nvdp__batch_fill(t->batch, t->train, t->order + own.first + at, 0, n);
@@ -153,6 +153,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         sum.task += share * r->losses.task;
         sum.loss_g += share * r->losses.loss_g;
         sum.loss_d += share * r->losses.loss_d;
+        r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
     }
     r->losses = sum;
     nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
@@ -161,12 +162,14 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
 
 /* All processes' gradients and losses together. */
 static nvdp_status add_up(struct nvdp__trainer *t, struct nvdp__step_report *r) {
-    double part[] = {r->losses.task, r->losses.loss_g, r->losses.loss_d, (double)r->tokens};
+    double part[] = {r->losses.task, r->losses.loss_g, r->losses.loss_d, (double)r->tokens,
+                     (double)r->left};
     if (t->sum == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model->dev));
     NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
     r->losses = (struct nvdp__step_losses){part[0], part[1], part[2]};
     r->tokens = (size_t)part[3];
+    r->left = part[4] > 0;
     return NVDP_OK;
 }
 
@@ -181,10 +184,12 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
     r->norm = NAN;
     r->tokens = 0;
+    r->left = false;
     nvdp__grad_begin(&model->dev, &model->params);
     NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &draw, r)
                                         : batch_gradient(t, &pass, &draw, r));
     NVDP_RETURN_IF_FAILED(add_up(t, r));
+    if (r->left) return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED, "interrupted within a step");
     r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
                                              t->config.lambda_d * r->losses.loss_d);
     if (!isfinite(r->total)) return diverged(t, r);

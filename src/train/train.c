@@ -171,7 +171,9 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
     while (t->state.epoch_step < t->epoch_steps && t->state.step < t->steps) {
         struct nvdp__step_report report;
         double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(keep_state(t, nvdp__train_step(t, &report)));
+        nvdp_status status = keep_state(t, nvdp__train_step(t, &report));
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+        NVDP_RETURN_IF_FAILED(status);
         count_step(t, &report, nvdp__now() - start);
         if (t->state.step % t->config.log_every == 0) NVDP_RETURN_IF_FAILED(log_step(t, &report));
         nvdp__meter_update(meter, t->state.step, t->state.tokens - tokens_before, "tok",

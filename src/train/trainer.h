@@ -63,6 +63,7 @@ struct nvdp__step_report {
     struct nvdp__step_losses losses;
     double total, lr, weight, norm;
     size_t tokens;
+    bool left; /* a private step, cancelled before all whom it draws were worked on */
 };
 
 /* --- base_run.c --- */
@@ -129,6 +130,7 @@ nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
 /* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
+/* NVDP_ERR_CANCELLED within a private step, which changes nothing then. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);

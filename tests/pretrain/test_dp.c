@@ -176,7 +176,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     config.optimizer = NVDP__OPTIMIZER_SGD;
     config.momentum = 0.9;
     config.steps = 12;
-    config.batch = 4;
+    config.batch = 1;
     config.clip_norm = 0;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
@@ -197,10 +197,11 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     cr_expect_null(json_object_get(made, "text"));
     json_decref(root);
 
-    int calls = 5;
+    int calls = 9;
     config.out = parts;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    support_contains(nvdp_context_error(ctx), "after step 0 of 12"); /* within the first one */
     config.resume = parts;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(support_same_file(whole, parts, "model.safetensors"));

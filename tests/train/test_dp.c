@@ -272,6 +272,33 @@ Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
     nvdp_context_free(ctx);
 }
 
+/* A step may take minutes; whoever stops the run does not wait for its end, and the step is done again. */
+Test(dp, a_step_of_many_batches_is_left_within) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char whole[512], parts[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp__train_options config = run_options(&task, whole);
+    config.dp.batch = 54;
+    config.batch = 1;
+    task_train(ctx, &config);
+    struct nvdp_train_result result;
+    int calls = 30; /* the first step asks some fifty times */
+    nvdp_context_set_cancel(ctx, stop_after, &calls);
+    config.out = parts;
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    support_contains(nvdp_context_error(ctx), "interrupted after step 0 of 6");
+    config.resume = parts;
+    calls = 70;
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    support_contains(nvdp_context_error(ctx), "interrupted after step 1 of 6");
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(support_same_file(whole, parts, "model/model.safetensors"));
+    nvdp_context_free(ctx);
+}
+
 /* Without a seed no two runs are the same, nor is what is drawn after a resume what was drawn before. */
 Test(dp, secure_noise_is_never_the_same) {
     struct nvdp_context *ctx = support_context();

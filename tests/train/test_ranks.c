@@ -148,22 +148,25 @@ Test(ranks, tags_equal_one_process) {
 }
 
 /* Stopped by a signal that one of three heard, continued by one, stopped, continued by two: the run of one. */
-Test(ranks, another_number_continues_a_run) {
-    struct nvdp__train_options config = config_of(NVDP_METHOD_NVDP, false);
+static void another_number_continues(struct nvdp__train_options config, int calls) {
     const char *one = config.out;
     char many[512];
-    struct job job = {.config = config, .calls = 6};
+    struct job job = {.config = config, .calls = calls};
     snprintf(many, sizeof many, "%s", support_scratch_path("many"));
     train_alone(&config);
     job.config.out = many;
     support_ranks(3, train, &job);
     job.config.resume = many;
     job.config.overwrite = false;
-    job.calls = 4;
+    job.calls = calls - 2;
     support_ranks(1, train, &job);
     job.calls = 0;
     support_ranks(2, train, &job);
     support_same_runs(one, many, MODEL, ROUNDING);
+}
+
+Test(ranks, another_number_continues_a_run) {
+    another_number_continues(config_of(NVDP_METHOD_NVDP, false), 6);
 }
 
 /* What one process cannot do, none does, and all tell the same. */
@@ -340,6 +343,14 @@ Test(ranks, private_training_equals_one_process) {
     config.dropout = 0.1;
     equals_one(config, ROUNDING);
     equals_one(private_config(NVDP_METHOD_VIB_LEARNED), ROUNDING);
+}
+
+/* Where one of three leaves a step within, all do: of its eighteen batches. */
+Test(ranks, another_number_continues_a_private_run) {
+    struct nvdp__train_options config = private_config(NVDP_METHOD_BASE);
+    config.dp.batch = 54;
+    config.batch = 1;
+    another_number_continues(config, 30);
 }
 
 static json_t *statement_of(const char *run) {
