@@ -4,8 +4,10 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/ranks.h"
+#include "train/lineage.h"
 #include "train/rundir.h"
 
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,45 +148,30 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
-/* ---- what the model to begin from saw ---- */
+/* ---- what it begins from saw ---- */
 
-/* Whether one of these is among this run's texts, by their digests. */
-static bool has_text(const struct nvdp__pretrainer *t, const json_t *texts) {
-    for (size_t i = 0; i < json_array_size(texts); i++) {
-        const char *seen = json_string_value(json_object_get(json_array_get(texts, i), "sha256"));
-        for (size_t k = 0; k < t->config.texts && seen != NULL; k++)
-            if (strcmp(seen, t->digest[k]) == 0) return true;
-    }
-    return false;
-}
-
-static nvdp_status init_saw(const struct nvdp__pretrainer *t) {
-    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "option --init: expected a model that was trained on other texts, or "
-                      "privately, found %s, which saw these without privacy, or with noise from a "
-                      "seed: what it learned of them "
-                      "is in the model, whatever noise is added now",
-                      t->config.init);
-}
-
-/* t->start: what the training of the model to begin from promises to these texts, if it saw them.  A private one names its
- * texts in pretrain.json alone.  NVDP_ERR_ARGUMENT where it, or one that it began from, saw them without privacy. */
-static nvdp_status init_privacy(struct nvdp__pretrainer *t) {
-    nvdp_status status = NVDP_OK;
+/* The model that it begins from, or what has the vocabulary alone. */
+static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    json_t *run = NULL;
-    if (c->init == NULL || !nvdp__dp_wanted(&c->dp)) return NVDP_OK;
-    for (const json_t *record = t->init_record; record != NULL;
-         record = json_object_get(json_object_get(record, "init"), "pretraining"))
-        if (has_text(t, json_object_get(record, "text"))) return init_saw(t);
-    NVDP_TRY(nvdp__json_read_optional(t->ctx, c->init, "pretrain.json", &run));
-    if (has_text(t, json_object_get(run, "text")) &&
-        !nvdp__dp_promise(json_object_get(t->init_record, "dp"), c->dp.insecure_seed != 0,
-                          &t->start))
-        NVDP_TRY(init_saw(t));
-cleanup:
-    json_decref(run);
+    if (c->vocab == NULL) return nvdp__lineage_read(t->ctx, c->init, &t->lineage);
+    char *copy = nvdp__strdup(t->ctx, c->vocab);
+    if (copy == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
+    if (status == NVDP_OK) nvdp__lineage_vocabularies(t->lineage);
+    free(copy);
     return status;
+}
+
+/* t->lineage and t->start. */
+static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest};
+    const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
+    NVDP_RETURN_IF_FAILED(lineage_before(t));
+    if (nvdp__dp_wanted(&c->dp))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__lineage_promise(t->ctx, t->lineage, seen, c->dp.insecure_seed != 0, &t->start));
+    return nvdp__lineage_add(t->ctx, t->lineage, c->out, seen, trains);
 }
 
 /* ---- memory ---- */
@@ -316,7 +303,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, init_privacy(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, take_lineage(t)));
     NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
     if (c->cache != NULL) /* rank 0 makes what the others find */
@@ -349,6 +336,7 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     json_decref(t->tokenizer_config);
     json_decref(t->init_record);
+    json_decref(t->lineage);
     free(t->vocabulary);
     free(t->digest);
     free(t->lists);

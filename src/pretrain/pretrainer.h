@@ -33,7 +33,8 @@ struct nvdp__pretrainer {
     struct nvdp__private_words words; /* how private it is; epsilon 0: not, or nothing says so */
     json_t *tokenizer_config;
     json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
-    /* What of its training these texts are protected by; 0, 0: it did not see them. */
+    json_t *lineage;     /* what the model will have learned from: train/lineage.h */
+    /* What the training before promises to these texts; 0, 0: it did not see them. */
     struct nvdp_dp_guarantee start;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pieces pieces;

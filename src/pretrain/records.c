@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "train/lineage.h"
 #include "train/rundir.h"
 #include "train/state.h"
 
@@ -151,12 +152,14 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
              t->config.length,
              t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it"
                                   : "");
-    return nvdp__dp_statement(
-        t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
-        nvdp__private_vocabulary(t)
-            ? "config.json, model.safetensors and the vocabulary's files"
-            : "config.json, model.safetensors and the vocabulary's files, which were given,",
-        false, directory, root);
+    const struct nvdp__dp_story story = {
+        .example = example,
+        .covers = nvdp__private_vocabulary(t)
+                      ? "config.json, model.safetensors and the vocabulary's files"
+                      : "config.json, model.safetensors and the vocabulary's files, which were "
+                        "given,"};
+    return nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, &story,
+                              directory, root);
 }
 
 /* Where a model comes from, for config.json. */
@@ -208,10 +211,11 @@ nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
     return status;
 }
 
+/* Weights last: what is said of their privacy is then never of fewer steps. */
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
-                                                   nvdp__pretrain_dtype(&t->config)));
-    return nvdp__pretrainer_save_config(t);
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
+    return nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
+                                    nvdp__pretrain_dtype(&t->config));
 }
 
 static json_t *corpus_json(const struct nvdp__pretrainer *t) {
@@ -230,14 +234,14 @@ nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
     }
     return nvdp__run_json_write(
         t->ctx, t->config.out, "pretrain.json",
-        json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}", "nvdp_format",
+        json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?, s:O}", "nvdp_format",
                   "pretrain/1", "words", nvdp__adaptive(t->config.objective) ? words : NULL,
                   "vocabulary", vocabulary, "config", nvdp__pretrain_options_json(&t->config),
                   "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
                   nvdp__hardware_json(t->ctx), "corpus",
                   nvdp__private_vocabulary(t) ? json_null() : corpus_json(t), "parameters",
                   (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
-                  "init_pretraining", t->init_record));
+                  "init_pretraining", t->init_record, NVDP__LINEAGE, t->lineage));
 }
 
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *directory) {

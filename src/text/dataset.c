@@ -15,7 +15,8 @@ enum {
     /* What a stream of NVDP__PURPOSE_SPLIT is for stands where other streams have the epoch. */
     HOLDOUT_STREAMS = 0, /* keyed further by stratum */
     SAMPLE_STREAM = 1,
-    FOLD_STREAM = 2
+    FOLD_STREAM = 2,
+    OWN_STREAMS = 3 /* keyed further by what a text says */
 };
 
 struct nvdp_dataset_config nvdp_dataset_config_default(void) {
@@ -405,29 +406,73 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                                 double fraction, uint64_t seed, struct nvdp_dataset **train,
-                                 struct nvdp_dataset **validation) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *kept = NULL;
-    struct nvdp_dataset *held = NULL;
-    bool *chosen = NULL;
-    size_t *rows = NULL;
-    size_t count = from->count;
+/* A text by what it says, its label included. */
+struct said {
+    uint64_t key;
+    size_t item;
+};
+
+static int compare_said(const void *left, const void *right) {
+    const struct said *a = left, *b = right;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    return (a->item > b->item) - (a->item < b->item);
+}
+
+/* FNV-1a of tokens and labels. */
+static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
+    const uint64_t prime = 0x100000001b3u;
+    uint64_t key = 0xcbf29ce484222325u;
+    uint32_t label = 0;
+    for (size_t k = from->offset[i]; k < from->offset[i + 1]; k++) {
+        key = (key ^ (uint64_t)from->ids[k]) * prime;
+        if (from->tag != NULL) key = (key ^ (uint32_t)from->tag[k]) * prime;
+    }
+    if (from->label != NULL) memcpy(&label, &from->label[i], sizeof label);
+    return (key ^ label) * prime;
+}
+
+/* Marks the texts that fall on the validation side each by itself: the first of those that say the same, the second, and so
+ * on, each by a draw of its own. */
+static nvdp_status choose_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                               double fraction, bool *chosen, size_t *total) {
+    struct said *said = nvdp__calloc(ctx, from->count, sizeof *said);
+    struct nvdp__stream stream = {0};
+    if (said == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < from->count; i++)
+        said[i] = (struct said){key_of(from, i), i};
+    qsort(said, from->count, sizeof *said, compare_said);
+    *total = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        if (i == 0 || said[i].key != said[i - 1].key)
+            stream = split_stream(0, OWN_STREAMS, said[i].key);
+        const bool falls = nvdp__stream_uniform(&stream) < fraction;
+        chosen[said[i].item] = falls;
+        *total += falls;
+    }
+    free(said);
+    return NVDP_OK;
+}
+
+static nvdp_status check_split(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                               double fraction) {
     if (!(fraction > 0 && fraction < 1))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fraction: expected between 0 and 1, found %g",
-                            fraction));
-    if (count < 2)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "validation split: expected at least 2 texts, found %zu", count));
-    size_t total = (size_t)llround(fraction * (double)count);
-    if (total < 1) total = 1;
-    if (total > count - 1) total = count - 1;
-    chosen = nvdp__calloc(ctx, count, sizeof *chosen);
-    rows = nvdp__calloc(ctx, count, sizeof *rows);
-    if (chosen == NULL || rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(choose(ctx, from, total, seed, chosen));
-    /* Validation fills the array's front and train its back, both in file order. */
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fraction: expected between 0 and 1, found %g",
+                          fraction);
+    if (from->count >= 2) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "validation split: expected at least 2 texts, found %zu",
+                      from->count);
+}
+
+/* The two sides, in file order. */
+static nvdp_status divide(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                          const bool *chosen, size_t total, struct nvdp_dataset **train,
+                          struct nvdp_dataset **validation) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *kept = NULL, *held = NULL;
+    const size_t count = from->count;
+    size_t *rows = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, rows, count));
+    /* Validation fills the array's front and train its back. */
     for (size_t i = 0, front = 0, back = total; i < count; i++) {
         rows[chosen[i] ? front++ : back++] = i;
     }
@@ -439,6 +484,44 @@ cleanup:
     nvdp_dataset_free(kept);
     nvdp_dataset_free(held);
     free(rows);
+    return status;
+}
+
+nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                 double fraction, uint64_t seed, struct nvdp_dataset **train,
+                                 struct nvdp_dataset **validation) {
+    nvdp_status status = NVDP_OK;
+    bool *chosen = NULL;
+    const size_t count = from->count;
+    NVDP_TRY(check_split(ctx, from, fraction));
+    size_t total = (size_t)llround(fraction * (double)count);
+    if (total < 1) total = 1;
+    if (total > count - 1) total = count - 1;
+    NVDP_TRY(NVDP__NEW(ctx, chosen, count));
+    NVDP_TRY(choose(ctx, from, total, seed, chosen));
+    NVDP_TRY(divide(ctx, from, chosen, total, train, validation));
+cleanup:
+    free(chosen);
+    return status;
+}
+
+nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                       double fraction, struct nvdp_dataset **train,
+                                       struct nvdp_dataset **validation) {
+    nvdp_status status = NVDP_OK;
+    bool *chosen = NULL;
+    size_t total = 0;
+    NVDP_TRY(check_split(ctx, from, fraction));
+    NVDP_TRY(NVDP__NEW(ctx, chosen, from->count));
+    NVDP_TRY(choose_each(ctx, from, fraction, chosen, &total));
+    if (total == 0 || total == from->count)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "validation split: expected texts on both sides, found %zu of %zu held "
+                            "out (of private training each text falls by itself, with probability "
+                            "--holdout; --protocol dev takes the dev file)",
+                            total, from->count));
+    NVDP_TRY(divide(ctx, from, chosen, total, train, validation));
+cleanup:
     free(chosen);
     return status;
 }

@@ -46,6 +46,12 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
                                  const struct nvdp__text *texts, size_t max_length,
                                  struct nvdp_dataset *dataset);
 
+/* As nvdp_dataset_holdout, but each text falls by itself, with probability `fraction`, by what it says: of one text more or less
+ * the others stay where they are.  NVDP_ERR_INPUT where all fall on one side. */
+nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                       double fraction, struct nvdp_dataset **train,
+                                       struct nvdp_dataset **validation);
+
 /* Cross validation: the texts of part `fold` (1 to folds) where `held`, else the others, in their
  * order.  Groups are dealt at random, the same way whatever the seed. */
 nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,

@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "text/conll.h"
 #include "text/task.h"
+#include "train/lineage.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -59,95 +60,33 @@ cleanup:
     return status;
 }
 
-/* Whether a run was trained on the texts of this one: of the same folder, or of a train file with the same bytes. */
-static nvdp_status same_texts(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
-                              bool *same) {
-    nvdp_status status = NVDP_OK;
-    const char *data[] = {t->config.data, base->data};
-    char *file[2] = {NULL}, digest[2][65];
+/* The train file, or what stands in its place. */
+static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
     enum nvdp_task_id id;
-    *same = nvdp__same_file(data[0], data[1]) ||
-            nvdp__same_file(t->config.representations, base->representations);
-    if (*same || data[0] == NULL || data[1] == NULL || strcmp(t->config.task, base->task) != 0)
-        return NVDP_OK;
-    if (!nvdp__is_directory(data[1])) return NVDP_OK; /* gone */
-    NVDP_TRY(nvdp_task_find(t->ctx, base->task, &id));
+    if (t->config.representations != NULL) {
+        *out = nvdp__strdup(t->ctx, t->config.representations);
+        return NVDP__MADE(*out);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &id));
     const struct nvdp__layout *layout = nvdp__task_layout(id);
-    for (int i = 0; i < 2; i++) {
-        NVDP_TRY(layout->task.tags
-                     ? nvdp__conll_file(t->ctx, data[i], NVDP_SPLIT_TRAIN, &file[i])
-                     : nvdp__task_path(t->ctx, layout, data[i], NVDP_SPLIT_TRAIN, &file[i]));
-        if (!nvdp__exists(file[i])) goto cleanup;
-        NVDP_TRY(nvdp__file_sha256(t->ctx, file[i], digest[i]));
-    }
-    *same = strcmp(digest[0], digest[1]) == 0;
-cleanup:
-    free(file[0]);
-    free(file[1]);
-    return status;
+    return layout->task.tags
+               ? nvdp__conll_file(t->ctx, t->config.data, NVDP_SPLIT_TRAIN, out)
+               : nvdp__task_path(t->ctx, layout, t->config.data, NVDP_SPLIT_TRAIN, out);
 }
 
-/* Runs of which each begins from the next: folders may say that they go round. */
-enum { MOST_RUNS = 64 };
-
-/* The run whose model this one begins from: that of --from-base, or the one that --model lies in; *out NULL: none that is there. */
-static nvdp_status run_before(struct nvdp_context *ctx, const struct nvdp__train_options *options,
-                              char **out) {
+nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
-    json_t *object = NULL;
-    char *run = options->from_base != NULL ? nvdp__join(ctx, options->from_base, "")
-                : options->model != NULL   ? nvdp__join(ctx, options->model, "..")
-                                           : NULL;
-    *out = NULL;
-    if (run == NULL || !nvdp__is_directory(run)) goto cleanup;
-    NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &object));
-    const char *format = json_string_value(json_object_get(object, "nvdp_format"));
-    if (format != NULL && strcmp(format, "run/1") == 0) NVDP__HAND_OVER(out, run);
+    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts};
+    char *file = NULL;
+    NVDP_TRY(train_file(t, &file));
+    NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
+    NVDP_TRY(nvdp__lineage_read(t->ctx, t->config.model, &t->lineage));
+    if (nvdp__dp_wanted(&t->config.dp))
+        NVDP_TRY(nvdp__lineage_promise(t->ctx, t->lineage, seen, t->config.dp.insecure_seed != 0,
+                                       &t->start));
+    NVDP_TRY(nvdp__lineage_add(t->ctx, t->lineage, t->config.out, seen, false));
 cleanup:
-    json_decref(object);
-    free(run);
-    return status;
-}
-
-nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *t,
-                                       struct nvdp_dp_guarantee *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__train_options base = t->config;
-    json_t *owner = NULL, *result = NULL;
-    char *run = NULL;
-    bool counted = false; /* the last one's promise has those before it in it */
-    *out = (struct nvdp_dp_guarantee){0, 0};
-    for (int back = 0; back < MOST_RUNS; back++) {
-        struct nvdp_dp_guarantee of;
-        json_t *read = NULL;
-        bool same = false;
-        free(run);
-        NVDP_TRY(run_before(t->ctx, &base, &run));
-        if (run == NULL) break;
-        NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &read));
-        json_decref(owner);
-        owner = read;
-        NVDP_TRY(same_texts(t, &base, &same));
-        if (!same) continue;
-        json_decref(result);
-        result = NULL;
-        NVDP_TRY(nvdp__json_read_optional(t->ctx, run, "result.json", &result));
-        if (!nvdp__dp_promise(json_object_get(result, "dp"), t->config.dp.insecure_seed != 0, &of))
-            NVDP_TRY(nvdp__fail(
-                t->ctx, NVDP_ERR_ARGUMENT,
-                "private training: expected a model to begin from that did not see these texts, or "
-                "saw them privately, found that of %s, which was trained on them without privacy, "
-                "or with noise from a seed: what it learned of them stays, whatever noise is added "
-                "now (train that with --dp-batch and --target-epsilon, or begin from a public "
-                "--model)",
-                run));
-        if (!counted) *out = of;
-        counted = true;
-    }
-cleanup:
-    free(run);
-    json_decref(owner);
-    json_decref(result);
+    free(file);
     return status;
 }
 

@@ -328,9 +328,20 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *li
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
+/* What is said of every run, and what only of some. */
+static const char PUBLIC[] =
+    "Taken to be public are the number of examples, with the probability and the number of steps "
+    "that follow from it, and of a classifier the names of its classes, those that are in other "
+    "parts of the train file included.";
+static const char SAMPLED[] = " Which of the train file's examples these are was chosen among all "
+                              "of them (limit_train, folds): one more in the file may change "
+                              "others, and of that nothing is promised.";
 static const char CHOSEN[] = " WARNING: the epoch was chosen by its score on "
                              "validation texts; where these are private too, "
                              "they are outside of the statement.";
+static const char UNUSED[] = " Validation and test texts have no part in these steps";
+static const char BEFORE[] =
+    "; what part they had in the training before, that one's statement tells";
 
 /* Infinite numbers are not JSON. */
 static json_t *number(double value) {
@@ -355,13 +366,13 @@ static nvdp_status write_statement(const struct nvdp__dp *dp, const char *direct
     return status;
 }
 
-nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               const char *covers, bool chosen, const char *directory,
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
+                               const struct nvdp__dp_story *story, const char *directory,
                                json_t *root) {
     nvdp_status status = NVDP_OK;
     json_t *object;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-    struct nvdp_dp_facts facts = {.example = example,
+    struct nvdp_dp_facts facts = {.example = story->example,
                                   .clip = dp->clip,
                                   .examples = dp->examples,
                                   .shards = dp->shards,
@@ -375,8 +386,10 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
     if (asprintf(&whole,
                  "%s Of this run's folder the statement covers %s and nothing else: losses, scores "
                  "and counts in the other files were computed from the texts without noise. "
-                 "Validation and test texts have no part in the model.%s\n",
-                 dp->noise > 0 ? account_text : NOT_PRIVATE, covers, chosen ? CHOSEN : "") < 0) {
+                 "%s%s%s%s.%s\n",
+                 dp->noise > 0 ? account_text : NOT_PRIVATE, story->covers, PUBLIC,
+                 story->sampled ? SAMPLED : "", UNUSED,
+                 has(&dp->before[NVDP__DP_START]) ? BEFORE : "", story->chosen ? CHOSEN : "") < 0) {
         whole = NULL;
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     }

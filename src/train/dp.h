@@ -99,11 +99,15 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
 /* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl; nothing
  * where dp is NULL or adds no noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line);
-/* The statement of so many steps: the object `dp` into root, and DIRECTORY/dp-statement.txt (NULL: none).
- * `example` says what an example is, `covers` which files hold the model; `chosen`: an epoch was, by
- * validation texts. */
-nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               const char *covers, bool chosen, const char *directory,
+/* What a statement tells of a run beside its numbers. */
+struct nvdp__dp_story {
+    const char *example, *covers; /* what an example is; which files hold the model */
+    bool chosen;                  /* an epoch was, by validation texts */
+    bool sampled;                 /* the examples were, with an eye on all that there are */
+};
+/* The statement of so many steps: the object `dp` into root, and DIRECTORY/dp-statement.txt (NULL: none). */
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
+                               const struct nvdp__dp_story *story, const char *directory,
                                json_t *root);
 
 #endif

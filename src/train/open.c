@@ -9,6 +9,7 @@
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include "train/representations.h"
+#include "train/run.h"
 #include "train/trainer.h"
 
 #include <errno.h>
@@ -77,8 +78,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
         t->validation = t->test;
         return NVDP_OK;
     }
-    /* the split depends on the data alone, so that seeds are compared on the same texts */
-    return nvdp_dataset_holdout(t->ctx, t->all, t->config.holdout, 0, &t->train, &t->validation);
+    return nvdp__train_holdout(t->ctx, &t->config, t->all, &t->train, &t->validation);
 }
 
 size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
@@ -169,8 +169,7 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
 
 nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     if (nvdp__dp_wanted(&t->config.dp)) {
-        struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {{0, 0}};
-        NVDP_RETURN_IF_FAILED(nvdp__trainer_base_privacy(t, &before[NVDP__DP_START]));
+        const struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
         NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
                                               t->config.epochs, 0, t->config.batch, before,
                                               &t->dp));
@@ -270,6 +269,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
                                                      nvdp_tokenizer_size(t->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
     NVDP_RETURN_IF_FAILED(weigh_classes(t));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_lineage(t));
     return nvdp__trainer_count_steps(t);
 }
 
@@ -347,6 +347,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     free(t->order);
     json_decref(t->config_owner);
+    json_decref(t->lineage);
     free(t->base_model);
     free(t->base_run);
 }

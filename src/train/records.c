@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "train/lineage.h"
 #include "train/rundir.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -59,6 +60,7 @@ nvdp_status nvdp__trainer_save(void *trainer) {
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
     json_object_set_new(object, "frozen", json_string(frozen));
+    json_object_set_new(object, "texts", json_string(t->texts));
     nvdp__dp_state(t->dp, object);
     nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
@@ -76,6 +78,18 @@ static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, con
         "%s: expected the weights that %s, found others in %s: the checkpoint changed "
         "since",
         path, what, t->config.model);
+}
+
+/* Steps that others were counted for are not those of these texts; a state of an earlier version does not tell. */
+static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path,
+                                 const json_t *object) {
+    const char *earlier = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "texts", "", &earlier));
+    if (strcmp(earlier, t->texts) == 0 || (*earlier == '\0' && t->dp == NULL)) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                      "%s: expected the train file that the run began with (SHA-256 %s), found %s: "
+                      "the data changed since",
+                      path, *earlier != '\0' ? earlier : "not recorded", t->texts);
 }
 
 nvdp_status nvdp__trainer_load(struct nvdp__trainer *t, bool *found) {
@@ -98,6 +112,7 @@ nvdp_status nvdp__trainer_load(struct nvdp__trainer *t, bool *found) {
     NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
     NVDP_TRY(frozen_digest(t, &frozen));
     NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
+    NVDP_TRY(compare_texts(t, path, object));
     NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
     if (s.step > t->steps || s.epoch_step > t->epoch_steps)
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
@@ -153,12 +168,15 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
                                  json_t *root) {
     if (t->dp == NULL || root == NULL) return NVDP_OK;
-    const char *example =
-        t->all->task.tags ? "one sentence of the train file (of a longer one than max_length, a "
-                            "part of at most so many tokens)"
-                          : "one text, or pair, of the train file";
-    nvdp_status status = nvdp__dp_statement(t->dp, steps, example, "model/",
-                                            t->config.select == NVDP__SELECT_BEST, directory, root);
+    const struct nvdp__dp_story story = {
+        .example = t->all->task.tags
+                       ? "one sentence of the train file (of a longer one than max_length, a "
+                         "part of at most so many tokens)"
+                       : "one text, or pair, of the train file",
+        .covers = "model/",
+        .chosen = t->config.select == NVDP__SELECT_BEST,
+        .sampled = t->config.limit_train > 0 || t->config.folds > 0};
+    nvdp_status status = nvdp__dp_statement(t->dp, steps, &story, directory, root);
     if (status != NVDP_OK) json_decref(root);
     return status;
 }
@@ -168,11 +186,12 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
         json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
                   "validation_texts", (json_int_t)t->validation->count, "test_texts",
                   (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
-    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
-                             nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
-                             nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
-                             data, "parameters", (json_int_t)t->model->info.parameters, "steps",
-                             (json_int_t)t->steps, "created", nvdp__now_json());
+    json_t *root =
+        json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:O}", "nvdp_format", "run/1", "config",
+                  nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
+                  nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data", data,
+                  "parameters", (json_int_t)t->model->info.parameters, "steps",
+                  (json_int_t)t->steps, "created", nvdp__now_json(), NVDP__LINEAGE, t->lineage);
     NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, NULL, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
 }

@@ -38,12 +38,20 @@ cleanup:
     return status;
 }
 
+/* The split depends on the data alone, so that seeds are compared on the same texts. */
+nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                                const struct nvdp_dataset *all, struct nvdp_dataset **train,
+                                struct nvdp_dataset **held) {
+    return nvdp__dp_wanted(&config->dp)
+               ? nvdp__dataset_holdout_each(ctx, all, config->holdout, train, held)
+               : nvdp_dataset_holdout(ctx, all, config->holdout, 0, train, held);
+}
+
 /* Keeps the held-out tenth of the train file. */
 static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
                                    struct nvdp_dataset **dataset) {
     struct nvdp_dataset *train = NULL, *held = NULL;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_dataset_holdout(ctx, *dataset, run->config.holdout, 0, &train, &held));
+    NVDP_RETURN_IF_FAILED(nvdp__train_holdout(ctx, &run->config, *dataset, &train, &held));
     nvdp_dataset_free(*dataset);
     nvdp_dataset_free(train);
     *dataset = held;

@@ -18,6 +18,10 @@ struct nvdp__run {
 /* The configuration in RUN/run.json; *owner backs its texts. */
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__train_options *config, json_t **owner);
+/* The train file's texts as a run divides them: those that it trains on, those that it is validated on. */
+nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                                const struct nvdp_dataset *all, struct nvdp_dataset **train,
+                                struct nvdp_dataset **held);
 /* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);

@@ -51,6 +51,10 @@ struct nvdp__trainer {
     struct nvdp__part part;        /* of what they are a part */
     struct nvdp__grad_sum *sum;    /* NULL: this process is alone */
     struct nvdp__dp *dp;           /* NULL: not private */
+    json_t *lineage;               /* what the model will have learned from: train/lineage.h */
+    char texts[NVDP__DIGEST_HEX];  /* SHA-256 of the train file */
+    struct nvdp_dp_guarantee
+        start; /* what the training before promises to them; 0, 0: it did not see them */
     int64_t *order;
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
@@ -78,11 +82,9 @@ nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *trainer);
 /* With --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.  Not for a resumed run, whose
  * configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
-/* What the training of the model to begin from promises to these texts, where that is a run's (--from-base, or --model within a
- * run): of it, and of all that it began from, the last that saw them; 0, 0 where none did.  NVDP_ERR_ARGUMENT where that was not
- * private: no noise of this run's takes it back. */
-nvdp_status nvdp__trainer_base_privacy(const struct nvdp__trainer *trainer,
-                                       struct nvdp_dp_guarantee *out);
+/* lineage, texts, start.  Of private training NVDP_ERR_ARGUMENT where what it begins from saw the texts otherwise: no noise of
+ * this run's takes that back. */
+nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *trainer);
 /* After the weights were loaded: initialises what of the base run's head does not fit. */
 nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *trainer);
 

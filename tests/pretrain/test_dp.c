@@ -410,9 +410,17 @@ Test(dp, of_a_model_to_begin_from) {
         (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1, .insecure_seed = 8};
     for (int i = 0; i < 2; i++) {
         config.init = i == 0 ? bare : later;
-        refused(ctx, &config, "expected a model that was trained on other texts, or privately");
+        refused(ctx, &config, "expected a model to begin from that did not see these texts");
     }
+    /* nor from their vocabulary alone */
+    struct nvdp__pretrain_options words = toy_config(secret, support_scratch_path("words"));
+    words.steps = 1;
+    words.vocab_size = 60;
+    trained(ctx, words, words.out);
+    snprintf(path, sizeof path, "%s/vocab.txt", words.out);
     config.init = NULL;
+    config.vocab = path;
+    refused(ctx, &config, "expected a model to begin from that did not see these texts");
     config.vocab = toy_vocabulary();
     trained(ctx, config, private);
     snprintf(path, sizeof path, "%s/result.json", private);

@@ -1,5 +1,6 @@
 /* The validation split: proportions, order, seeds. */
 #include "support.h"
+#include "text/dataset.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -165,6 +166,51 @@ Test(holdout, without_labels) {
     cr_assert_eq(train->count, 2);
     nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
+    nvdp_dataset_free(all);
+}
+
+/* What the texts of `make` say, with their labels, so often. */
+enum { N = 400, WORDS = 150 };
+
+static void count_said(const struct nvdp_dataset *of, int sign, int count[2 * WORDS]) {
+    for (size_t i = 0; i < of->count; i++)
+        count[2 * of->ids[of->offset[i] + 1] + (int)of->label[i]] += sign;
+}
+
+static int halves(size_t row) {
+    return row % 2 == 0;
+}
+
+/* A text more, or one less, moves no other one: there is one less on its side, on the other the same. */
+Test(holdout, each_by_itself) {
+    struct nvdp_dataset *all = make(N, halves, false), *part[2], *less[2];
+    int32_t *ids = (int32_t *)all->ids;
+    for (size_t i = 0; i < N; i++) /* some say the same, with one label or two */
+        ids[all->offset[i] + 1] = (int32_t)(i * i % 149);
+    cr_assert_eq(nvdp__dataset_holdout_each(ctx, all, .25, &part[0], &part[1]), NVDP_OK);
+    const double sd = sqrt(N * .25 * .75);
+    cr_expect_lt(fabs((double)part[1]->count - N * .25), 5 * sd, "%zu", part[1]->count);
+    for (size_t without = 0; without < N; without++) {
+        size_t rows[N], n = 0;
+        struct nvdp_dataset *rest;
+        for (size_t i = 0; i < N; i++)
+            if (i != without) rows[n++] = i;
+        cr_assert_eq(nvdp_dataset_select(ctx, all, n, rows, &rest), NVDP_OK);
+        cr_assert_eq(nvdp__dataset_holdout_each(ctx, rest, .25, &less[0], &less[1]), NVDP_OK);
+        int moved = 0;
+        for (int side = 0; side < 2; side++) {
+            int count[2 * WORDS] = {0};
+            count_said(part[side], 1, count);
+            count_said(less[side], -1, count);
+            for (size_t k = 0; k < 2 * WORDS; k++)
+                moved += abs(count[k]);
+            nvdp_dataset_free(less[side]);
+        }
+        cr_expect_eq(moved, 1, "without %zu: %d", without, moved);
+        nvdp_dataset_free(rest);
+    }
+    nvdp_dataset_free(part[0]);
+    nvdp_dataset_free(part[1]);
     nvdp_dataset_free(all);
 }
 

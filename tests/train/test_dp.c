@@ -260,6 +260,23 @@ static struct nvdp__train_options run_options(const struct task *task, const cha
     return config;
 }
 
+/* Its texts in a folder of their own, the first `rows` of train. */
+static void copy_task(const struct task *task, const char *to, size_t rows) {
+    char from[600], path[600];
+    cr_assert_eq(mkdir(to, 0755), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "train.tsv" : "dev.tsv";
+        snprintf(from, sizeof from, "%s/%s", task->data, name);
+        snprintf(path, sizeof path, "%s/%s", to, name);
+        char *text = support_read(from), *end = text;
+        for (size_t r = 0; i == 0 && r <= rows && end != NULL; r++)
+            end = strchr(end, '\n') != NULL ? strchr(end, '\n') + 1 : NULL;
+        if (i == 0 && end != NULL) *end = '\0';
+        support_write_text(path, text);
+        free(text);
+    }
+}
+
 /* Noise and draws are keyed by the step: a run that was stopped draws what it would have drawn.  (Of AdamW below:
  * killed.) */
 Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
@@ -269,6 +286,37 @@ Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
     config.optimizer = NVDP__OPTIMIZER_SGD;
     config.momentum = 0.9;
     task_resumes_exactly(ctx, config);
+    nvdp_context_free(ctx);
+}
+
+/* Its steps were counted for the texts that it began with. */
+Test(dp, a_run_does_not_go_on_with_other_texts) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char data[512], path[600], out[512];
+    snprintf(data, sizeof data, "%s", support_scratch_path("copied"));
+    snprintf(out, sizeof out, "%s", support_scratch_path("out"));
+    snprintf(path, sizeof path, "%s/train.tsv", data);
+    copy_task(&task, data, 60);
+    struct nvdp__train_options config = run_options(&task, out);
+    config.data = data;
+    struct nvdp_train_result result;
+    int calls = 11;
+    nvdp_context_set_cancel(ctx, stop_after, &calls);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    char *text = support_read(path), *more = support_read(path);
+    char *longer = NULL;
+    cr_assert_gt(asprintf(&longer, "%s%s", text, strchr(more, '\n') + 1), 0);
+    support_write_text(path, longer);
+    config.resume = out;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected the train file that the run began with");
+    support_write_text(path, text);
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    free(longer);
+    free(more);
+    free(text);
     nvdp_context_free(ctx);
 }
 
@@ -344,7 +392,10 @@ static void is_killed(uint64_t seed) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = run_options(&task, "none");
     config.dp.insecure_seed = seed;
-    config.select = NVDP__SELECT_BEST; /* models on the way */
+    config.method = NVDP_METHOD_BASE;
+    config.select = NVDP__SELECT_BEST; /* models on the way: it learns soon */
+    config.protocol = NVDP_PROTOCOL_DEV;
+    config.adamw.lr *= 4;
     config.dp.batch = 27;
     config.dp.noise = 0.02;
     config.epochs = 12;
@@ -421,6 +472,10 @@ static json_t *dp_of(const char *run, const char *name, json_t **root) {
     return json_object_get(*root, "dp");
 }
 
+static double examples_of(const json_t *dp) {
+    return json_number_value(json_object_get(dp, "examples"));
+}
+
 static double epsilon_of(const json_t *dp) {
     return json_real_value(json_object_get(json_object_get(dp, "pld"), "epsilon"));
 }
@@ -461,10 +516,11 @@ Test(dp, budgets) {
     cr_expect_lt(result.steps, 36);
     cr_expect_neq(result.steps % 12, 0, "to see that an epoch ends early");
     cr_expect_eq(result.best_epoch, result.epochs_run);
-    const struct nvdp_dp_steps more = {noise, 9.0 / 108, result.steps + 1};
+    const double n = examples_of(dp);
+    const struct nvdp_dp_steps more = {noise, 9 / n, result.steps + 1};
     double epsilon;
     cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &more, .phases = 1},
-                                      0.5 / 108, NVDP_ACCOUNTANT_PLD, &epsilon),
+                                      0.5 / n, NVDP_ACCOUNTANT_PLD, &epsilon),
                  NVDP_OK);
     cr_expect_gt(epsilon, 2);
     json_decref(root);
@@ -483,23 +539,6 @@ static void refused(struct nvdp_context *ctx, const struct task *task,
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", what);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s: %s", what,
                        nvdp_context_error(ctx));
-}
-
-/* Its texts in a folder of their own, the first `rows` of train. */
-static void copy_task(const struct task *task, const char *to, size_t rows) {
-    char from[600], path[600];
-    cr_assert_eq(mkdir(to, 0755), 0);
-    for (int i = 0; i < 2; i++) {
-        const char *name = i == 0 ? "train.tsv" : "dev.tsv";
-        snprintf(from, sizeof from, "%s/%s", task->data, name);
-        snprintf(path, sizeof path, "%s/%s", to, name);
-        char *text = support_read(from), *end = text;
-        for (size_t r = 0; i == 0 && r <= rows && end != NULL; r++)
-            end = strchr(end, '\n') != NULL ? strchr(end, '\n') + 1 : NULL;
-        if (i == 0 && end != NULL) *end = '\0';
-        support_write_text(path, text);
-        free(text);
-    }
 }
 
 /* What the training of the model to begin from has of these texts' privacy is counted; where that was not private nothing is
@@ -538,6 +577,13 @@ Test(dp, of_a_base_run) {
     config.data = copy;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), refused);
+    /* nor does it matter where its texts are by now */
+    char elsewhere[600];
+    snprintf(elsewhere, sizeof elsewhere, "%s.elsewhere", task.data);
+    cr_assert_eq(rename(task.data, elsewhere), 0);
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), refused);
+    cr_assert_eq(rename(elsewhere, task.data), 0);
 
     /* a private run from it, of other texts; and from that one of the texts again */
     json_t *root;
@@ -564,7 +610,8 @@ Test(dp, of_a_base_run) {
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx),
                      "--target-delta: expected above what the training of the model to begin from");
-    config.dp.target_delta = 0.9 / 108;
+    const double n = examples_of(first);
+    config.dp.target_delta = 0.9 / n;
     config.dp.insecure_seed =
         0; /* a promise to whoever does not know the base run's seed is none */
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
@@ -593,11 +640,10 @@ Test(dp, of_a_base_run) {
     const json_t *dp = dp_of(next, "result.json", &root), *start = json_object_get(dp, "start");
     cr_expect_eq(json_real_value(json_array_get(start, 0)), before.epsilon);
     cr_expect_eq(json_real_value(json_array_get(start, 1)), before.delta);
-    const struct nvdp_dp_steps phase = {0.6, 9.0 / 108, 36};
+    const struct nvdp_dp_steps phase = {0.6, 9 / n, result.steps};
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-    cr_assert_eq(
-        nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &before, 1}, 0.9 / 108, &account),
-        NVDP_OK);
+    cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &before, 1}, 0.9 / n, &account),
+                 NVDP_OK);
     /* the files' numbers have 15 digits */
     cr_expect_float_eq(epsilon_of(dp), account.pld_epsilon, 1e-12 * account.pld_epsilon);
     support_contains(json_string_value(json_object_get(dp, "statement")),
