@@ -77,6 +77,30 @@ const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanit
     return sanitizer->sensitive;
 }
 
+/* ---- by which it is known again ---- */
+
+void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
+                                  char hex[NVDP__DIGEST_HEX]) {
+    const size_t dim = nvdp_vectors_dim(sanitizer->vectors);
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    for (size_t x = 0; x < nvdp_vectors_count(sanitizer->vectors); x++) {
+        nvdp__digest_text(&digest, nvdp_sanitizer_word(sanitizer, (int32_t)x));
+        nvdp__digest_bytes(&digest, nvdp_vectors_row(sanitizer->vectors, x), dim * sizeof(double));
+    }
+    nvdp__digest_end(&digest, hex);
+}
+
+void nvdp__sanitizer_sensitive_digest(const struct nvdp_sanitizer *sanitizer,
+                                      char hex[NVDP__DIGEST_HEX]) {
+    struct nvdp__digest digest;
+    hex[0] = '\0';
+    if (sanitizer->sensitive == NULL) return;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors));
+    nvdp__digest_end(&digest, hex);
+}
+
 /* ---- words and pieces ---- */
 
 static bool is_token(const struct nvdp_sanitizer *sanitizer, int32_t token) {

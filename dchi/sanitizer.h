@@ -2,6 +2,7 @@
 #ifndef NVDP_DCHI_SANITIZER_H
 #define NVDP_DCHI_SANITIZER_H
 
+#include "base/cache.h"
 #include "dchi/dchi.h"
 #include "dchi/options.h"
 #include "text/tokenizer.h"
@@ -16,6 +17,13 @@ nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
 nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
                                    const struct nvdp__sanitizer_options *options, const char *model,
                                    struct nvdp_sanitizer **out);
+
+/* By which a table is known again: tokens and vectors, in their order. */
+void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
+                                  char hex[NVDP__DIGEST_HEX]);
+/* And V_S over it; "" where the mechanism has none. */
+void nvdp__sanitizer_sensitive_digest(const struct nvdp_sanitizer *sanitizer,
+                                      char hex[NVDP__DIGEST_HEX]);
 
 /* Texts that are sanitized together; what it holds is kept from batch to batch.  Zero it, release it. */
 struct nvdp__text_batch {

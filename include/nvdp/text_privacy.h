@@ -29,7 +29,8 @@ struct nvdp_token_texts {
 nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Reads the texts of a task's split, or of a file, as a sanitizer's tokens.  Where V_S is to come from the
- * texts themselves, all of them are counted, and it is chosen.  O(bytes), memory for the file.
+ * texts themselves, those of every split are counted, as nvdp_sanitize() does, and it is chosen.
+ * O(bytes), memory for the file.
  * @param ctx       records messages
  * @param config    of nvdp_token_texts_config_create(), or with its options
  * @param sanitizer whose tokens they become
@@ -125,18 +126,24 @@ nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double c
                                   const struct nvdp_config *config, double *matrix,
                                   struct nvdp_privacy_report *out);
 
-/** The options of nvdp_text_privacy(): those of nvdp_token_texts_read(); those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create().
+/** The options of nvdp_text_privacy(): those of nvdp_token_texts_read(); those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create();
+ * sanitized, a folder that nvdp_sanitize() wrote.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Measures a split's own texts, not yet sanitized, under a sanitizer.
+ *
+ * With `sanitized` that is the folder's: mechanism, eta, p, oov and the share of sensitive tokens come from its
+ * privacy.json, and so does sensitive-from-data; vectors, and a file that tells the sensitive tokens, are given again
+ * and have to be the same.  A folder that was written before it told them apart is read with a warning.
  * @param ctx    as that of nvdp_dchi_privacy()
  * @param config of nvdp_text_privacy_config_create()
  * @param[out] matrix [N, N] as that of nvdp_renyi_pairs(), made for the caller; free(); NULL: not wanted
  * @param[out] out the report
- * @return as nvdp_sanitizer_create(), nvdp_dataset_load() and nvdp_dchi_privacy() */
+ * @return NVDP_ERR_INPUT for a folder under another mechanism than these options; else as
+ *         nvdp_sanitizer_create(), nvdp_dataset_load() and nvdp_dchi_privacy() */
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               double **matrix, struct nvdp_dchi_report *out);
 

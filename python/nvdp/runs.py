@@ -301,7 +301,8 @@ def measured(context: Context, kind: str, function: Callable[..., int], config: 
 def text_privacy(**options: Any) -> Record:
     """What a token-by-token mechanism tells of a task's own texts, all pairs, exact, in nats: as `nvdp privacy --sanitizer M --json`.
 
-    options: task and data, or text (a file with a text a line), split, limit; mechanism, eta, model or vectors; order, delta ...
+    options: task and data, or text (a file with a text a line), split, limit; mechanism, eta, model or vectors; sanitized, a folder that
+    `nvdp sanitize` wrote, in place of mechanism and eta; order, delta ...
     """
     context = Context()
     return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))

@@ -9,7 +9,6 @@ struct values {
     const char *posteriors;
     const char *posteriors_out;
     const char *pairs;
-    const char *sanitized;
     const char *out; /* without a sanitizer the same as pairs */
     bool certify;
 };
@@ -21,10 +20,6 @@ static const struct nvdp_option options[] = {
      NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
     {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report, as JSON",
      NVDP_OPTION_AT(struct values, out)},
-    {"sanitized", NVDP_OPTION_TEXT, "DIR",
-     "a folder that nvdp sanitize wrote: its mechanism, eta, p and oov, and the report is also "
-     "written to DIR/measured.json",
-     NVDP_OPTION_AT(struct values, sanitized), .group = "Text privatization:"},
     {"certify", NVDP_OPTION_FLAG, NULL,
      "what is proven of the run's mechanism over all texts, seen or not, at --delta, of "
      "--releases; measures nothing, reads no text; written to RUN/certificate.json; exit code 1: "
@@ -107,49 +102,17 @@ static int measure_states(struct cli *cli, const struct values *values) {
     return code;
 }
 
-/* What DIR/privacy.json says and no option does. */
-static int read_sanitized(struct cli *cli, const char *directory) {
-    static const char *const key[] = {"mechanism", "eta", "p", "oov"};
-    static const char *const option[] = {"sanitizer", "eta", "p", "oov"};
-    json_error_t where;
-    char *path = NULL;
-    if (asprintf(&path, "%s/privacy.json", directory) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    json_t *root = json_load_file(path, 0, &where);
-    const char *kind = json_string_value(json_object_get(root, "nvdp_format"));
-    int code = CLI_SUCCESS;
-    if (kind == NULL || strcmp(kind, "sanitized/1") != 0)
-        code = cli_error(cli, CLI_BAD_INPUT,
-                         "%s: expected what nvdp sanitize wrote (sanitized/1), found %s", path,
-                         root == NULL   ? where.text
-                         : kind == NULL ? "none of its kinds"
-                                        : kind);
-    for (size_t i = 0; i < sizeof key / sizeof *key && code == CLI_SUCCESS; i++) {
-        const json_t *value = json_object_get(root, key[i]);
-        char number[32];
-        snprintf(number, sizeof number, "%.17g", json_number_value(value));
-        const char *text = json_is_string(value) ? json_string_value(value) : number;
-        const bool given = cli_given(cli, option[i]) || (i == 0 && cli_given(cli, "mechanism")) ||
-                           (i == 1 && cli_given(cli, "epsilon"));
-        if (given || json_is_null(value) || value == NULL) continue;
-        if (nvdp_config_set(cli->config, option[i], text) != NVDP_OK)
-            code = cli_fail(cli, NVDP_ERR_INPUT);
-    }
-    json_decref(root);
-    free(path);
-    return code;
-}
-
 /* Of texts, under a mechanism that privatizes them token by token. */
 static int measure_texts(struct cli *cli, const struct values *values) {
     char *text = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     const bool run = cli->args > 0; /* one with token-noise */
-    if ((run && (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism"))) ||
+    const char *sanitized = nvdp_config_get(cli->config, "sanitized");
+    if ((run &&
+         (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || sanitized != NULL)) ||
         values->posteriors != NULL || values->posteriors_out != NULL)
         return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors nor "
                               "--posteriors-out");
-    if (values->sanitized != NULL) CLI_TRY(read_sanitized(cli, values->sanitized));
     double *matrix = NULL, **wanted = values->pairs != NULL ? &matrix : NULL;
     nvdp_status status = run ? nvdp_run_text_privacy(cli->ctx, cli->config, wanted, &report)
                              : nvdp_text_privacy(cli->ctx, cli->config, wanted, &report);
@@ -162,8 +125,8 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     int code = status != NVDP_OK     ? cli_fail(cli, status)
                : values->out != NULL ? cli_write_text(cli, values->out, text)
                                      : CLI_SUCCESS;
-    if (code == CLI_SUCCESS && values->sanitized != NULL)
-        code = asprintf(&beside, "%s/measured.json", values->sanitized) < 0
+    if (code == CLI_SUCCESS && sanitized != NULL)
+        code = asprintf(&beside, "%s/measured.json", sanitized) < 0
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
                    : cli_write_text(cli, beside, text);
     if (code == CLI_SUCCESS && run) code = save(cli, "privacy.json", text);
@@ -212,7 +175,7 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.certify) return certify(cli);
-    if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || values.sanitized != NULL)
+    if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || cli_given(cli, "sanitized"))
         return measure_texts(cli, &values);
     const enum noise noise =
         cli->args == 1 && values.posteriors == NULL ? noise_of(cli->arg[0]) : NO_NOISE;

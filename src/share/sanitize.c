@@ -566,7 +566,8 @@ static const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-static nvdp_status open_task(struct sanitize *work) {
+/* The splits that are there. */
+static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
     work->config = nvdp_dataset_config_default();
@@ -574,9 +575,6 @@ static nvdp_status open_task(struct sanitize *work) {
     work->config.columns = options->columns;
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
     NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, &work->layout));
-    if (!work->vectors)
-        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
-    NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
     for (int s = 0; s < SPLITS; s++) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
@@ -597,6 +595,14 @@ static nvdp_status open_task(struct sanitize *work) {
     if (work->parts > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected train.tsv, %s or %s, found none",
                       options->data, work->layout.dev, work->layout.test);
+}
+
+/* What is read: files of the task, or lines. */
+static nvdp_status find_sources(struct sanitize *work) {
+    if (work->options->task != NULL) return find_splits(work);
+    work->part[0].format = NVDP__TABLE_LINES;
+    work->part[0].path = nvdp__strdup(work->ctx, work->options->text);
+    return work->part[0].path != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
 static nvdp_status open_outputs(struct sanitize *work) {
@@ -683,13 +689,11 @@ static nvdp_status begin(struct sanitize *work) {
                                       : NULL;
     work->vectors = options->sanitizer.mechanism == NVDP__TOKENS_LAPLACE;
     work->folder = options->task != NULL && !work->vectors;
-    if (options->task != NULL) {
-        NVDP_RETURN_IF_FAILED(open_task(work));
-    } else {
-        work->part[0].format = NVDP__TABLE_LINES;
-        work->part[0].path = nvdp__strdup(ctx, options->text);
-        if (work->part[0].path == NULL) return NVDP_ERR_MEMORY;
+    if (work->folder) {
+        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
+        NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
     }
+    NVDP_RETURN_IF_FAILED(find_sources(work));
     if (!work->folder && options->out != NULL) {
         if (nvdp__is_directory(options->out) ||
             (!options->overwrite && file_bytes(options->out) > 0))
@@ -706,6 +710,7 @@ static nvdp_status begin(struct sanitize *work) {
         .chosen = options->sanitizer.sensitive_from_data      ? "sensitive-from-data"
                   : options->sanitizer.sensitive_list != NULL ? "sensitive-list"
                                                               : "sensitive-from",
+        .rare = options->sanitizer.sensitive_list != NULL ? NAN : options->sanitizer.sensitive,
         .generator = !options->release   ? "seed"
                      : options->insecure ? "insecure-seed"
                                          : "os",
@@ -752,15 +757,21 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
 
 static nvdp_status describe(struct sanitize *work) {
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
+    nvdp__sanitizer_table_digest(work->sanitizer, work->done.table);
+    nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
     return nvdp_sanitizer_describe(work->sanitizer, &work->done.info);
 }
 
-static nvdp_status texts(struct sanitize *work) {
-    const bool twice = work->options->sanitizer.sensitive_from_data;
-    for (size_t i = 0; i < SPLITS && twice; i++)
+/* The texts are read once more. */
+static nvdp_status count_all(struct sanitize *work) {
+    for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].path != NULL)
             NVDP_RETURN_IF_FAILED(nvdp__check_regular(work->ctx, work->part[i].path));
-    if (twice) NVDP_RETURN_IF_FAILED(pass_all(work, true));
+    return pass_all(work, true);
+}
+
+static nvdp_status texts(struct sanitize *work) {
+    if (work->options->sanitizer.sensitive_from_data) NVDP_RETURN_IF_FAILED(count_all(work));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
     NVDP_RETURN_IF_FAILED(describe(work));
     NVDP_RETURN_IF_FAILED(open_outputs(work));
@@ -783,6 +794,39 @@ static nvdp_status vectors(struct sanitize *work) {
                            work->result.statement);
 }
 
+/* All but the sanitizer. */
+static void release(struct sanitize *work) {
+    for (size_t i = 0; i < SPLITS; i++) {
+        nvdp__output_abort(&work->part[i].output);
+        free(work->part[i].path);
+        free(work->part[i].made);
+    }
+    nvdp__text_batch_release(&work->batch);
+    json_decref(work->done.files);
+    free(work->done.seen);
+    free(work->chunk.field);
+    free(work->chunk.bytes);
+    free(work->text);
+}
+
+nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
+                                 const struct nvdp__sanitize_source *source,
+                                 struct nvdp_sanitizer *sanitizer) {
+    nvdp_status status = NVDP_OK;
+    const struct options options = {.task = source->task,
+                                    .data = source->data,
+                                    .text = source->text,
+                                    .columns = source->columns};
+    struct sanitize work = {
+        .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
+    if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(find_sources(&work));
+    NVDP_TRY(count_all(&work));
+cleanup:
+    release(&work);
+    return status;
+}
+
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
                           struct nvdp_sanitize_result *out) {
     nvdp_status status = NVDP_OK;
@@ -798,17 +842,7 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     NVDP_TRY(publish(&work));
     if (out != NULL) give(&work, out);
 cleanup:
-    for (size_t i = 0; i < SPLITS; i++) {
-        nvdp__output_abort(&work.part[i].output);
-        free(work.part[i].path);
-        free(work.part[i].made);
-    }
-    nvdp__text_batch_release(&work.batch);
+    release(&work);
     nvdp_sanitizer_free(work.sanitizer);
-    json_decref(work.done.files);
-    free(work.done.seen);
-    free(work.chunk.field);
-    free(work.chunk.bytes);
-    free(work.text);
     return status;
 }

@@ -15,13 +15,15 @@
 struct nvdp__sanitized {
     const struct nvdp_sanitizer *sanitizer;
     struct nvdp_sanitizer_info info;
-    const char *source;    /* of the vectors: their file's or folder's name */
-    const char *chosen;    /* santext-plus: which option says which tokens are sensitive */
-    const char *generator; /* "os", "insecure-seed" or "seed" */
-    size_t measured;       /* tokens of the corpus whose deniability is measured, at most */
-    size_t draws;          /* of each */
-    uint64_t seed;         /* that chooses them */
-    uint64_t *seen;        /* [V] how often each token was there */
+    const char *source; /* of the vectors: their file's or folder's name */
+    const char *chosen; /* santext-plus: which option says which tokens are sensitive */
+    double rare;        /* w that they were chosen by; NaN: of a list */
+    char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */
+    const char *generator;                                     /* "os", "insecure-seed" or "seed" */
+    size_t measured; /* tokens of the corpus whose deniability is measured, at most */
+    size_t draws;    /* of each */
+    uint64_t seed;   /* that chooses them */
+    uint64_t *seen;  /* [V] how often each token was there */
     uint64_t texts, tokens, changed, unknown, kept; /* kept: tokens that are not sensitive */
     json_t *files;                                  /* {"train.tsv": {"privatized": [...], ...}} */
     /* nvdp__sanitized_measure() */
@@ -43,6 +45,19 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
 /* The object of privacy.json; NULL: out of memory. */
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement);
+
+/* ---- sanitize.c ---- */
+
+/* A task's folder, or a text a line. */
+struct nvdp__sanitize_source {
+    const char *task, *data; /* or */
+    const char *text;
+    struct nvdp_task_options columns;
+};
+/* Counts the tokens of all that nvdp_sanitize() would privatize, every split: V_S comes from them. */
+nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
+                                 const struct nvdp__sanitize_source *source,
+                                 struct nvdp_sanitizer *sanitizer);
 
 /* ---- representations.c ---- */
 

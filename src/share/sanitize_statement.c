@@ -105,6 +105,14 @@ static const char *mechanism_name(const struct nvdp__sanitized *done) {
     return nvdp__token_mechanism_names[(size_t)done->info.mechanism + 1];
 }
 
+/* Of V_S no word, but what tells it from another: a folder's reader must measure under the same. */
+static json_t *sensitive_json(const struct nvdp__sanitized *done) {
+    return json_pack("{s:I, s:s, s:o, s:s}", "tokens", (json_int_t)done->info.sensitive, "from",
+                     done->chosen, "share",
+                     isnan(done->rare) ? json_null() : nvdp__json_number(done->rare), "digest",
+                     done->sensitive);
+}
+
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp_geometry *geometry = &done->geometry;
@@ -113,19 +121,19 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:I, s:I, s:I}, s:s, s:{s:I, s:f, s:f, s:f, s:f}, "
-        "s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, s:s}",
+        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:I, s:I, s:I, s:s}, s:s, s:{s:I, s:f, s:f, s:f, "
+        "s:f}, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
+        "s:s}",
         "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
         info->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : nvdp__json_number(info->eta), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
-        plus ? json_pack("{s:I, s:s}", "tokens", (json_int_t)info->sensitive, "from", done->chosen)
-             : NULL,
-        "vocabulary", "source", done->source, "of", info->pieces ? "pieces" : "words", "tokens",
-        (json_int_t)info->tokens, "dim", (json_int_t)info->dim, "equal", (json_int_t)info->equal,
-        "oov", info->drops ? "drop" : "uniform", "distances", "tokens",
-        (json_int_t)geometry->tokens, "nearest_median", geometry->nearest_median, "pair_median",
-        geometry->pair_median, "pair_max", geometry->pair_max, "bound", geometry->diameter_bound,
-        "ldp_epsilon", nvdp__json_number(nvdp__sanitized_epsilon(done)), "deniability", "tokens",
+        plus ? sensitive_json(done) : NULL, "vocabulary", "source", done->source, "of",
+        info->pieces ? "pieces" : "words", "tokens", (json_int_t)info->tokens, "dim",
+        (json_int_t)info->dim, "equal", (json_int_t)info->equal, "digest", done->table, "oov",
+        info->drops ? "drop" : "uniform", "distances", "tokens", (json_int_t)geometry->tokens,
+        "nearest_median", geometry->nearest_median, "pair_median", geometry->pair_median,
+        "pair_max", geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
+        nvdp__json_number(nvdp__sanitized_epsilon(done)), "deniability", "tokens",
         (json_int_t)done->sampled, "draws", (json_int_t)done->draws, "n_w", done->same, "s_w",
         done->distinct, "corpus", "texts", (json_int_t)done->texts, "tokens",
         (json_int_t)done->tokens, "changed",

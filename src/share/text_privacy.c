@@ -4,6 +4,7 @@
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
 #include "rdp/report.h"
+#include "share/sanitize.h"
 #include "text/dataset.h"
 #include "text/task.h"
 
@@ -20,7 +21,7 @@ struct texts {
 };
 
 struct options {
-    const char *model;
+    const char *model, *sanitized;
     struct texts texts;
     struct nvdp__sanitizer_options sanitizer;
 };
@@ -77,6 +78,10 @@ static const struct nvdp_option mechanism_rows[] = {
     {"mechanism", NVDP_OPTION_CHOICE, "M", "the same",
      .sets = (const char *const[]){"sanitizer", NULL}, .choices = nvdp__token_mechanism_names,
      .traits = NVDP_TRAIT_HIDDEN},
+    {"sanitized", NVDP_OPTION_TEXT, "DIR",
+     "a folder that nvdp sanitize wrote: under its mechanism, eta, p, oov and sensitive tokens, "
+     "where the vectors are its own; nvdp privacy also writes the report to DIR/measured.json",
+     NULL, AT(sanitized)},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "encoder whose word embeddings are the vectors, and whose WordPieces the tokens", NULL,
      AT(model)},
@@ -91,7 +96,8 @@ static const struct nvdp__section sections[] = {
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
-    if (options->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK; /* of a run */
+    if (options->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
+        return NVDP_OK; /* of a run, or still the folder's to say */
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
@@ -137,9 +143,21 @@ static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer 
     return NVDP_OK;
 }
 
-/* All rows are counted where V_S comes from them; then a sample of `limit` is what is given. */
+/* Where V_S comes from the texts themselves: from all that nvdp sanitize counts. */
+static nvdp_status choose_sensitive(struct nvdp_context *ctx, const struct texts *options,
+                                    struct nvdp_sanitizer *sanitizer) {
+    const struct nvdp__sanitize_source source = {.task = options->task,
+                                                 .data = options->data,
+                                                 .text = options->text,
+                                                 .columns = options->columns};
+    if (nvdp_sanitizer_dchi(sanitizer) != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__sanitize_count(ctx, &source, sanitizer));
+    return nvdp_sanitizer_choose(ctx, sanitizer);
+}
+
+/* A sample of `limit`, or all. */
 static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
-                             const struct nvdp__rows *rows, struct nvdp_sanitizer *sanitizer,
+                             const struct nvdp__rows *rows, const struct nvdp_sanitizer *sanitizer,
                              struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_token_list list = {0};
@@ -153,20 +171,13 @@ static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *optio
     if (some) NVDP_TRY(nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__row *row = &rows->row[i];
-        const size_t begin = made.count, unknown = made.unknown;
+        const size_t begin = made.count;
+        if (some && !chosen[i]) continue;
         NVDP_TRY(append(ctx, sanitizer, row->text, &list, &made));
         made.first[n] = made.count - begin;
         if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, row->pair, &list, &made));
-        if (made.count > begin)
-            nvdp_sanitizer_count(sanitizer, made.count - begin, made.token + begin);
-        if (some && !chosen[i]) {
-            made.count = begin;
-            made.unknown = unknown;
-        } else {
-            made.offset[++n] = made.count;
-        }
+        made.offset[++n] = made.count;
     }
-    NVDP_TRY(nvdp_sanitizer_choose(ctx, sanitizer));
     *out = (struct nvdp_token_texts){.texts = n,
                                      .offset = made.offset,
                                      .tokens = made.token,
@@ -214,6 +225,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
         NVDP_TRY(nvdp__task_path(ctx, &layout, options->data, split, &path));
     }
+    NVDP_TRY(choose_sensitive(ctx, options, sanitizer));
     NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL
                  ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
@@ -240,8 +252,116 @@ void nvdp_token_texts_release(struct nvdp_token_texts *texts) {
     *texts = (struct nvdp_token_texts){0};
 }
 
-nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                              double **matrix, struct nvdp_dchi_report *out) {
+/* ---- the folder that nvdp sanitize wrote ---- */
+
+struct folder {
+    char *path; /* DIR/privacy.json */
+    json_t *privacy;
+};
+
+static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
+                               struct folder *folder) {
+    folder->path = nvdp__join(ctx, directory, "privacy.json");
+    if (folder->path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_read_optional(ctx, directory, "privacy.json", &folder->privacy));
+    const char *kind = json_string_value(json_object_get(folder->privacy, "nvdp_format"));
+    if (kind != NULL && strcmp(kind, "sanitized/1") == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected what nvdp sanitize wrote (sanitized/1), found %s", folder->path,
+                      folder->privacy == NULL ? "no such file"
+                      : kind == NULL          ? "none of its kinds"
+                                              : kind);
+}
+
+static void close_folder(struct folder *folder) {
+    json_decref(folder->privacy);
+    free(folder->path);
+}
+
+/* What was given as well has to be what the folder says. */
+static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, const char *option,
+                        const json_t *value, struct nvdp_config *config) {
+    char number[32];
+    if (value == NULL || json_is_null(value)) return NVDP_OK;
+    snprintf(number, sizeof number, "%.17g", json_number_value(value));
+    const char *text = json_is_string(value) ? json_string_value(value) : number;
+    if (!nvdp_config_is_set(config, option))
+        return nvdp_config_set(config, option, text) == NVDP_OK ? NVDP_OK : NVDP_ERR_INPUT;
+    const char *given = nvdp_config_get(config, option);
+    if (json_is_string(value) ? strcmp(given, text) == 0
+                              : strtod(given, NULL) == json_number_value(value))
+        return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected its own %s %s, found --%s %s",
+                      folder->path, option, text, option, given);
+}
+
+/* Options as the folder has them. */
+static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *folder,
+                               struct nvdp_config *config) {
+    static const char *const key[] = {"mechanism", "eta", "p", "oov"};
+    static const char *const option[] = {"sanitizer", "eta", "p", "oov"};
+    static const char *const from[] = {"sensitive-from-data", "sensitive-from", "sensitive-list"};
+    const json_t *sensitive = json_object_get(folder->privacy, "sensitive");
+    const char *chosen = json_string_value(json_object_get(sensitive, "from"));
+    bool given = false;
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+        NVDP_RETURN_IF_FAILED(
+            take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
+    NVDP_RETURN_IF_FAILED(
+        take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        given = given || nvdp_config_is_set(config, from[i]);
+    if (given || chosen == NULL) return NVDP_OK;
+    if (strcmp(chosen, from[0]) == 0) return nvdp_config_set(config, from[0], "true");
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own --%s FILE, found none",
+                      folder->path, chosen);
+}
+
+/* Distances are the mechanism's: over another table it is another one. */
+static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *folder,
+                               const struct nvdp_sanitizer *sanitizer) {
+    const json_t *vocabulary = json_object_get(folder->privacy, "vocabulary");
+    const char *source = json_string_value(json_object_get(vocabulary, "source"));
+    const char *expected = json_string_value(json_object_get(vocabulary, "digest"));
+    char found[NVDP__DIGEST_HEX];
+    if (expected == NULL) {
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: an older one, which does not tell its vectors and sensitive tokens from "
+                  "others: that these are measured cannot be checked",
+                  folder->path);
+        return NVDP_OK;
+    }
+    nvdp__sanitizer_table_digest(sanitizer, found);
+    if (strcmp(found, expected) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected the tokens and vectors of its own table, %s (digest %s), found "
+                      "others (digest %s): the divergences of another mechanism",
+                      folder->path, source != NULL ? source : "unnamed", expected, found);
+}
+
+/* A token that is not sensitive is infinitely far from the others: over another V_S it is another mechanism. */
+static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder *folder,
+                                   const struct nvdp_sanitizer *sanitizer) {
+    const json_t *sensitive = json_object_get(folder->privacy, "sensitive");
+    const char *from = json_string_value(json_object_get(sensitive, "from"));
+    const char *expected = json_string_value(json_object_get(sensitive, "digest"));
+    char found[NVDP__DIGEST_HEX];
+    nvdp__sanitizer_sensitive_digest(sanitizer, found);
+    if (expected == NULL || strcmp(found, expected) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected the sensitive tokens of its own --%s (digest %s), found others "
+                      "(digest %s): give the same %s",
+                      folder->path, from != NULL ? from : "sensitive-from", expected, found,
+                      from != NULL && strcmp(from, "sensitive-from-data") == 0
+                          ? "texts, every split of them"
+                          : "file");
+}
+
+/* `folder`: whose mechanism it has to be; NULL: any. */
+static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
+                           const struct folder *folder, double **matrix,
+                           struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
     double *made = NULL;
     struct options options;
@@ -253,7 +373,9 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none"));
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options.sanitizer, options.model, &sanitizer));
+    if (folder != NULL) NVDP_TRY(check_table(ctx, folder, sanitizer));
     NVDP_TRY(read_texts(ctx, &options.texts, sanitizer, &texts));
+    if (folder != NULL) NVDP_TRY(check_sensitive(ctx, folder, sanitizer));
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, out));
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
@@ -261,6 +383,23 @@ cleanup:
     free(made);
     nvdp_token_texts_release(&texts);
     nvdp_sanitizer_free(sanitizer);
+    return status;
+}
+
+nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              double **matrix, struct nvdp_dchi_report *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *own = NULL;
+    struct folder folder = {0};
+    const char *directory = nvdp_config_get(config, "sanitized");
+    if (directory == NULL) return measure(ctx, config, NULL, matrix, out);
+    NVDP_TRY(open_folder(ctx, directory, &folder));
+    NVDP_TRY(nvdp_config_copy(config, &own));
+    NVDP_TRY(take_folder(ctx, &folder, own));
+    NVDP_TRY(measure(ctx, own, &folder, matrix, out));
+cleanup:
+    nvdp_config_free(own);
+    close_folder(&folder);
     return status;
 }
 

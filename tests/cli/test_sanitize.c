@@ -484,6 +484,116 @@ Test(sanitize, privacy_of_the_texts) {
     program_release(&outcome);
 }
 
+/* Texts whose frequent words are not their dev split's: film, plot and good, of 6 words. */
+static const char *uneven(void) {
+    return FOLDER("uneven", "train.tsv",
+                  "sentence\tlabel\nfilm plot good film plot good\t1\nfilm plot good\t0\n",
+                  "dev.tsv",
+                  "sentence\tlabel\nthe film\t1\nthe plot\t0\nbad good\t1\nbad the\t0\n. bad\t1\n"
+                  ". .\t0\n");
+}
+
+static json_t *measured(const char *sanitized) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/measured.json", sanitized);
+    return json_load_file(path, 0, NULL);
+}
+
+static void not_the_folders(int code, const char *message, const char *options) {
+    struct outcome outcome = program_expect(code, "privacy --task sst2 %s", options);
+    support_contains(outcome.err, message);
+    program_release(&outcome);
+}
+
+/* A report on another mechanism than the folder's would be believed: sensitive tokens are counted where
+ * nvdp sanitize counts them, and other vectors, shares and texts are refused. */
+Test(sanitize, measured_is_the_folders_mechanism) {
+    const char *data = uneven(), *out = support_scratch_path("plus");
+    struct outcome outcome =
+        program_expect(0,
+                       "sanitize --task sst2 --data %s --vectors %s --mechanism santext-plus "
+                       "--eta .1 --p .2 --sensitive .5 --sensitive-from-data --out %s "
+                       "--measure-tokens 0 --quiet",
+                       data, table(), out);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --quiet",
+                             out, table(), data);
+    support_lacks(outcome.err, "cannot be checked");
+    program_release(&outcome);
+    json_t *report = measured(out), *tokens = json_object_get(report, "tokens");
+    cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 12);
+    /* by the dev texts alone these would be the sensitive ones, and 9 the others */
+    cr_expect_eq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
+    json_decref(report);
+
+    /* without a folder the same words are counted */
+    outcome =
+        program_expect(0,
+                       "privacy --sanitizer santext-plus --eta .1 --p .2 --sensitive .5 "
+                       "--sensitive-from-data --vectors %s --task sst2 --data %s --limit 5 --json",
+                       table(), data);
+    report = program_object(&outcome);
+    tokens = json_object_get(report, "tokens");
+    cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 10);
+    cr_expect_leq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
+    json_decref(report);
+    program_release(&outcome);
+
+    char options[9000], path[4200];
+    snprintf(path, sizeof path, "%s/measured.json", out);
+    remove(path);
+    const char *small = support_scratch_path("small.txt");
+    support_write_text(small, "the 0 0\nfilm 1 0\nplot 0 1\ngood 1 1\nbad 3 0\n. 0 3\n");
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, small, data);
+    not_the_folders(3, "expected the tokens and vectors of its own table, vectors.txt (digest ",
+                    options);
+    const char *other = FOLDER("other", "dev.tsv", "sentence\tlabel\nthe film\t1\nthe bad\t0\n");
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), other);
+    not_the_folders(3, "expected the sensitive tokens of its own --sensitive-from-data (digest ",
+                    options);
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive .9", out,
+             table(), data);
+    not_the_folders(3, "privacy.json: expected its own sensitive 0.5, found --sensitive 0.9",
+                    options);
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --epsilon 3", out,
+             table(), data);
+    not_the_folders(3, "expected its own eta 0.1", options);
+    snprintf(options, sizeof options, "run --sanitized %s --vectors %s --data %s", out, table(),
+             data);
+    not_the_folders(2, "expected neither RUN", options);
+    cr_expect_not(nvdp__exists(path));
+}
+
+/* A list has to be given again; a folder without digests is measured with a warning. */
+Test(sanitize, sensitive_lists_and_older_folders) {
+    const char *data = uneven(), *out = support_scratch_path("listed");
+    const char *list = support_scratch_path("list.txt");
+    support_write_text(list, "film\nbad\n");
+    struct outcome outcome =
+        program_expect(0,
+                       "sanitize --task sst2 --data %s --vectors %s --mechanism santext-plus "
+                       "--eta .1 --sensitive-list %s --out %s --measure-tokens 0 --quiet",
+                       data, table(), list, out);
+    program_release(&outcome);
+    char options[9000], path[4200];
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), data);
+    not_the_folders(2, "privacy.json: expected its own --sensitive-list FILE, found none", options);
+    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive-list %s",
+             out, table(), data, list);
+    not_the_folders(0, "", options);
+    support_write_text(list, "film\n");
+    not_the_folders(3, "expected the sensitive tokens of its own --sensitive-list", options);
+
+    snprintf(path, sizeof path, "%s/privacy.json", out);
+    json_t *older = json_load_file(path, 0, NULL);
+    cr_assert_eq(json_object_del(json_object_get(older, "vocabulary"), "digest"), 0);
+    cr_assert_eq(json_object_del(json_object_get(older, "sensitive"), "digest"), 0);
+    cr_assert_eq(json_object_del(json_object_get(older, "sensitive"), "share"), 0);
+    cr_assert_eq(json_dump_file(older, path, 0), 0);
+    json_decref(older);
+    not_the_folders(0, "cannot be checked", options);
+}
+
 /* ---- --analyse ---- */
 
 static double number(const json_t *object, const char *key, const char *inner) {
