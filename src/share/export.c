@@ -3,6 +3,7 @@
  * The order of the file: the options and the run, the texts, the shape of the file, what is
  * measured of them, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
+#include "base/json.h"
 #include "base/schema.h"
 #include "rdp/options.h"
 #include "share/embeddings_file.h"
@@ -14,6 +15,7 @@
 #include "text/batch.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
+#include "train/dp.h"
 #include "train/options.h"
 #include "train/run.h"
 #include <math.h>
@@ -423,6 +425,18 @@ static void make_id(const struct export *export, char id[33]) {
     sodium_bin2hex(id, 33, bytes, sizeof bytes);
 }
 
+/* What the run's training promised when it ended, as it was: options that ask for privacy promise none without noise, or
+ * with noise from a seed. */
+static nvdp_status read_promise(const struct export *export, bool *out) {
+    struct nvdp_dp_guarantee promised;
+    json_t *result = NULL;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
+    *out = nvdp__dp_promise(json_object_get(result, "dp"), false, &promised);
+    json_decref(result);
+    return NVDP_OK;
+}
+
 /* Fills the facts: a seeded choice of at most measure_texts texts, and the report over its pairs;
  * nothing where there are fewer than two texts. */
 static nvdp_status measure(struct export *export) {
@@ -440,13 +454,13 @@ static nvdp_status measure(struct export *export) {
         .samples = options->samples,
         .labels = options->with_labels,
         .insecure_seed = options->insecure,
-        .private_training = nvdp__dp_wanted(&export->run.config.dp),
         .publish = options->publish,
         .grids = fixed(export) ? &export->grids : NULL,
         .rows = export->longest_rows,
         .delta = options->delta,
         .bound_order = 1.1,
     };
+    NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
     facts->limits.struct_size = sizeof facts->limits;

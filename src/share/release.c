@@ -363,11 +363,13 @@ static void say_training(struct nvdp__writer *writer, const struct nvdp__release
         writer,
         "All of this is about what a sample tells of its own text. The encoder was trained on "
         "other texts of task %s, maybe on some of these, and what its samples tell of those is "
-        "%s. ",
+        "in none of these numbers: %s. ",
         facts->info->task.name,
         facts->private_training
-            ? "limited by differentially private training alone, whose statement its owner has"
-            : "in none of these numbers: it was not trained with differential privacy");
+            ? "that training was differentially private with respect to its train texts, as a "
+              "statement that its owner has tells, and what the model knew before it began is not "
+              "part of it"
+            : "it was not trained with differential privacy");
 }
 
 static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {

@@ -81,9 +81,9 @@ struct nvdp__release_facts {
     bool insecure_seed;
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* of the longest sample */
-    bool private_training;                   /* differentially */
-    char model_id[33];                       /* random: nothing of the model */
-    bool measured, publish;                  /* what was measured goes into the file */
+    bool private_training;  /* the run's own was differentially private, by nobody's seed */
+    char model_id[33];      /* random: nothing of the model */
+    bool measured, publish; /* what was measured goes into the file */
     struct nvdp_privacy_report privacy;  /* of one release but for `bdp`, which is of all of them */
     double delta;                        /* of the Bayesian accounting */
     double bound_order;                  /* at which a sequence clip's bound is told */
@@ -106,6 +106,8 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* What no two texts exceed in one sample, and at which order, with a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
+/* Which words a statement has: one more with every change of them.  nvdp verify compares no others. */
+enum { NVDP__STATEMENT_WORDS = 2 };
 /* What the statement begins with, says of what was measured, and ends with. */
 void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out);

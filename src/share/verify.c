@@ -474,7 +474,7 @@ static void check_statement(struct verify *v, bool known) {
     else if (!known)
         check(v, NVDP_VERDICT_OPEN, what, "the mechanism is not told: its words are not compared");
     else if (!says(v, "nvdp_version", nvdp_version()) ||
-             (is_whole(v) && !nvdp__h5_has_attribute(v->file, "certificate")))
+             real_of(v, "statement_words", 1) != NVDP__STATEMENT_WORDS)
         check(v, NVDP_VERDICT_OPEN, what,
               "another version of this program wrote it: its words are not compared");
     else

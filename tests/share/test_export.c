@@ -127,6 +127,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "noise_logvar_min", /* of vib-fixed, vib-learned */
                                       "noise_logvar_max",
                                       "public_key", /* where it is signed */
+                                      "statement_words",
                                       "signature"};
 enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 9 };
 
@@ -249,6 +250,44 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     lacks(bench.out, digest);
     free(id[0]);
     free(id[1]);
+    bench_close(&bench);
+}
+
+/* Private training is claimed by what it promised when it ended, and never more than that. */
+Test(export, says_of_training_what_its_result_promises) {
+    static const struct {
+        const char *dp;
+        bool private_;
+    } runs[] = {
+        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": 3}, \"insecure_seed\": false}", true},
+        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": null}, \"insecure_seed\": false}", false},
+        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": 3}, \"insecure_seed\": true}", false},
+    };
+    struct bench bench = bench_open(&hidden_run);
+    char path[600], text[200];
+    set(&bench, "split", "dev");
+    set(&bench, "overwrite", "true");
+    snprintf(path, sizeof path, "%s/run.json", bench.run); /* options that ask for privacy */
+    json_t *run = json_load_file(path, 0, NULL);
+    json_t *options = json_object_get(json_object_get(run, "config"), "dp");
+    cr_assert_eq(json_object_set_new(options, "dp_batch", json_integer(8)), 0);
+    cr_assert_eq(json_dump_file(run, path, 0), 0);
+    json_decref(run);
+    snprintf(path, sizeof path, "%s/result.json", bench.run);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        snprintf(text, sizeof text, "{\"dp\": %s}", runs[i].dp);
+        support_write_text(path, text);
+        struct nvdp_export_result result = must_export(&bench);
+        const char *says = runs[i].private_
+                               ? "that training was differentially private with respect to its "
+                                 "train texts"
+                               : "it was not trained with differential privacy";
+        support_contains(result.statement, says);
+        if (runs[i].private_)
+            support_contains(result.statement, "what the model knew before it began is not part");
+        else
+            support_lacks(result.statement, "differentially private");
+    }
     bench_close(&bench);
 }
 

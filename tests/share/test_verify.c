@@ -360,6 +360,19 @@ Test(verify, sees_what_contradicts_itself) {
     nvdp_context_free(bench.ctx);
 }
 
+/* Other words are not compared: this program knows its own alone. */
+Test(verify, compares_no_statement_of_other_words) {
+    struct bench bench = bench_open(&hidden);
+    hid_t file = H5Fopen(bench.file, H5F_ACC_RDWR, H5P_DEFAULT);
+    cr_assert_geq(H5Adelete(file, "statement_words"), 0);
+    H5Fclose(file);
+    nudge(bench.file, "statement");
+    struct nvdp_verification found = verified(&bench, NULL);
+    all_hold(&found);
+    cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_OPEN);
+    nvdp_context_free(bench.ctx);
+}
+
 Test(verify, sees_weights_that_are_none) {
     struct bench bench = bench_open(&hidden);
     struct nvdp_verification found = verified(&bench, NULL);
