@@ -177,14 +177,21 @@ static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__share
                : "[rows, p]; sample s of text i: rows offset[i * S + s] to offset[i * S + s + 1]");
 }
 
+/* A search for private data is to find what is proven, not what somebody hoped for. */
+static bool is_certified(const struct nvdp__sayings *words) {
+    const char *theorem = nvdp__sayings_find(words, "certificate");
+    return theorem[0] != '\0' && strcmp(theorem, "none") != 0;
+}
+
 static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *shared,
                             const struct nvdp__sayings *words, const char *name) {
     const struct nvdp__embeddings_shape *shape = shared->shape;
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
-        "- differential-privacy\n- nvdp\nsize_categories:\n- %s\n",
-        shape->texts, size_category(shape->texts)));
+        "%s- nvdp\nsize_categories:\n- %s\n",
+        shape->texts, is_certified(words) ? "- differential-privacy\n" : "",
+        size_category(shape->texts)));
     if (nvdp__shared_format_of(name) == NVDP__SHARED_PARQUET)
         NVDP_RETURN_IF_FAILED(nvdp__output_printf(
             to, "configs:\n- config_name: default\n  data_files: \"%s\"\n", name));

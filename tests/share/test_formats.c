@@ -315,8 +315,14 @@ Test(formats, cards_say_what_a_file_is) {
         support_contains(text, "- n<1K\n");
         support_contains(text, "2 random samples of each of 46 texts, drawn by mechanism vtdp");
         support_contains(text, of[i].load);
+        support_lacks(text, "differential-privacy"); /* of noise from a seed nothing is proven */
         free(text);
     }
+    set(&bench, "insecure-seed", NULL);
+    export_as(&bench, 2, ".h5");
+    char *text = support_read(path);
+    support_contains(text, "- text-embeddings\n- differential-privacy\n- nvdp\n");
+    free(text);
     bench_close(&bench);
 }
 
