@@ -342,7 +342,9 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         "%s in one sample no two texts, measured or not, are "
         "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
         "most and every variance is 1. ",
-        facts->grids != NULL ? "Proven:" : "Proven, but for the rounding of numbers:",
+        facts->insecure_seed   ? "Would hold with noise from the operating system's generator:"
+        : facts->grids != NULL ? "Proven:"
+                               : "Proven, but for the rounding of numbers:",
         number(vectors, a), facts->bound_order,
         isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
                        "pseudo-counts, comes on top and is not in this bound"
@@ -377,23 +379,25 @@ static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__say(
             writer,
             "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
-            "with one seed reveal differences to anyone. ");
+            "with one seed reveal differences to anyone.");
     } else {
         nvdp__say(writer,
-                  "The noise comes from the operating system's generator and was not kept. ");
+                  "The noise comes from the operating system's generator and was not kept.");
     }
     char a[32], b[32];
     const struct nvdp__release_grids *grids = facts->grids;
     if (grids == NULL) {
-        nvdp__say(writer, "Noise was added in double, values then rounded to float16. Normals of a "
-                          "floating-point generator end, here at 8.57 standard deviations: far out "
-                          "there are values that one text can have and another cannot, which the "
-                          "numbers above leave out.");
+        nvdp__say(writer,
+                  " Noise was added in double, values then rounded to float16. Normals of a "
+                  "floating-point generator end, here at 8.57 standard deviations: far out "
+                  "there are values that one text can have and another cannot, which the "
+                  "numbers above leave out.");
         return;
     }
+    if (facts->insecure_seed) return;
     nvdp__say(
         writer,
-        "Noise is exact: what a value is rounded to, a multiple of %s for every text, has the "
+        " Noise is exact: what a value is rounded to, a multiple of %s for every text, has the "
         "probability that the Gaussian gives it, however far out.",
         number(ldexp(1, grids->z.exponent), a));
     if (facts->form.weights)

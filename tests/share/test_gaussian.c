@@ -101,7 +101,7 @@ static void check_statement(const struct shared *shared, size_t i) {
     cr_expect_eq(report->clip_sequence, choices[i].clip_sequence);
     cr_expect_eq(report->bound, clipped ? bound : INFINITY);
     if (clipped) cr_expect_leq(report->pairs.sum.max, bound);
-    cr_expect_not_null(strstr(text, clipped ? "Proven: in one "
+    cr_expect_not_null(strstr(text, clipped ? "generator: in one "
                                               "sample no two texts, measured or not, are more than "
                                               "35.2 nats apart at order 1.1, since"
                                             : "No worst-case bound is claimed"),

@@ -201,6 +201,11 @@ Test(verify, takes_no_noise_from_a_seed) {
     cr_assert_eq(check_of(&found, "nobody knows the noise")->verdict, NVDP_VERDICT_NO);
     cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_YES);
     cr_assert_eq(check_of(&found, "what is proven")->verdict, NVDP_VERDICT_YES);
+    support_contains(found.statement, "Would hold with noise from the operating system's "
+                                      "generator: in one sample no two texts");
+    support_contains(found.statement, "INSECURE: the noise comes from a seed.");
+    support_lacks(found.statement, "Proven");
+    support_lacks(found.statement, "Noise is exact");
     nvdp_context_free(bench.ctx);
 }
 
