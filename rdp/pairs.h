@@ -288,6 +288,10 @@ enum {
     NVDP__EPOCH_INFINITE = 4,
     NVDP__EPOCH_ATTACK = 5
 };
+/* Some of the texts, by their numbers, with their ids. */
+nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                    size_t texts, const size_t *index,
+                                    struct nvdp_posteriors **out);
 /* A uniformly drawn subset of `texts` texts, in their order; index[texts] their numbers. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,

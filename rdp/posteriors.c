@@ -192,21 +192,29 @@ cleanup:
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,
                                   struct nvdp_posteriors **out) {
+    NVDP_RETURN_IF_FAILED(draw_texts(ctx, from->texts, texts, seed, index));
+    return nvdp__posteriors_select(ctx, from, texts, index, out);
+}
+
+nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                    size_t texts, const size_t *index,
+                                    struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *made = NULL;
     const size_t dim = from->dim;
     size_t rows = 0;
-    NVDP_RETURN_IF_FAILED(draw_texts(ctx, from->texts, texts, seed, index));
     for (size_t i = 0; i < texts; i++) {
         rows += nvdp__rows(from, index[i]);
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp_posteriors_create(ctx, texts, rows, dim, from->alpha != NULL, &made));
+    NVDP_TRY(nvdp_posteriors_create(ctx, texts, rows, dim, from->alpha != NULL, &made));
+    if (from->id != NULL) NVDP_TRY(NVDP__NEW(ctx, made->id, texts));
     made->prior_alpha = from->prior_alpha;
     made->pad_alpha = from->pad_alpha;
     made->kappa = from->kappa;
     made->policy = from->policy;
     made->length = from->length;
     made->clip_sequence = from->clip_sequence;
+    made->split = from->split;
     memcpy(made->method, from->method, sizeof made->method);
     for (size_t i = 0; i < texts; i++) {
         size_t row = made->offset[i];
@@ -217,9 +225,12 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
         if (from->alpha != NULL)
             memcpy(made->alpha + row, from->alpha + first, n * sizeof *made->alpha);
         made->offset[i + 1] = row + n;
+        if (from->id != NULL) made->id[i] = from->id[index[i]];
     }
-    *out = made;
-    return NVDP_OK;
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_posteriors_free(made);
+    return status;
 }
 
 /* --- What posteriors look like --- */

@@ -146,11 +146,12 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 /** nvdp_linkage_measure() of the samples in a shared file, in place of drawn ones: texts are guessed by what was
  * really given away, rounding included.
  * @param ctx        as there
- * @param posteriors of texts of the file, which are found by their `id`; NULL, or a file that has none: of all, in its order
+ * @param posteriors those of its texts that are in the file are attacked, found by `id` and `split` (not known: any); `id` NULL,
+ *                   or a file that has none: all of them, in the file's order
  * @param path       a file of kind embeddings/1 or /2 (nvdp_export()): HDF5, .safetensors or .parquet
  * @param releases   K, at most as many as the file has of each text; of S there are S/K trials a text
  * @param[out] out   what was found; untouched on error
- * @return NVDP_ERR_INPUT for a file that is none, or not of these texts by this model: method, shapes, grid, ids, and whether its
+ * @return NVDP_ERR_INPUT for a file that is none, has fewer than 2 of the texts, or is not of this model: method, shapes, grid, and whether its
  *         samples are likelier under their own text than under another one's about as often as drawn ones (4.4 standard
  *         deviations); else as nvdp_linkage_measure() */
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,

@@ -37,6 +37,7 @@ struct nvdp_posteriors {
     /** C where a sequence clip holds: hidden lengths, kappa 1, all variances 1, and all means of a
      * text, as one vector, of norm at most C (docs/nvib.md).  0: none. */
     double clip_sequence;
+    int split; /**< 1 + the enum nvdp_split that the texts are of; 0: not known */
 };
 
 /** Makes a set with arrays of zeros, one vector per component, prior and padding of pseudo-count 1,

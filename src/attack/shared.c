@@ -1,6 +1,8 @@
 /* Whose are the samples in a shared file? */
 #include "attack/shared.h"
 
+#include "rdp/pairs.h"
+
 #include <math.h>
 #include <nvdp/attack.h>
 #include <stdlib.h>
@@ -66,6 +68,22 @@ nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t
         s->text[i] =
             split < 0 || s->file->split == NULL || s->file->split[i] == split ? i : SIZE_MAX;
     return NVDP_OK;
+}
+
+nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp__shared_texts *s,
+                                 size_t *there, size_t *found) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s->text[i] == SIZE_MAX) continue;
+        s->text[count] = s->text[i];
+        there[count++] = i;
+    }
+    *found = count;
+    if (count >= 2) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected samples of 2 or more of these %zu texts, by their split and "
+                      "rows, found %zu",
+                      s->path, n, count);
 }
 
 /* --- their samples --- */
@@ -204,16 +222,24 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
+    struct nvdp_posteriors *set = NULL; /* those that are there */
     struct nvdp_linkage made;
+    size_t *there = NULL, texts;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
-    NVDP_TRY(nvdp__shared_open(ctx, path, posteriors->texts, posteriors->id, -1, &shared));
-    NVDP_TRY(nvdp__shared_check(ctx, posteriors, &shared));
+    NVDP_TRY(nvdp__shared_open(ctx, path, posteriors->texts, posteriors->id, posteriors->split - 1,
+                               &shared));
+    NVDP_TRY(NVDP__NEW(ctx, there, posteriors->texts));
+    NVDP_TRY(nvdp__shared_present(ctx, posteriors->texts, &shared, there, &texts));
+    NVDP_TRY(nvdp__posteriors_select(ctx, posteriors, texts, there, &set));
+    NVDP_TRY(nvdp__shared_check(ctx, set, &shared));
     const struct nvdp__sample_source source = {nvdp__shared_take, &shared, end_of(shared.file)};
-    NVDP_TRY(nvdp__linkage(ctx, posteriors, &source, releases,
+    NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
                            shared.file->shape.samples / (size_t)releases, &made));
     NVDP__GIVE(out, &made);
 cleanup:
     nvdp__shared_release(&shared);
+    nvdp_posteriors_free(set);
+    free(there);
     return status;
 }

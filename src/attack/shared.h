@@ -18,6 +18,10 @@ struct nvdp__shared_texts {
  * whichever).  NVDP_ERR_INPUT for a file that is none, or in which an id stands for two texts. */
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *out);
+/* Of the n texts those that are in the file: there [n] has the numbers of the `found` ones, whose places in the file come first in
+ * `shared` now.  NVDP_ERR_INPUT for fewer than 2. */
+nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n,
+                                 struct nvdp__shared_texts *shared, size_t *there, size_t *found);
 /* NVDP_ERR_INPUT where the file's samples are not what the set's mechanism draws of these texts, all of which are there: by their
  * shapes, and by telling texts apart less often than drawn ones do; NVDP_ERR_ARGUMENT for more releases than it has. */
 nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_posteriors *set,

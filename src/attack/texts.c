@@ -173,8 +173,7 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
 }
 
 /* The texts of the split that are in the file, alone. */
-static nvdp_status open_shared(struct nvdp__text_attack *a, const struct nvdp__run_options *run,
-                               struct nvdp__shared_texts *shared) {
+static nvdp_status open_shared(struct nvdp__text_attack *a, struct nvdp__shared_texts *shared) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *all = a->run.dataset, *there = NULL;
     size_t *row = NULL, n = 0;
@@ -184,16 +183,7 @@ static nvdp_status open_shared(struct nvdp__text_attack *a, const struct nvdp__r
     NVDP_TRY(nvdp__shared_open(a->ctx, a->options->shared, all->count, all->index, (int)all->split,
                                shared));
     NVDP_TRY(NVDP__NEW(a->ctx, row, all->count));
-    for (size_t i = 0; i < all->count; i++) {
-        if (shared->text[i] == SIZE_MAX) continue;
-        shared->text[n] = shared->text[i];
-        row[n++] = i;
-    }
-    if (n < 2)
-        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                            "%s: expected samples of 2 or more of these %zu texts of split %s, "
-                            "found %zu",
-                            shared->path, all->count, run->split, n));
+    NVDP_TRY(nvdp__shared_present(a->ctx, all->count, shared, row, &n));
     NVDP_TRY(nvdp_dataset_select(a->ctx, all, n, row, &there));
     nvdp_dataset_free(all);
     a->run.dataset = there;
@@ -228,7 +218,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
     NVDP_TRY(check(ctx, attacker, &options));
     NVDP_TRY(nvdp__run_open(ctx, &run, &a.run));
-    NVDP_TRY(open_shared(&a, &run, &shared));
+    NVDP_TRY(open_shared(&a, &shared));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));

@@ -221,6 +221,7 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
     NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, &made));
     NVDP_TRY(NVDP__NEW(ctx, made->id, made->texts));
     memcpy(made->id, run.dataset->index, made->texts * sizeof *made->id);
+    made->split = 1 + (int)run.dataset->split;
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp_posteriors_free(made);

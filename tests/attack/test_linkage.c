@@ -337,9 +337,14 @@ Test(linkage, of_a_shared_file) {
         set->texts--;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
         cr_expect_eq(shared.trials, TASK_DEV - 1);
-        set->id[3] = 1000;
+        set->id[3] = 1000; /* one that is not there is left out */
+        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
+        cr_expect_eq(shared.trials, TASK_DEV - 2);
+        set->id[3] = 3;
+        set->split = 1 + NVDP_SPLIT_TRAIN; /* rows of the same numbers, of other texts */
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), "samples of text 1000, found none");
+        support_contains(nvdp_context_error(ctx), "by their split and rows, found 0");
+        set->split = 1 + NVDP_SPLIT_DEV;
         free(set->id);
         set->id = NULL;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
