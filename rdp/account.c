@@ -25,6 +25,7 @@ static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
 enum { NEGLIGIBLE = 60, FAR = 13, MOST_TURNS = 1000, MOST_HALVINGS = 12 };
 static const double BIAS = 2e-4; /* of epsilon, by the grid */
 static const uint64_t MOST_STEPS = 1000000000000;
+static const double LEAST_NOISE = 1e-3; /* a step has an epsilon of a million with less */
 
 struct step {
     double order, noise, rate;
@@ -244,7 +245,9 @@ static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_ru
             tilt(run, &bound);
             grid(run, &bound);
             if (isfinite(left)) bound.step = last * sqrt(fmax(5e-4 * found / left, 0.01));
-            NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, &bound, delta, &found));
+            const nvdp_status status = nvdp__pld_epsilon(ctx, run, &bound, delta, &found);
+            if (status == NVDP_ERR_UNSUPPORTED) break; /* with next to no noise */
+            NVDP_RETURN_IF_FAILED(status);
             const double ratio = last > 0 ? pow(bound.step / last, 2) : 1;
             left = last == 0 ? INFINITY : (before - found) * ratio / (1 - ratio);
             if (last == 0 && found > 0.7 * renyi) break;
@@ -270,8 +273,8 @@ static nvdp_status check_delta(struct nvdp_context *ctx, double delta) {
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run) {
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps *phase = &run->phase[i];
-        if (!(phase->noise > 0) || isinf(phase->noise))
-            return refuse(ctx, "noise", "a finite number above 0", phase->noise);
+        if (!(phase->noise >= LEAST_NOISE) || isinf(phase->noise))
+            return refuse(ctx, "noise", "a finite number of at least 1e-3", phase->noise);
         if (!(phase->rate > 0 && phase->rate <= 1))
             return refuse(ctx, "sample rate", "a number in (0, 1]", phase->rate);
         if (phase->steps > MOST_STEPS)
@@ -319,9 +322,18 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
     NVDP_RETURN_IF_FAILED(check(ctx, run));
     if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
     struct nvdp__bound bound = renyi_delta(run, epsilon);
+    const double renyi = fmin(exp(bound.log_delta), 1);
+    if (!(renyi > 0)) { /* below what a double can tell */
+        *delta = 0;
+        return NVDP_OK;
+    }
     tilt(run, &bound);
     grid(run, &bound);
-    return nvdp__pld_delta(ctx, run, &bound, epsilon, delta);
+    double found = renyi;
+    const nvdp_status status = nvdp__pld_delta(ctx, run, &bound, epsilon, &found);
+    if (status != NVDP_OK && status != NVDP_ERR_UNSUPPORTED) return status;
+    *delta = fmin(found, renyi); /* both hold */
+    return NVDP_OK;
 }
 
 /* ---- budgets ---- */
@@ -423,6 +435,7 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                uint64_t *steps) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
+    NVDP_TRY(check(ctx, run));
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     uint64_t *tried = &search.phase[run->phases - 1].steps;
     const uint64_t most = *tried;

@@ -28,6 +28,8 @@ static const double CUT = 1e-18;   /* tilted mass that a tail of all steps may h
 static const double CHERNOFF = 44; /* e^-44: the same for the window */
 static const double REACH = 13;    /* standard deviations beyond which a step is cut off */
 static const size_t MOST_CELLS = (size_t)1 << 22;
+static const double MOST_PANELS = 2e7; /* of a step: some seconds */
+static const double NOTHING = -760;    /* log of what is 0 in double */
 
 /* ---- one step ---- */
 
@@ -79,6 +81,20 @@ static void add_cell(const struct step *of, double from, double to, double a, do
     }
 }
 
+/* Whether the mass of t in [from, to] is 0 in double: the loss rises with t. */
+static bool vanishes(const struct step *of, double from, double to, double top) {
+    const double exponent = of->sign > 0 ? of->k + 1 : -of->k;
+    const double loss = nvdp__step_loss(exponent > 0 ? to : from, of->noise, of->rate);
+    const double least = from > 0 ? from : to < 0 ? to : 0;
+    return exponent * loss - least * least / 2 - top < NOTHING;
+}
+
+static nvdp_status too_fine(struct nvdp_context *ctx, const char *what, double most, double found) {
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                      "privacy loss distribution: expected at most %.3g %s, found %.3g", most, what,
+                      found);
+}
+
 /* Beyond its ends the tilted density falls faster than e^(-REACH |t|). */
 static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, double h, double cut,
                              struct nvdp__loss_part *out) {
@@ -89,6 +105,8 @@ static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, do
     const double x = of->sign * nvdp__step_loss(low, of->noise, of->rate);
     const double y = of->sign * nvdp__step_loss(high, of->noise, of->rate);
     double top = -INFINITY, size = 0;
+    if ((high - low) / panel > MOST_PANELS)
+        return too_fine(ctx, "panels", MOST_PANELS, (high - low) / panel);
     for (double t = low; t <= high; t += 0.5)
         top = fmax(top, tilted(of, t));
     part.first = (int64_t)floor(fmin(x, y) / h);
@@ -99,7 +117,8 @@ static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, do
         const double b = (double)(part.first + (int64_t)i + 1) * h;
         const double from = place_of(of, of->sign > 0 ? a : -b);
         const double to = place_of(of, of->sign > 0 ? b : -a);
-        add_cell(of, fmax(from, low), fmin(to, high), a, h, top, panel, part.mass + i);
+        if (!vanishes(of, fmax(from, low), fmin(to, high), top))
+            add_cell(of, fmax(from, low), fmin(to, high), a, h, top, panel, part.mass + i);
     }
     const double tails = (exp(tilted(of, low) - top) + exp(tilted(of, high) - top)) / REACH;
     nvdp__loss_finish(&part, top - NVDP__HALF_LOG_2PI, tails, cut);
@@ -276,10 +295,7 @@ static nvdp_status add_up(struct nvdp_context *ctx, const struct parts *parts, d
         made.first = (int64_t)floor(middle / parts->h + 0.5);
     }
     const size_t n = made.n;
-    if (n > 4 * MOST_CELLS)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "privacy loss distribution: expected at most %zu cells, found %zu",
-                            4 * MOST_CELLS, n));
+    if (n > 4 * MOST_CELLS) NVDP_TRY(too_fine(ctx, "cells", 4. * (double)MOST_CELLS, (double)n));
     NVDP_TRY(NVDP__NEW(ctx, root, n / 2));
     NVDP_TRY(NVDP__NEW(ctx, work, n));
     NVDP_TRY(NVDP__NEW(ctx, sum, n));

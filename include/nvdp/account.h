@@ -20,7 +20,7 @@ NVDP_BEGIN_DECLS
 
 /** Steps of DP-SGD with one setting. */
 struct nvdp_dp_steps {
-    double noise;   /**< sigma, the noise multiplier: standard deviation / clipping norm; > 0 */
+    double noise;   /**< sigma, the noise multiplier: standard deviation / clipping norm; >= 1e-3 */
     double rate;    /**< q, the probability with which a step draws an example; (0, 1] */
     uint64_t steps; /**< T */
 };

@@ -247,12 +247,42 @@ Test(account, budgets) {
     nvdp_context_free(ctx);
 }
 
+/* With next to no noise epsilon is that of the Gaussian mechanism, mu = 1/sigma, or the bound above it by Renyi divergences,
+ * and comes at once; delta falls with epsilon, wherever; what no run may have is refused before anything is searched. */
+Test(account, far_ends) {
+    struct nvdp_context *ctx = support_context();
+    static const double noises[] = {1e-3, 4e-3, .02};
+    for (size_t i = 0; i < 3; i++) {
+        const double mu = 1 / noises[i],
+                     least = mu * mu / 2 + 4 * mu; /* delta 1e-5 is beyond 4 sd */
+        const struct nvdp_account made = steps_account(noises[i], 1, 1, 1e-5);
+        cr_expect(made.pld_epsilon > least && made.pld_epsilon <= made.rdp_epsilon, "%g: %g",
+                  noises[i], made.pld_epsilon);
+        cr_expect_lt(made.rdp_epsilon, mu * mu); /* its least order is above 1 */
+    }
+    const struct nvdp_dp_steps phase = {1, .1, 10}, wrong = {1, .1, UINT64_MAX};
+    double before = 1, delta;
+    for (double epsilon = 1; epsilon < 1e300; epsilon *= 30) {
+        const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+        cr_assert_eq(nvdp_account_delta(ctx, &run, epsilon, &delta), NVDP_OK);
+        cr_expect(delta <= before, "eps %g: %g after %g", epsilon, delta, before);
+        before = delta;
+    }
+    cr_expect_eq(delta, 0);
+    uint64_t steps = 7;
+    cr_expect_eq(nvdp_account_steps(ctx, &(struct nvdp_dp_run){&wrong, 1, NULL, 0}, 2, 1e-6,
+                                    NVDP_ACCOUNTANT_PLD, &steps),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(steps, 7);
+    nvdp_context_free(ctx);
+}
+
 Test(account, refusals) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_account made = NVDP_RESULT(struct nvdp_account);
-    static const struct nvdp_dp_steps wrong[] = {{0, .1, 1},        {-1, .1, 1}, {NAN, .1, 1},
-                                                 {INFINITY, .1, 1}, {1, 0, 1},   {1, 1.1, 1},
-                                                 {1, NAN, 1}};
+    static const struct nvdp_dp_steps wrong[] = {{0, .1, 1},        {-1, .1, 1},  {NAN, .1, 1},
+                                                 {INFINITY, .1, 1}, {1, 0, 1},    {1, 1.1, 1},
+                                                 {1, NAN, 1},       {1e-4, .1, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_expect_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&wrong[i], 1, NULL, 0}, 1e-5, &made),
                      NVDP_ERR_ARGUMENT, "%zu", i);
