@@ -524,7 +524,9 @@ nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_d
             rest.epsilon, rest.delta);
     fputs(
         "Outside of this: what the model that training began from knew of these examples, unless "
-        "it is counted above; whatever else was chosen by looking at these examples (settings, the "
+        "it is counted above; other models that were made of them (folds, seeds, a sweep), each of "
+        "which adds its own epsilon; whatever else was chosen by looking at these examples "
+        "(settings, the "
         "number of steps, an epoch by a score on private data, a vocabulary that was not private), "
         "other people's texts that repeat the same facts, what a batch's time or memory tells, "
         "and the texts that the finished model is given. The noise is added in floating point.",

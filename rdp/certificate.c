@@ -229,7 +229,7 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
     if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
     const double epsilon =
         exact ? nvdp_gdp_epsilon(mu, to->delta) : epsilon_at(&best, to->releases, to->delta);
-    to->claim[theorem].epsilon = epsilon;
+    to->claim[theorem].epsilon = isnan(epsilon) ? INFINITY : epsilon; /* no order is left */
     if (!(epsilon < to->epsilon)) return;
     to->theorem = theorem;
     to->epsilon = epsilon;

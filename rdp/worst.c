@@ -62,12 +62,17 @@ static double part(const struct box *box, double p, double q) {
            nvdp__log_gamma_second_difference(box->order, p / box->kappa, q / box->kappa);
 }
 
+/* psi'(x), or at its far ends, where GSL would stop the program, what it is not above (Qi & Guo 2010: 1/x + 1/x^2). */
+static double trigamma(double x) {
+    return x > 1e-100 && x < 1e100 ? gsl_sf_psi_1(x) : 1 / x + 1 / x / x;
+}
+
 /* g(p, low) / a at most. */
 static double steepest(const struct box *box) {
     const double step = (box->high - box->low) / CELLS;
     /* dg/dp <= l (p - low) psi'(low) in the first cell */
-    double most = box->order * step * (box->high - box->low) / box->kappa *
-                  gsl_sf_psi_1(box->low / box->kappa);
+    double most =
+        box->order * step * (box->high - box->low) / box->kappa * trigamma(box->low / box->kappa);
     for (size_t i = 1; i < CELLS; i++) {
         const double p = i + 1 < CELLS ? box->low + step * (double)(i + 1) : box->high;
         most = fmax(most, part(box, p, box->low) * CELLS / (double)i);

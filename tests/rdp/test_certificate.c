@@ -384,3 +384,20 @@ Test(certificate, of_no_use) {
     free(said);
     nvdp_context_free(ctx);
 }
+
+/* Bounds at the ends of what doubles hold neither stop the program nor prove what is no number. */
+Test(certificate, far_bounds) {
+    static const double alpha[][2] = {{1e300, 1.1e300}, {1e-300, 1e-299}, {1e-20, 1}, {.9, 1.2}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof alpha / sizeof *alpha; i++) {
+        struct nvdp_limits limits = clip_set();
+        limits.alpha_min = alpha[i][0];
+        limits.alpha_max = alpha[i][1];
+        if (i % 2 == 0) limits.logvar_min = -30;
+        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        for (int t = 0; t < NVDP_THEOREMS; t++)
+            cr_expect(!(made.claim[t].holds && isnan(made.claim[t].epsilon)), "%zu, %d", i, t);
+        cr_expect(!(made.epsilon < 1e-6), "%zu: %g", i, made.epsilon);
+    }
+    nvdp_context_free(ctx);
+}
