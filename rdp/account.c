@@ -124,7 +124,8 @@ double nvdp__log_moment(double order, double noise, double rate) {
 }
 
 double nvdp_renyi_subsampled(double order, double noise, double rate) {
-    if (!(order > 1 && noise > 0 && rate >= 0 && rate <= 1) || isinf(order) || isinf(noise))
+    if (!(order > 1 && noise >= LEAST_NOISE && rate >= 0 && rate <= 1) || isinf(order) ||
+        isinf(noise))
         return NAN;
     return fmax(nvdp__log_moment(order, noise, rate), 0) / (order - 1);
 }

@@ -61,7 +61,7 @@ struct nvdp_account {
  *
  * For any l > 1, by the trapezoidal rule, halved until two agree to 1e-12 relatively.  O(1) for one.
  * @param order l > 1
- * @param noise sigma > 0
+ * @param noise sigma >= 1e-3: O(1/sigma) below 1
  * @param rate  q in [0, 1]
  * @return nats; NaN for anything else */
 double nvdp_renyi_subsampled(double order, double noise, double rate);

@@ -64,36 +64,27 @@ static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretr
     return NVDP_OK;
 }
 
-/* Trained by nvdp pretrain, beside its pretrain.json; or by whoever wrote no such record. */
-static nvdp_status of_pretraining(struct nvdp_context *ctx, const char *model, json_t **list) {
-    nvdp_status status = NVDP_OK;
-    json_t *record = NULL, *config = NULL;
-    NVDP_TRY(nvdp__json_read_optional(ctx, model, "pretrain.json", &record));
-    NVDP_TRY(nvdp__json_read_optional(ctx, model, "config.json", &config));
-    const json_t *pretraining = json_object_get(config, "nvdp_pretraining");
-    if (record != NULL) {
-        NVDP_TRY(take_list(ctx, record, json_object_get(pretraining, "dp"), list));
-    } else if (pretraining != NULL) {
-        NVDP_TRY(NVDP__MADE(*list = json_array()));
-        NVDP_TRY(add_pretraining(ctx, pretraining, *list));
-    }
-cleanup:
-    json_decref(record);
-    json_decref(config);
-    return status;
-}
-
 nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model, json_t **out) {
     nvdp_status status = NVDP_OK;
-    json_t *list = NULL;
+    json_t *list = NULL, *record = NULL, *config = NULL;
     if (model != NULL && nvdp__is_directory(model)) {
-        NVDP_TRY(of_pretraining(ctx, model, &list));
-        if (list == NULL) NVDP_TRY(of_training(ctx, model, &list));
+        NVDP_TRY(nvdp__json_read_optional(ctx, model, "pretrain.json", &record));
+        NVDP_TRY(nvdp__json_read_optional(ctx, model, "config.json", &config));
     }
-    if (list == NULL) NVDP_TRY(NVDP__MADE(list = json_array()));
+    const json_t *pretraining = json_object_get(config, "nvdp_pretraining");
+    if (record != NULL)
+        NVDP_TRY(take_list(ctx, record, json_object_get(pretraining, "dp"), &list));
+    else if (config != NULL)
+        NVDP_TRY(of_training(ctx, model, &list));
+    if (list == NULL) {
+        NVDP_TRY(NVDP__MADE(list = json_array()));
+        NVDP_TRY(add_pretraining(ctx, pretraining, list));
+    }
     NVDP__HAND_OVER(out, list);
 cleanup:
     json_decref(list);
+    json_decref(record);
+    json_decref(config);
     return status;
 }
 

@@ -24,8 +24,8 @@ struct nvdp__seen {
     const char (*sha256)[NVDP__DIGEST_HEX];
 };
 
-/* The list of the model in a directory, from the record of the run that wrote it: beside it, or in the folder that it is the
- * model/ of; else what config.json tells of its pretraining.  Empty where nothing is known.  NULL `model`: likewise. */
+/* The list of the model in a directory, from the record of the run that wrote it: pretrain.json beside it, or run.json in the
+ * folder around it; else what config.json tells of its pretraining.  Empty where nothing is known.  NULL `model`: likewise. */
 nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model, json_t **list);
 /* Of a list only what trained a vocabulary: all that who takes the vocabulary alone begins from. */
 void nvdp__lineage_vocabularies(json_t *list);
