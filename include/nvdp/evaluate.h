@@ -99,7 +99,8 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
  * @param ctx progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_run_config_create().
  * @param out nvdp_posteriors_free().
- * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck. */
+ * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck, and runs with token-noise
+ *     (nvdp_run_text_privacy(), nvdp_run_sequence_privacy()). */
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 

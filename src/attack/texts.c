@@ -217,7 +217,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
     NVDP_TRY(check(ctx, attacker, &options));
-    NVDP_TRY(nvdp__run_open(ctx, &run, &a.run));
+    NVDP_TRY(nvdp__run_open_bottleneck(ctx, &run, &a.run));
     NVDP_TRY(open_shared(&a, &shared));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));

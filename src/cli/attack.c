@@ -251,12 +251,14 @@ static int pair(struct cli *cli, const struct values *values) {
     struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
     struct nvdp_posteriors *posteriors = NULL;
     double epsilon = INFINITY;
-    CLI_TRY(certified(cli, values, &epsilon));
     CLI_TRY(cli_posteriors(cli, values->posteriors, &posteriors));
-    nvdp_status status = nvdp_attack_pairs(cli->ctx, posteriors, epsilon, cli->config, &found);
+    int code = certified(cli, values, &epsilon);
+    nvdp_status status = NVDP_OK;
+    if (code == CLI_SUCCESS)
+        status = nvdp_attack_pairs(cli->ctx, posteriors, epsilon, cli->config, &found);
     nvdp_posteriors_free(posteriors);
+    CLI_TRY(code);
     CLI_DO(cli, status);
-    int code = CLI_SUCCESS;
     if (cli->json)
         code = cli_print_json(cli, pairs_json(cli, &found));
     else

@@ -153,7 +153,8 @@ static enum noise noise_of(const char *directory) {
     return noise;
 }
 
-/* What is proven, in place of what is measured. */
+/* What is proven, in place of what is measured: of a bottleneck.  It is nothing to say that there is none of noise that stands
+ * elsewhere. */
 static int certify(struct cli *cli) {
     static const char *const apply[] = {"certify", "delta", "releases", "at-epsilon", "run", NULL};
     const char *other = cli_given_one(cli, apply, false);
@@ -161,6 +162,12 @@ static int certify(struct cli *cli) {
     char *text = NULL;
     if (other != NULL) return cli_usage(cli, "option --%s does not apply to --certify", other);
     if (cli->args != 1) return cli_usage(cli, "--certify: expected RUN");
+    if (noise_of(cli->arg[0]) != NO_NOISE)
+        return cli_usage(cli,
+                         "--certify: expected a run with a bottleneck, found one with token-noise, "
+                         "whose users noise their texts themselves: nvdp privacy %s tells what is "
+                         "proven and measured of it",
+                         cli->arg[0]);
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
     int code = save(cli, "certificate.json", text);

@@ -218,7 +218,7 @@ static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options 
 
 static nvdp_status open_run(struct export *export) {
     struct nvdp__run_options config = {.run = export->options->run};
-    NVDP_RETURN_IF_FAILED(nvdp__run_open(export->ctx, &config, &export->run));
+    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(export->ctx, &config, &export->run));
     struct nvdp_model *model = export->run.model;
     if (export->options->insecure)
         model->dev.threads = 1; /* sums depend on how they are shared out */

@@ -164,6 +164,37 @@ cleanup:
     return status;
 }
 
+/* Base is not said to be without noise of a run whose noise is the users'. */
+static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *directory,
+                                    const struct nvdp__train_options *config) {
+    const int noise = config->noise.mechanism;
+    if (noise == NVDP__NOISE_NONE) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected a run with a bottleneck, found one with token-noise %s, whose "
+                      "users noise their texts themselves: nvdp privacy tells what is proven and "
+                      "measured of it%s",
+                      directory, nvdp__text_noise_names[noise],
+                      noise == NVDP__NOISE_SEQUENCE
+                          ? ""
+                          : ", nvdp sanitize --release gives such texts away, nvdp sanitize "
+                            "--analyse inversion attacks them");
+}
+
+nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
+                                      const struct nvdp__run_options *config,
+                                      struct nvdp__run *run) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run told = {0};
+    if (config->run == NULL || !nvdp__is_directory(config->run))
+        return nvdp__run_open(ctx, config, run); /* says so */
+    NVDP_TRY(nvdp__run_read_config(ctx, config->run, &told.config, &told.config_owner));
+    NVDP_TRY(check_bottleneck(ctx, config->run, &told.config));
+    NVDP_TRY(nvdp__run_open(ctx, config, run));
+cleanup:
+    nvdp__run_close(&told);
+    return status;
+}
+
 void nvdp__run_close(struct nvdp__run *run) {
     nvdp_dataset_free(run->dataset);
     nvdp_model_free(run->model);
@@ -217,7 +248,7 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
     struct nvdp_posteriors *made = NULL;
     struct nvdp__run_options options;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
-    NVDP_TRY(nvdp__run_open(ctx, &options, &run));
+    NVDP_TRY(nvdp__run_open_bottleneck(ctx, &options, &run));
     NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, &made));
     NVDP_TRY(NVDP__NEW(ctx, made->id, made->texts));
     memcpy(made->id, run.dataset->index, made->texts * sizeof *made->id);

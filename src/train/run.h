@@ -25,6 +25,11 @@ nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__tra
 /* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
+/* The same for work on what a bottleneck shares: NVDP_ERR_ARGUMENT, before anything is loaded, where the run's users noise
+ * their texts themselves (token-noise). */
+nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
+                                      const struct nvdp__run_options *config,
+                                      struct nvdp__run *run);
 /* Makes run->dataset, set by the caller, texts as the run's users send them: over the word embeddings that
  * the run began with. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);

@@ -3,9 +3,35 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static const json_t *metrics(const json_t *object) {
     return json_object_get(object, "metrics");
+}
+
+/* A bottleneck's proof, its samples and attacks on them are not of a run whose users noise their texts: it is not said to be
+ * without noise, but what applies is named. */
+static void expect_no_bottleneck(const char *noise, const char *run, bool sanitized) {
+    char named[512];
+    struct outcome o = program_expect(2, "privacy %s --certify", run);
+    support_contains(o.err, "found one with token-noise");
+    support_contains(o.err, "nvdp privacy /");
+    cr_expect_null(strstr(o.out, "without noise"));
+    program_release(&o);
+    snprintf(named, sizeof named, "%s/certificate.json", run);
+    cr_expect_eq(access(named, F_OK), -1);
+    const char *const work[] = {"export --split dev --out /dev/null", "attack --kind pair",
+                                "attack --kind reidentify", "attack --kind bag --public /dev/null"};
+    snprintf(named, sizeof named, "found one with token-noise %s,", noise);
+    for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
+        o = program_expect(2, "%s %s", work[i], run);
+        support_contains(o.err, named);
+        support_contains(o.err, "nvdp privacy tells what is proven");
+        cr_expect_eq(strstr(o.err, "nvdp sanitize --release") != NULL, sanitized);
+        cr_expect_eq(strstr(o.err, "nvdp sanitize --analyse inversion") != NULL, sanitized);
+        program_release(&o);
+    }
 }
 
 Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
@@ -39,6 +65,7 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     support_contains(text, "\"eta\": 300.0");
     support_contains(text, "\"method\": \"base\"");
     free(text);
+    expect_no_bottleneck("laplace-nearest", run, true);
     json_decref(train);
     json_decref(eval);
     program_release(&trained);
@@ -73,6 +100,7 @@ Test(noise, sequences_are_measured) {
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
     program_release(&outcome);
+    expect_no_bottleneck("sequence-laplace", run, false);
 }
 
 Test(noise, without_eta_is_wrong_usage) {
