@@ -20,7 +20,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
     NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, &options->pairs, sampled));
     if (*sampled && options->exact.wanted)
         return nvdp__fail(
-            ctx, NVDP_ERR_UNSUPPORTED,
+            ctx, NVDP_ERR_ARGUMENT,
             "exact: expected max_pairs 0, or a sample of the texts, found %zu of them",
             posteriors->texts);
     if (*sampled && matrix != NULL)
@@ -442,15 +442,13 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     struct nvdp_privacy_report report = {.struct_size = sizeof report, .row_p = -1, .row_q = -1};
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
-    if (options->exact.wanted)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "exact: expected posteriors, found text privatization"));
+    NVDP_TRY(nvdp__privacy_check_source(ctx, options));
     if (texts < 2 || texts > MOST_TEXTS)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "pairs: expected 2 to %d texts, found %zu (take a sample of the texts)",
                             MOST_TEXTS, texts));
     if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "max_pairs: every pair of texts is measured, %zu: expected 0, or a "
                             "sample of the texts",
                             texts * (texts - 1)));

@@ -107,6 +107,13 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return nvdp__bdp_check(ctx, &all->bdp);
 }
 
+nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
+                                       const struct nvdp__privacy_options *all) {
+    if (!all->exact.wanted) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "exact: expected posteriors, found text privatization");
+}
+
 static const struct nvdp__section sections[] = {{options, 0, NULL}};
 const struct nvdp__schema nvdp__privacy_schema = {
     .kind = "privacy's measures",

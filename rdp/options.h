@@ -39,6 +39,9 @@ struct nvdp__privacy_options {
 
 extern const struct nvdp__schema nvdp__privacy_schema;
 struct nvdp__privacy_options nvdp__privacy_defaults(void);
+/* NVDP_ERR_ARGUMENT where the exact loss is asked for, which is of posteriors alone: before anything is read. */
+nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
+                                       const struct nvdp__privacy_options *options);
 /* 1 - (1-gamma)^calls: the probability that one of the Student bounds fails. */
 double nvdp__bdp_spent(double gamma, int calls);
 /* What ranges cannot say of Bayesian DP's options. */

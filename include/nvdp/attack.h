@@ -215,8 +215,8 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * @param attacker which
  * @param config   of nvdp_text_attack_config_create()
  * @param out      what was found; nvdp_text_attack_release(); untouched on error
- * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker;
- *         NVDP_ERR_UNSUPPORTED for nearest, token and language of one vector a text, for a prior of a run without
+ * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker, for
+ *         nearest, token and language of one vector a text; NVDP_ERR_UNSUPPORTED for a prior of a run without
  *         WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones, a prior without masked-LM head, a
  *         shared file that nvdp_attack_shared() would refuse, or has fewer than 2 of the split's texts */
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,

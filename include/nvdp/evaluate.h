@@ -91,7 +91,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * @param to    where lines go without "out"; NULL: standard output.
  * @param texts how many; NULL: not wanted.
  * @return as nvdp_evaluate(); NVDP_ERR_INPUT, naming file and line, for a line without its tab, or with
- *     one too many; NVDP_ERR_UNSUPPORTED for runs that read tagged words or token representations. */
+ *     one too many; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations. */
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
                                size_t *texts);
 

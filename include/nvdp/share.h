@@ -64,7 +64,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
  *         run with token-noise, a method without noise or a model with query clean, grid float16 of a model with a sequence
  *         clip, deviations or pseudo-counts beyond what is drawn exactly, a text beyond the ledger's budget, a ledger of
- *         another tokenizer or length, a ledger's key that others may read; NVDP_ERR_UNSUPPORTED for "model-out" of
+ *         another tokenizer or length, a ledger's key that others may read, "model-out" of
  *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
  *         labels where "with-labels" asks for them; NVDP_ERR_NUMERIC for values that cannot be signed in Parquet, whose float32
  *         does not hold them (2^24 steps and more); NVDP_ERR_IO; NVDP_ERR_CANCELLED;

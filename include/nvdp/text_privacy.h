@@ -85,8 +85,8 @@ struct nvdp_dchi_report {
  * @param config of nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix [N, N] as that of nvdp_renyi_pairs(); NULL: not wanted
  * @param[out] out the report
- * @return NVDP_ERR_ARGUMENT for an option, a token or a number of texts out of its range,
- *     NVDP_ERR_UNSUPPORTED for drawn pairs, NVDP_ERR_INPUT without adjacent texts, NVDP_ERR_CANCELLED,
+ * @return NVDP_ERR_ARGUMENT for an option, a token or a number of texts out of its range, drawn
+ *     pairs, the exact loss; NVDP_ERR_INPUT without adjacent texts, NVDP_ERR_CANCELLED,
  *     NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                               const struct nvdp_token_texts *texts,
@@ -119,8 +119,8 @@ void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
  * @param config of nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix [N, N] as that of nvdp_renyi_pairs(); NULL: not wanted
  * @param[out] out the report
- * @return NVDP_ERR_ARGUMENT for a value or an option out of its range, NVDP_ERR_UNSUPPORTED for
- *     drawn pairs, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for a value or an option out of its range, drawn pairs, the exact
+ *     loss; NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
                                   size_t dim, const double *states,
                                   const struct nvdp_config *config, double *matrix,
@@ -153,7 +153,7 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
  * @param config of nvdp_run_config_create() joined with nvdp_privacy_config_create()
  * @param[out] matrix as that of nvdp_text_privacy()
  * @param[out] out the report
- * @return NVDP_ERR_UNSUPPORTED for a run without token-noise, or with sequence-laplace; else as
+ * @return NVDP_ERR_ARGUMENT for a run without token-noise, or with sequence-laplace; else as
  *     nvdp_run_posteriors() and nvdp_dchi_privacy() */
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   double **matrix, struct nvdp_dchi_report *out);
@@ -164,7 +164,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
  * @param config of nvdp_run_config_create() joined with nvdp_privacy_config_create()
  * @param[out] matrix as that of nvdp_text_privacy()
  * @param[out] out the report
- * @return NVDP_ERR_UNSUPPORTED for a run without sequence-laplace; else as nvdp_run_posteriors() and
+ * @return NVDP_ERR_ARGUMENT for a run without sequence-laplace; else as nvdp_run_posteriors() and
  *     nvdp_sequence_privacy() */
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       double **matrix, struct nvdp_privacy_report *out);

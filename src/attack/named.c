@@ -25,7 +25,7 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
     const struct nvdp_dataset *data = a->known.data;
     const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
     if (nvdp__model_form(a->run.model).single)
-        return nvdp__fail(a->ctx, NVDP_ERR_UNSUPPORTED,
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a method with a vector for each token, found %s", attacker,
                           a->attacked.set->method);
     t->texts = data->count - nvdp__least(data->count / HELD_OUT, MOST_HELD);

@@ -76,7 +76,7 @@ struct nvdp__tokens {
         *there; /* [vocabulary] the last text, counted up from 1, for which it was named; that has it */
     size_t stamp;
 };
-/* NVDP_ERR_UNSUPPORTED, with the attacker's name, for one vector a text. */
+/* NVDP_ERR_ARGUMENT, with the attacker's name, for one vector a text. */
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
 void nvdp__tokens_release(struct nvdp__tokens *tokens);

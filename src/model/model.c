@@ -36,12 +36,12 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
 static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model_info *info) {
     if (!info->task.tags) return NVDP_OK;
     if (nvdp_method_is_private(info->method))
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method: task %s has a class for each word: expected base or reg, found "
                           "%s",
                           info->task.name, nvdp_method_name(info->method));
     if (info->bert.model_type == NVDP_MODEL_BILSTM)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "encoder: task %s has a class for each word: expected bert, found bilstm",
                           info->task.name);
     return NVDP_OK;

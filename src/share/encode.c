@@ -405,7 +405,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
     if (encode->config.model_type == NVDP_MODEL_BILSTM && encode->options.all_layers)
-        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_UNSUPPORTED,
+        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                             "%s: option --all-layers: a BiLSTM gives its last states alone",
                             config));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));

@@ -228,7 +228,7 @@ static nvdp_status open_run(struct export *export) {
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
     if (export->options->model_out != NULL && model->info.method != NVDP_METHOD_NVDP)
-        return nvdp__fail(export->ctx, NVDP_ERR_UNSUPPORTED,
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s has no sealed block: there is no public part to write to "
                           "%s",
                           export->options->run, nvdp_method_name(model->info.method),

@@ -111,7 +111,7 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
 
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout) {
     if (!layout->task.tags) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "task %s: expected a task of whole texts, found one of words and their tags",
                       layout->task.name);
 }

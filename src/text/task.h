@@ -22,7 +22,7 @@ const struct nvdp__layout *nvdp__task_layout(enum nvdp_task_id id);
 /* The layout with a user's columns and regression put in. */
 nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__layout *out);
-/* NVDP_ERR_UNSUPPORTED where the task's files have words and their tags in columns (conll.h). */
+/* NVDP_ERR_ARGUMENT where the task's files have words and their tags in columns (conll.h). */
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout);
 /* The split's file within the task's directory, of a task of whole texts. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,

@@ -190,7 +190,7 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
     NVDP_RETURN_IF_FAILED(nvdp__run_open(ctx, &bare, run));
     if (run->model->info.task.tags || run->config.representations != NULL)
         return nvdp__fail(
-            ctx, NVDP_ERR_UNSUPPORTED,
+            ctx, NVDP_ERR_ARGUMENT,
             "option --input: expected a run that reads texts, found one that reads %s",
             run->config.representations != NULL ? "token representations"
                                                 : "words in columns (--data)");

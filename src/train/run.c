@@ -296,10 +296,11 @@ static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_confi
     struct nvdp__run told = {0};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, measures));
+    NVDP_TRY(nvdp__privacy_check_source(ctx, measures));
     NVDP_TRY(nvdp__run_read_config(ctx, options->run, &told.config, &told.config_owner));
     const int mechanism = told.config.noise.mechanism;
     if (mechanism == NVDP__NOISE_NONE || (mechanism == NVDP__NOISE_SEQUENCE) != sequence)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "%s: expected a run with %s, found %s",
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s",
                             options->run,
                             sequence ? "token-noise sequence-laplace"
                                      : "a token-noise of tokens or of their vectors",

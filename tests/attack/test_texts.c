@@ -499,9 +499,9 @@ Test(texts, of_one_vector) {
     const char *run = task_run(ctx, "run", &choice, NULL);
     char *known = strdup(support_scratch_path("data/train.tsv"));
     struct nvdp_text_attack found;
-    cr_expect_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_ERR_UNSUPPORTED);
+    cr_expect_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "a vector for each token, found vib-fixed");
-    cr_expect_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_ERR_UNSUPPORTED);
+    cr_expect_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "token: expected a method with a vector");
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));

@@ -19,6 +19,9 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     support_contains(o.err, "nvdp privacy /");
     cr_expect_null(strstr(o.out, "without noise"));
     program_release(&o);
+    o = program_expect(2, "privacy %s --exact --data /nowhere", run);
+    support_contains(o.err, "exact: expected posteriors, found text privatization");
+    program_release(&o);
     snprintf(named, sizeof named, "%s/certificate.json", run);
     cr_expect_eq(access(named, F_OK), -1);
     const char *const work[] = {"export --split dev --out /dev/null", "attack --kind pair",

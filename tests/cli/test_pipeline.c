@@ -337,7 +337,7 @@ Test(pipeline, certify_a_run) {
         program_release(&outcome);
     }
     outcome =
-        program_expect(1, "attack %s --kind language --public %s/train.tsv", run, program_task());
+        program_expect(2, "attack %s --kind language --public %s/train.tsv", run, program_task());
     support_contains(outcome.err, "language: expected a method with a vector for each token");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind token --prior model", run);

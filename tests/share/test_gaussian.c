@@ -218,7 +218,7 @@ Test(gaussian, has_no_public_part) {
     support_set(ctx, config, "out", support_scratch_path("none.h5"));
     support_set(ctx, config, "split", "dev");
     support_set(ctx, config, "model-out", model);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_UNSUPPORTED);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "method vib-fixed has no sealed block"));
     nvdp_config_free(config);
     nvdp_context_free(ctx);
