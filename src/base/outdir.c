@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite) {
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
+                               const char *ways) {
     if (nvdp__exists(directory) && !nvdp__is_directory(directory))
         return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write a run there", directory);
     if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: the output directory is not empty; use --resume or --overwrite",
-                      directory);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the output directory is not empty; use %s",
+                      directory, ways);
 }
 
 static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {

@@ -4,8 +4,12 @@
 
 #include "base/base.h"
 
-/* Whether a run may go there: the directory is new or empty, or may be overwritten. */
-nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite);
+/* Whether results may go there: the directory is new or empty, or may be overwritten.  `ways`: the options that lead past one
+ * that is not, for the message. */
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
+                               const char *ways);
+/* Those of work that can be resumed. */
+#define NVDP__RUN_WAYS "--resume or --overwrite"
 /* Removes those of the named files and folders that are there; a name whose last part has a * is a
  * pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,

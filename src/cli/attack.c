@@ -400,9 +400,22 @@ static const struct {
     [KIND_ATTRIBUTE] = {learn, {OF_LANGUAGES, OF_SAMPLES, OF_UNLEARNED, NULL}},
 };
 
+/* Exposure, the default, is of a model of nvdp pretrain: a run of nvdp train is not looked for a masked-LM head. */
+static int need_kind(struct cli *cli) {
+    json_t *config = cli->args == 1 ? cli_run_config(cli->arg[0]) : NULL;
+    char kinds[128] = "";
+    size_t size = 0;
+    if (config == NULL) return CLI_SUCCESS;
+    json_decref(config);
+    for (int k = KIND_PAIR; kind_names[k] != NULL; k++)
+        size += (size_t)snprintf(kinds + size, sizeof kinds - size, " %s", kind_names[k]);
+    return cli_usage(cli, "option --kind is needed for a run of nvdp train: one of%s", kinds);
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
+    if (!cli_given(cli, "kind")) CLI_TRY(need_kind(cli));
     const char *other = cli_given_one(cli, attacks[values.kind].refused, true);
     if (other != NULL)
         return cli_usage(cli, "option --%s does not apply to kind %s", other,

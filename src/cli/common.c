@@ -154,6 +154,16 @@ int cli_resolve_cache(struct cli *cli, bool no_cache) {
 
 /* --- of a run --- */
 
+json_t *cli_run_config(const char *directory) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/run.json", directory) < 0) return NULL;
+    json_t *root = json_load_file(path, 0, NULL);
+    json_t *config = json_incref(json_object_get(root, "config"));
+    json_decref(root);
+    free(path);
+    return config;
+}
+
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
     static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
     if ((cli->args == 1) == (path != NULL))

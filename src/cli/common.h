@@ -104,6 +104,8 @@ int cli_fail(struct cli *cli, nvdp_status status);
  * ($XDG_CACHE_HOME/nvdp, ~/.cache/nvdp) where there is one and it is wanted.  Returns CLI_SUCCESS or
  * CLI_USAGE. */
 int cli_resolve_cache(struct cli *cli, bool no_cache);
+/* The options in a folder's run.json; json_decref().  NULL: none of nvdp train's runs. */
+json_t *cli_run_config(const char *directory);
 /* Of the file, or where `path` is NULL of the run that is the one argument. */
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
 /* What is proven of the run's mechanism; config: of nvdp_privacy_config_create(). */

@@ -140,16 +140,12 @@ static int measure_texts(struct cli *cli, const struct values *values) {
 /* What a run's users do to their texts. */
 enum noise { NO_NOISE, OF_TOKENS, OF_SEQUENCES };
 static enum noise noise_of(const char *directory) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/run.json", directory) < 0) return NO_NOISE;
-    json_t *root = json_load_file(path, 0, NULL);
-    const json_t *config = json_object_get(root, "config");
+    json_t *config = cli_run_config(directory);
     const char *name = json_string_value(json_object_get(config, "token_noise"));
     const enum noise noise = name == NULL || strcmp(name, "none") == 0 ? NO_NOISE
                              : strcmp(name, "sequence-laplace") == 0   ? OF_SEQUENCES
                                                                        : OF_TOKENS;
-    json_decref(root);
-    free(path);
+    json_decref(config);
     return noise;
 }
 

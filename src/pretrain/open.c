@@ -256,7 +256,8 @@ static const char *const files[] = {
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
@@ -293,8 +294,8 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp_status status = NVDP_OK;
     if (c->resume == NULL) {
-        NVDP_RETURN_IF_FAILED(
-            NVDP__RANK_0_ONLY(t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite)));
+        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(
+            t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite, NVDP__RUN_WAYS)));
         NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
     }
     status = hash_texts(t);

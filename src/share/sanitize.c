@@ -690,7 +690,8 @@ static nvdp_status begin(struct sanitize *work) {
     work->vectors = options->sanitizer.mechanism == NVDP__TOKENS_LAPLACE;
     work->folder = options->task != NULL && !work->vectors;
     if (work->folder) {
-        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__outdir_check(ctx, options->out, options->overwrite, "--overwrite"));
         NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
     }
     NVDP_RETURN_IF_FAILED(find_sources(work));

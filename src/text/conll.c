@@ -136,9 +136,7 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
                                            [NVDP_SPLIT_DEV] = {"dev", "devel", "valid"},
                                            [NVDP_SPLIT_TEST] = {"test"}};
     static const char *const ends[] = {"tsv", "txt", "conll"};
-    if ((unsigned)split >= sizeof names / sizeof names[0])
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task ner has no such split (%d)",
-                          (int)split);
+    if ((unsigned)split >= sizeof names / sizeof names[0]) return nvdp__no_split(ctx, "ner", split);
     for (const char *const *name = names[split]; *name != NULL; name++) {
         for (size_t e = 0; e < sizeof ends / sizeof ends[0]; e++) {
             char *found = nvdp__format(ctx, "%s/%s.%s", directory, *name, ends[e]);

@@ -25,10 +25,8 @@ struct nvdp_dataset_config nvdp_dataset_config_default(void) {
 
 nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const char *also,
                              enum nvdp_split *out) {
-    static const char *const names[] = {"train", "dev", "test", "dev-mismatched",
-                                        "test-mismatched"};
-    for (int i = 0; i < 5; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
+    for (int i = 0; nvdp__split_names[i] != NULL; i++) {
+        if (strcmp(name, nvdp__split_names[i]) != 0) continue;
         *out = (enum nvdp_split)i;
         return NVDP_OK;
     }

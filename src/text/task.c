@@ -109,6 +109,21 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
     return NVDP_OK;
 }
 
+const char *const nvdp__split_names[] = {[NVDP_SPLIT_TRAIN] = "train",
+                                         [NVDP_SPLIT_DEV] = "dev",
+                                         [NVDP_SPLIT_TEST] = "test",
+                                         [NVDP_SPLIT_DEV_MISMATCHED] = "dev-mismatched",
+                                         [NVDP_SPLIT_TEST_MISMATCHED] = "test-mismatched",
+                                         NULL};
+
+nvdp_status nvdp__no_split(struct nvdp_context *ctx, const char *task, enum nvdp_split split) {
+    if ((unsigned)split > NVDP_SPLIT_TEST_MISMATCHED)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: expected one in 0..%d, found %d",
+                          (int)NVDP_SPLIT_TEST_MISMATCHED, (int)split);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task %s has no split %s", task,
+                      nvdp__split_names[split]);
+}
+
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout) {
     if (!layout->task.tags) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -127,9 +142,7 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
     };
     const char *file = (unsigned)split < sizeof files / sizeof files[0] ? files[split] : NULL;
     NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, layout));
-    if (file == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task %s has no such split (%d)",
-                          layout->task.name, (int)split);
+    if (file == NULL) return nvdp__no_split(ctx, layout->task.name, split);
     *name = file;
     return NVDP_OK;
 }

@@ -22,6 +22,9 @@ const struct nvdp__layout *nvdp__task_layout(enum nvdp_task_id id);
 /* The layout with a user's columns and regression put in. */
 nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__layout *out);
+extern const char *const nvdp__split_names[]; /* of enum nvdp_split; ends with NULL */
+/* NVDP_ERR_ARGUMENT, always: of a task without this split. */
+nvdp_status nvdp__no_split(struct nvdp_context *ctx, const char *task, enum nvdp_split split);
 /* NVDP_ERR_ARGUMENT where the task's files have words and their tags in columns (conll.h). */
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout);
 /* The split's file within the task's directory, of a task of whole texts. */

@@ -153,7 +153,8 @@ static const char *const run_files[] = {"predictions_*.tsv",
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     char *base = nvdp__join(t->ctx, t->config.out, first[0]);
     if (base == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__outdir_remove(t->ctx, base, run_files, files);

@@ -359,7 +359,8 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
     if (t.config.resume == NULL) {
         NVDP_TRY(nvdp__trainer_take_base(&t));
-        NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite)));
+        NVDP_TRY(NVDP__RANK_0_ONLY(
+            ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite, NVDP__RUN_WAYS)));
     }
     if (nvdp__base_first(&t.config)) {
         NVDP_TRY(nvdp__trainer_train_base(&t));

@@ -22,6 +22,10 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     o = program_expect(2, "privacy %s --exact --data /nowhere", run);
     support_contains(o.err, "exact: expected posteriors, found text privatization");
     program_release(&o);
+    o = program_expect(2, "attack %s", run);
+    support_contains(o.err, "option --kind is needed for a run of nvdp train: one of pair "
+                            "reidentify nearest token language bag attribute\n");
+    program_release(&o);
     snprintf(named, sizeof named, "%s/certificate.json", run);
     cr_expect_eq(access(named, F_OK), -1);
     const char *const work[] = {"export --split dev --out /dev/null", "attack --kind pair",

@@ -199,6 +199,10 @@ Test(sanitize, lines) {
                              FAITHFUL, out);
     support_contains(outcome.err, "the file exists; use --overwrite");
     program_release(&outcome);
+    outcome = program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
+                             program_task(), table(), FAITHFUL, support_scratch());
+    support_contains(outcome.err, "the output directory is not empty; use --overwrite\n");
+    program_release(&outcome);
 }
 
 static char *drawn(const char *options) {

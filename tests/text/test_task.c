@@ -78,7 +78,9 @@ Test(task, splits) {
     cr_assert_eq(nvdp__task_file(ctx, rte, NVDP_SPLIT_TEST, &name), NVDP_OK);
     cr_assert_str_eq(name, "test.tsv");
     text_error(ctx, nvdp__task_file(ctx, rte, NVDP_SPLIT_DEV_MISMATCHED, &name), NVDP_ERR_ARGUMENT,
-               "split: task rte has no such split (3)");
+               "split: task rte has no split dev-mismatched");
+    text_error(ctx, nvdp__task_file(ctx, rte, (enum nvdp_split)5, &name), NVDP_ERR_ARGUMENT,
+               "split: expected one in 0..4, found 5");
     nvdp_context_free(ctx);
 }
 
