@@ -35,9 +35,6 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
     {"sensitive-from", NVDP_OPTION_TEXT, "FILE",
      "santext-plus: public text, a text a line, that tells which tokens are rare", NULL,
      AT(sensitive_from)},
-    {"sensitive-from-data", NVDP_OPTION_FLAG, NULL,
-     "santext-plus: the private texts tell it, as published: not private", NULL,
-     AT(sensitive_from_data)},
     {"sensitive-list", NVDP_OPTION_TEXT, "FILE",
      "santext-plus: the sensitive tokens themselves, one a line", NULL, AT(sensitive_list)},
     {0},
@@ -50,6 +47,9 @@ const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"oov", NVDP_OPTION_CHOICE, "O",
      "a word without a vector becomes a uniform draw (uniform) or nothing (drop)", "uniform",
      AT(oov), .choices = oov_names},
+    {"sensitive-from-data", NVDP_OPTION_FLAG, NULL,
+     "santext-plus: the private texts tell it, as published: not private", NULL,
+     AT(sensitive_from_data)},
     {0},
 };
 
@@ -63,6 +63,11 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "eta: expected a finite number above 0 for %s, found %g",
                           nvdp__token_mechanism_names[mechanism], options->eta);
+    if (mechanism == NVDP__TOKENS_RANDOM && options->eta != 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "eta: expected none for random, a uniform draw whatever the token, found "
+                          "%g",
+                          options->eta);
     if (mechanism != NVDP__TOKENS_SANTEXT_PLUS && sources > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "mechanism: expected santext-plus with sensitive tokens, found %s",
@@ -70,8 +75,8 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
     if (mechanism == NVDP__TOKENS_SANTEXT_PLUS && sources != 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "sensitive_from: santext-plus expects one of sensitive-from FILE (a "
-                          "public text), sensitive-list FILE and sensitive-from-data (which is "
-                          "not private), found %d",
+                          "public text), sensitive-list FILE and, of files that are sanitized, "
+                          "sensitive-from-data (which is not private), found %d",
                           sources);
     return NVDP_OK;
 }

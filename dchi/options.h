@@ -40,10 +40,10 @@ struct nvdp__sanitizer_options {
     enum nvdp__oov oov;
 };
 
-/* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from,
- * sensitive-from-data, sensitive-list. */
+/* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list. */
 extern const struct nvdp_option nvdp__sanitizer_rows[];
-/* vectors, oov: for work on words as well as on WordPieces. */
+/* vectors, oov, sensitive-from-data: for work on files, on words as well as on WordPieces.  What trains has the vectors of its
+ * model, and no counts of texts that it has not read. */
 extern const struct nvdp_option nvdp__sanitizer_table_rows[];
 /* What no range can say; a mechanism "none" is passed. */
 nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,

@@ -44,8 +44,9 @@ static const struct nvdp_option options[] = {
      "also the exact privacy loss: epsilon at --delta of the worst pair and on average, their "
      "curves",
      NULL, AT(exact.wanted), .group = "Exact loss:"},
-    {"exact-pairs", NVDP_OPTION_INTEGER, "N", "pairs drawn for the mean of exact epsilons", "200",
-     AT(exact.mean_pairs), .unit = "pairs", .min = 1, .max = 1e9},
+    {"exact-pairs", NVDP_OPTION_INTEGER, "N",
+     "with --exact: pairs drawn for the mean of exact epsilons", "200", AT(exact.mean_pairs),
+     .unit = "pairs", .min = 1, .max = 1e9},
     {"at-epsilon", NVDP_OPTION_LIST, "E", "epsilons of these curves, at most 32",
      "0,0.5,1,2,4,8,16,32", AT(exact.epsilons), .unit = "nats"},
     {"pair", NVDP_OPTION_TEXT, "I,J",
@@ -86,6 +87,9 @@ static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exac
     nvdp_status status = NVDP_OK;
     if (exact->pair != NULL && !exact->wanted)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: expected exact with it, found none");
+    if (exact->mean_pairs != nvdp__privacy_defaults().exact.mean_pairs && !exact->wanted)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "exact_pairs: expected exact with it, found none");
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, exact->epsilons, &text, &n));
     if (n > NVDP_EXACT_POINTS) status = outside(ctx, "at_epsilon", "at most 32 numbers", (double)n);
     for (size_t i = 0; i < n && status == NVDP_OK; i++) {

@@ -169,7 +169,7 @@ def test_a_failing_callback_stops(compact, tmp_path):
 
 def test_run_with_token_noise(compact, tmp_path):
     rows = texts_of(np.random.default_rng(6), 24)
-    run = nvdp.train(*rows, model=compact, out=tmp_path / "run", preset=None, token_noise="random", eta=1.0, epochs=1, batch=8, max_length=8,
+    run = nvdp.train(*rows, model=compact, out=tmp_path / "run", preset=None, token_noise="random", epochs=1, batch=8, max_length=8,
                      freeze_layers=2, cache=None, threads=1)  # fmt: skip
     assert run.privacy(limit=2).method == "random"
     assert run.predict(["good film"])[0].label in ("pos", "neg")

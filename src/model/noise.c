@@ -45,11 +45,6 @@ nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
     if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "eta: expected a mechanism (token-noise) beside it, found none");
-    if (sanitizer.sensitive_from_data)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sensitive_from_data: expected sensitive-from FILE or sensitive-list FILE "
-            "in training, which are the same for every split");
     if (options->clip > 0 && options->mechanism != NVDP__NOISE_SEQUENCE)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "noise_clip: expected token-noise sequence-laplace, found %s",

@@ -217,11 +217,6 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "init: expected with privatize a model, whose word embeddings are the "
                           "users', found none");
-    if (c->sanitizer.sensitive_from_data)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sensitive_from_data: expected sensitive-from FILE or sensitive-list FILE: "
-            "a step sees no whole text");
     return nvdp__sanitizer_check(ctx, &c->sanitizer);
 }
 

@@ -31,6 +31,8 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
                             path));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
+    if (config->noise.mechanism == NVDP__TOKENS_RANDOM)
+        config->noise.sanitizer.eta = 0; /* which earlier versions wrote there, and ignored */
     NVDP__HAND_OVER(owner, root);
 cleanup:
     json_decref(root);

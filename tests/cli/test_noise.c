@@ -119,4 +119,28 @@ Test(noise, without_eta_is_wrong_usage) {
                              program_train_options(), support_scratch_path("none"));
     support_contains(refused.err, "options --eta and --epsilon are one: expected one of them");
     program_release(&refused);
+    refused = program_expect(2, "train %s --token-noise random --eta 30 --out %s",
+                             program_train_options(), support_scratch_path("none"));
+    support_contains(refused.err, "eta: expected none for random");
+    program_release(&refused);
+    refused = program_expect(2, "train %s --token-noise santext-plus --sensitive-from-data",
+                             program_train_options());
+    support_contains(refused.err, "unrecognized option '--sensitive-from-data'");
+    program_release(&refused);
+}
+
+/* What was written before random refused one is read all the same. */
+Test(noise, of_an_older_run_random_s_eta_is_passed_over) {
+    const char *run = support_scratch_path("random");
+    struct outcome outcome =
+        program_expect(0, "train %s --token-noise random --out %s", program_train_options(), run);
+    program_release(&outcome);
+    char path[512];
+    snprintf(path, sizeof path, "%s/run.json", run);
+    json_t *root = json_load_file(path, 0, NULL), *config = json_object_get(root, "config");
+    cr_assert_eq(json_object_set_new(config, "eta", json_real(30)), 0);
+    cr_assert_eq(json_dump_file(root, path, 0), 0);
+    json_decref(root);
+    outcome = program_expect(0, "privacy %s", run);
+    program_release(&outcome);
 }

@@ -192,6 +192,7 @@ Test(sanitizer, bad_options) {
     } bad[] = {
         {{"mechanism"}, {"none"}, "mechanism: expected laplace"},
         {{"mechanism"}, {"santext"}, "eta: expected a finite number above 0 for santext, found 0"},
+        {{"mechanism", "eta"}, {"random", "30"}, "eta: expected none for random"},
         {{"mechanism", "eta", "model"},
          {"laplace", "1", "x"},
          "expected one of the two, found both"},
@@ -349,7 +350,8 @@ Test(sanitizer, unknown_words_are_uniform) {
     for (int m = 0; m < 3; m++) {
         struct made made;
         cr_assert_eq(MAKE(&made, "vectors", file("v.txt", small), "mechanism",
-                          (const char *[]){"santext", "laplace-nearest", "random"}[m], "eta", "40"),
+                          (const char *[]){"santext", "laplace-nearest", "random"}[m], "eta",
+                          m == 2 ? "0" : "40"),
                      NVDP_OK);
         struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(made.sanitizer);
         cr_assert_eq(

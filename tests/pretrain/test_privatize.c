@@ -34,7 +34,8 @@ static struct bench *open_bench(enum nvdp__token_mechanism mechanism,
     const size_t pieces = b->toy.pieces.count;
     const struct nvdp__noise noise = {.seed = 17};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    const struct nvdp__sanitizer_options options = {.mechanism = mechanism, .eta = eta};
+    const struct nvdp__sanitizer_options options = {
+        .mechanism = mechanism, .eta = mechanism == NVDP__TOKENS_RANDOM ? 0 : eta};
     b->table = calloc(pieces * DIM, sizeof *b->table);
     nvdp__stream_normals(&stream, pieces * DIM, b->table);
     b->windows.ctx = ctx;

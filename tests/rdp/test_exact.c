@@ -403,6 +403,9 @@ Test(exact, lengths_that_are_public_tell_apart) {
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,9");
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-epsilon", "1,x");
     (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "pair: expected exact with it");
+    (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "exact_pairs: expected exact with it");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -370,6 +370,7 @@ static const struct {
     {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
     {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
     {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "privacy: order: expected a number > 0"},
+    {"{" HEAD NVDP ", \"privacy\": {\"exact_pairs\": 5}}", "privacy: exact_pairs: expected exact"},
     {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected one of all same-length"},
     {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
     {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},

@@ -552,8 +552,9 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "eta: expected a mechanism (token-noise) beside it, found none");
     config.noise.mechanism = NVDP__TOKENS_SANTEXT_PLUS;
     refused(ctx, &config, "santext-plus expects one of");
-    config.noise.sanitizer.sensitive_from_data = true;
-    refused(ctx, &config, "sensitive-list FILE in training");
+    config.noise.mechanism = NVDP__TOKENS_RANDOM;
+    refused(ctx, &config,
+            "eta: expected none for random, a uniform draw whatever the token, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
     struct nvdp_train_result none;
     config.task = "cola";
