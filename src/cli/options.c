@@ -10,7 +10,7 @@ enum { FIRST_KEY = 0x1000, HELP_ROOM = 512 };
 
 static const struct nvdp_option common_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
-     NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions},
+     NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT,
      NVDP_OPTION_AT(struct cli, threads)},
@@ -157,6 +157,18 @@ static char *help_text(const struct nvdp_option *option) {
     return help;
 }
 
+/* The group under this heading, whose row is added where there is none yet: kinds of work that are joined may have the same. */
+static int group_of(struct argp_option *rows, size_t *used, const char *heading) {
+    int groups = 0;
+    for (size_t i = 0; i < *used; i++) {
+        if (rows[i].name != NULL) continue;
+        if (rows[i].doc != NULL && strcmp(rows[i].doc, heading) == 0) return rows[i].group;
+        groups++;
+    }
+    rows[(*used)++] = (struct argp_option){.doc = strdup(heading), .group = groups + 1};
+    return groups + 1;
+}
+
 /* argp's table, a row with the heading before the first option of each group; it ends with a zeroed
  * row.  NULL: out of memory. */
 static struct argp_option *make_rows(const struct cli *cli) {
@@ -169,10 +181,8 @@ static struct argp_option *make_rows(const struct cli *cli) {
         if ((option->traits & NVDP_TRAIT_POSITIONAL) != 0) continue;
         const char *above = option->group != NULL ? option->group : heading;
         if (above == NULL) above = cli->command->heading;
-        if (above != NULL && (heading == NULL || strcmp(above, heading) != 0)) {
-            heading = above;
-            rows[used++] = (struct argp_option){.doc = strdup(heading), .group = ++group};
-        }
+        if (above != NULL && (heading == NULL || strcmp(above, heading) != 0))
+            group = group_of(rows, &used, heading = above);
         bool hidden = (option->traits & NVDP_TRAIT_HIDDEN) != 0;
         rows[used++] = (struct argp_option){.name = option->name,
                                             .key = FIRST_KEY + (int)i,

@@ -242,8 +242,8 @@ static const struct nvdp__section sections[] = {
     {lambda_options, 0, NULL},
     {nvdp__regularizer_options, IN(nvib), "nvib"},
     {schedule_options, 0, NULL},
-    {epoch_options, 0, NULL},
     {nvdp__dp_rows, IN(dp), "dp"},
+    {epoch_options, 0, NULL},
     {adamw_options, IN(adamw), NULL},
     {end_options, 0, NULL},
 };

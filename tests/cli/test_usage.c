@@ -133,6 +133,54 @@ Test(usage, help_states_defaults_and_choices) {
     program_release(&help);
 }
 
+/* The heading above an option: the last line of help, a blank before it and a colon at its end. */
+static void stands_under(const char *command, const char *option, const char *heading) {
+    struct outcome help = program_expect(0, "%s --help", command);
+    char name[64], found[128] = "none";
+    bool there = false;
+    snprintf(name, sizeof name, "      --%s", option);
+    for (char *line = strtok(help.out, "\n"); line != NULL && !there; line = strtok(NULL, "\n")) {
+        const size_t size = strlen(line), end = strlen(name);
+        if (size > 2 && line[0] == ' ' && line[1] != ' ' && line[size - 1] == ':')
+            snprintf(found, sizeof found, "%s", line + 1);
+        there = strncmp(line, name, end) == 0 && strchr("= ", line[end]) != NULL;
+    }
+    cr_expect(there, "%s: --%s", command, option);
+    cr_expect_str_eq(found, heading, "%s: --%s stands under '%s'", command, option, found);
+    program_release(&help);
+}
+
+Test(usage, options_stand_under_their_headings) {
+    static const char *const of_optimiser[] = {
+        "epochs", "lr",           "lr-head",  "lr-bottleneck", "seed",  "patience",  "select",
+        "warmup", "weight-decay", "adam-eps", "beta1",         "beta2", "clip-norm", "decay-to"};
+    for (size_t i = 0; i < sizeof of_optimiser / sizeof *of_optimiser; i++)
+        stands_under("train", of_optimiser[i], "Optimiser:");
+    stands_under("train", "dp-batch", "Differential privacy of the training texts:");
+    stands_under("train", "target-epsilon", "Differential privacy of the training texts:");
+    stands_under("train", "out", "Output:");
+    stands_under("privacy", "posteriors-out", "Output:");
+    stands_under("privacy", "adjacency", "What is measured:");
+    stands_under("privacy", "vectors", "Text privatization:");
+    stands_under("export", "precision", "Common options:");
+    stands_under("attack", "precision", "Common options:");
+}
+
+Test(usage, no_heading_is_there_twice) {
+    for (int i = 0; i < COMMANDS; i++) {
+        struct outcome help = program_expect(0, "%s --help", commands[i]);
+        for (char *line = strchr(help.out, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
+            char heading[128];
+            const size_t size = strcspn(line + 1, "\n");
+            if (line[1] != ' ' || line[2] == ' ' || size + 3 > sizeof heading || line[size] != ':')
+                continue;
+            snprintf(heading, size + 3, "%s", line);
+            cr_expect_null(strstr(line + 1, heading), "%s:%s", commands[i], heading);
+        }
+        program_release(&help);
+    }
+}
+
 static void refused(const char *args, const char *message, const char *hint) {
     struct outcome outcome = program_expect(2, "%s", args);
     support_contains(outcome.err, message);
