@@ -176,34 +176,38 @@ static nvdp_status check_sequence(struct nvdp_context *ctx,
                                   const struct nvdp__nvib_config *config) {
     const struct nvdp__clip_config *clip = &config->clip;
     if (!nvdp__clips_sequence(clip)) return NVDP_OK;
-    const char *key = !isinf(clip->mu_radius)    ? "clip_mu_radius"
-                      : !isinf(clip->logvar_min) ? "clip_logvar_min"
-                      : !isinf(clip->logvar_max) ? "clip_logvar_max"
-                                                 : NULL;
-    if (key != NULL)
+    const char *option = !isinf(clip->mu_radius)    ? "clip-mu"
+                         : !isinf(clip->logvar_min) ? "clip-logvar-min"
+                         : !isinf(clip->logvar_max) ? "clip-logvar-max"
+                                                    : NULL;
+    if (option != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected none with clip_sequence %g, which clips all means together "
-                          "and has variances of 1",
-                          key, clip->sequence);
+                          "option --%s: expected %sinf, none, with --clip-sequence %g, which clips "
+                          "all means together and has variances of 1",
+                          option, strcmp(option, "clip-logvar-min") == 0 ? "-" : "",
+                          clip->sequence);
     if (config->stdev_tau != 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "stdev_tau: expected 1 with clip_sequence %g, whose variances are 1, "
-                          "found %g",
-                          clip->sequence, config->stdev_tau);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --stdev-tau: expected 1 with --clip-sequence %g, whose variances are 1, "
+            "found %g",
+            clip->sequence, config->stdev_tau);
     if (config->kappa != 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "kappa: expected 1 with clip_sequence %g: a mean that is drawn twice "
-                          "counts twice, found %d",
-                          clip->sequence, config->kappa);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --kappa: expected 1 with --clip-sequence %g: a mean that is drawn twice "
+            "counts twice, found %d",
+            clip->sequence, config->kappa);
     if (config->query != NVDP__QUERY_SAMPLED)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "query: expected sampled with clip_sequence %g, found clean",
+                          "option --query: expected sampled with --clip-sequence %g, found clean",
                           clip->sequence);
     if (config->length_policy != NVDP_LENGTH_HIDDEN)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length_policy: expected hidden with clip_sequence %g, whose bound is "
-                          "of texts of any length, found public",
-                          clip->sequence);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --length-policy: expected hidden with --clip-sequence %g, whose bound is "
+            "of texts of any length, found public",
+            clip->sequence);
     return NVDP_OK;
 }
 

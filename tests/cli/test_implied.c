@@ -104,6 +104,16 @@ Test(implied, by_the_sequence_clip) {
     cr_expect_neq(outcome.code, 0);
     support_contains(outcome.err, "vib_sigma: expected 1 with clip_sequence 2");
     program_release(&outcome);
+    outcome =
+        program_expect(2, "train %s --preset private --latent-dim 16 --clip-sequence 2 --dry-run",
+                       program_train_options());
+    support_contains(outcome.err, "option --clip-mu: expected inf, none, with --clip-sequence 2");
+    support_contains(outcome.err, "variances of 1 (its value is the preset's)\n");
+    program_release(&outcome);
+    outcome = program_expect(2, "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
+                             program_train_options());
+    support_contains(outcome.err, "variances of 1\n");
+    program_release(&outcome);
 }
 
 static double clip(const char *args) {
@@ -144,7 +154,7 @@ Test(implied, by_a_certified_epsilon) {
     refused("--method base --certified-epsilon 2", "expected a method with a bottleneck");
     refused("--certified-epsilon 2 --weights learned", "--weights: expected constant");
     refused("--certified-epsilon 2 --row-index none --length-policy public",
-            "length_policy: expected hidden");
+            "length-policy: expected hidden");
     refused("--method base --target-epsilon 2", "is --certified-epsilon");
 }
 

@@ -159,11 +159,11 @@ Test(config, what_contradicts_a_sequence_clip_is_refused) {
     REFUSED_BY_NVDP("pool: expected auto, first or mean with weights constant",
                     config.pool = NVDP_POOL_WEIGHTED);
     REFUSED_BY_NVDP("kappa: expected 1", config.kappa = 2);
-    REFUSED_BY_NVDP("query: expected sampled with clip_sequence 3",
+    REFUSED_BY_NVDP("option --query: expected sampled with --clip-sequence 3",
                     config.query = NVDP__QUERY_CLEAN);
-    REFUSED_BY_NVDP("clip_mu_radius: expected none with clip_sequence 3",
+    REFUSED_BY_NVDP("option --clip-mu: expected inf, none, with --clip-sequence 3",
                     config.clip.mu_radius = 3);
-    REFUSED_BY_NVDP("length_policy: expected hidden with clip_sequence 3",
+    REFUSED_BY_NVDP("option --length-policy: expected hidden with --clip-sequence 3",
                     config.length_policy = NVDP_LENGTH_PUBLIC);
     REFUSED_BY_NVDP("row_index: expected none under the public length policy",
                     config.length_policy = NVDP_LENGTH_PUBLIC;

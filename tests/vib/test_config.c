@@ -61,16 +61,17 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_sequence(&kinds[k], 1);
         config.clip.mu_radius = 3;
-        refused(ctx, k, &config, "clip_mu_radius: expected none with clip_sequence 3");
+        refused(ctx, k, &config, "option --clip-mu: expected inf, none, with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.clip.logvar_max = 0;
-        refused(ctx, k, &config, "clip_logvar_max: expected none with clip_sequence 3");
+        refused(ctx, k, &config,
+                "option --clip-logvar-max: expected inf, none, with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.stdev_tau = 0.1;
-        refused(ctx, k, &config, "stdev_tau: expected 1 with clip_sequence 3");
+        refused(ctx, k, &config, "option --stdev-tau: expected 1 with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.length_policy = NVDP_LENGTH_PUBLIC;
-        refused(ctx, k, &config, "length_policy: expected hidden with clip_sequence 3");
+        refused(ctx, k, &config, "option --length-policy: expected hidden with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.clip.sequence = 0;
         refused(ctx, k, &config, "clip_sequence: expected 1e-06 to inf, found 0");
