@@ -27,7 +27,22 @@ static const char *base_name(const struct nvdp__report_run *run) {
     return run->label != NULL ? run->label : nvdp__method_of(run);
 }
 
+static bool differ_in(const struct nvdp__report_run *a, const struct nvdp__report_run *b,
+                      const char *key) {
+    const json_t *x = json_object_get(a->variant, key), *y = json_object_get(b->variant, key);
+    return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
+}
+
+/* What is learned from a folder of tables: another column is another task. */
+static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
+                                      "regression"};
+enum { TASK_COLUMNS = sizeof columns / sizeof *columns };
+
+/* A sanitized folder stands for the task's own, and has its columns. */
 static bool same_task(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
+    for (size_t k = 0; k < TASK_COLUMNS; k++) {
+        if (differ_in(a, b, columns[k])) return false;
+    }
     return strcmp(a->task, b->task) == 0 &&
            (a->sanitized || b->sanitized || strcmp(a->data, b->data) == 0);
 }
@@ -38,12 +53,6 @@ static bool collide(const struct labels *all, size_t i, size_t j) {
     return strcmp(nvdp__method_of(a), nvdp__method_of(b)) == 0 &&
            strcmp(all->label[i], all->label[j]) == 0 && same_task(a, b) &&
            !json_equal(a->variant, b->variant);
-}
-
-static bool differ_in(const struct nvdp__report_run *a, const struct nvdp__report_run *b,
-                      const char *key) {
-    const json_t *x = json_object_get(a->variant, key), *y = json_object_get(b->variant, key);
-    return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
 }
 
 /* The option that tells run i from run j: a telling one, else the first in alphabetical order. */
@@ -168,26 +177,41 @@ struct nvdp__stat nvdp__stat_of(size_t n, const double *values) {
 
 /* --- tasks --- */
 
-/* A sanitized folder stands for the task's own, the first of its name. */
+/* A sanitized folder stands for the first that may be its own. */
 static size_t find_task(const struct nvdp_report *report, const struct nvdp__report_run *run) {
     size_t at = 0;
-    while (at < report->tasks &&
-           (strcmp(report->task[at].task, run->task) != 0 ||
-            (!run->sanitized && strcmp(report->task[at].data, run->data) != 0))) {
+    while (at < report->tasks && !same_task(report->task[at].first, run)) {
         at++;
     }
     return at;
 }
 
-/* Tasks of one name are told apart by their data's folder. */
+/* Whether a task of the same name has other data, or where `key` names one another such option. */
+static bool differs(const struct nvdp_report *report, const struct nvdp__task_rows *task,
+                    const char *key) {
+    for (size_t i = 0; i < report->tasks; i++) {
+        const struct nvdp__task_rows *other = &report->task[i];
+        if (strcmp(other->task, task->task) == 0 &&
+            (key == NULL ? strcmp(other->data, task->data) != 0
+                         : differ_in(other->first, task->first, key)))
+            return true;
+    }
+    return false;
+}
+
+/* Tasks of one name are told apart by their data's folder and columns, where these differ. */
 static nvdp_status name_task(struct nvdp_context *ctx, struct nvdp_report *report, size_t at) {
     struct nvdp__task_rows *task = &report->task[at];
-    size_t same = 0;
-    for (size_t i = 0; i < report->tasks; i++) {
-        same += strcmp(report->task[i].task, task->task) == 0;
+    task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
+                                              : nvdp__strdup(ctx, task->task);
+    for (size_t k = 0; k < TASK_COLUMNS && task->label != NULL; k++) {
+        const json_t *value = json_object_get(task->first->variant, columns[k]);
+        const bool given = json_is_string(value) || json_is_true(value);
+        if (!given || !differs(report, task, columns[k])) continue;
+        char *longer = extended(ctx, task->label, columns[k], value);
+        free(task->label);
+        task->label = longer;
     }
-    task->label = same > 1 ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
-                           : nvdp__strdup(ctx, task->task);
     return task->label != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 

@@ -48,7 +48,7 @@ static void put_stat(FILE *to, const struct nvdp__stat *stat) {
 }
 
 void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("task,data,method,label,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,metric,"
+    fputs("task,data,title,method,label,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,metric,"
           "validation,validation_sd,score,score_sd,score_best_seed,second_metric,second_score,"
           "second_score_sd,second_score_best_seed",
           to);
@@ -60,6 +60,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         const struct nvdp__report_run *best = group->best;
         nvdp__put_csv(to, report->task[group->task].task);
         put_text(to, report->task[group->task].data);
+        put_text(to, report->task[group->task].label);
         put_text(to, report->family[group->family].method);
         put_text(to, report->family[group->family].label);
         put_number(to, group->lambda_g);
@@ -177,10 +178,10 @@ static json_t *group_json(const struct nvdp_report *report, const struct nvdp__g
     const struct nvdp__task_rows *task = &report->task[group->task];
     const struct nvdp__family *family = &report->family[group->family];
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data", task->data,
-        "method", family->method, "label", family->label, "lambda_g", number(group->lambda_g),
-        "lambda_d", number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
-        number(group->eta), "selected", group->selected);
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data",
+        task->data, "title", task->label, "method", family->method, "label", family->label,
+        "lambda_g", number(group->lambda_g), "lambda_d", number(group->lambda_d), "clip_sequence",
+        number(group->clip_sequence), "eta", number(group->eta), "selected", group->selected);
     if (object == NULL) *good = false;
     set(object, "best_run", json_string(group->best->name), good);
     set(object, "validation", stat(&group->validation), good);

@@ -264,6 +264,43 @@ Test(groups, sweeps_label_and_data_folders) {
     nvdp_context_free(ctx);
 }
 
+/* Columns of one folder are tasks of their own: no row, choice or test mixes them. */
+Test(groups, columns_are_tasks) {
+#define SCORE(text)                                                                                \
+    "\"columns\": {\"text\": \"" text "\", \"label\": \"score\", \"regression\": true}"
+#define STARS(text) "\"columns\": {\"text\": \"" text "\", \"label\": \"stars\"}"
+    static const struct made_run runs[] = {
+        {.name = "a", .method = "base", .task = "tsv", .options = STARS("review")},
+        {.name = "b", .method = "base", .task = "tsv", .options = SCORE("review")},
+        {.name = "c", .method = "reg", .task = "tsv", .options = STARS("title")},
+        {.name = "d", .method = "reg", .task = "tsv", .options = STARS("review")},
+        {.name = "e", .method = "base", .task = "tsv", .seed = 1, .options = STARS("review")},
+        {.name = "f", .method = "base", .task = "tsv", .seed = 1, .options = SCORE("review")},
+    };
+    static const char *const want[] = {
+        "tsv (text-column review, label-column stars)",
+        "tsv (text-column review, label-column score, regression yes)",
+        "tsv (text-column title, label-column stars)"};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("columns", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "columns");
+    struct nvdp__comparison *list = NULL;
+    size_t count = 9;
+    cr_assert_eq(report->tasks, 3);
+    for (size_t t = 0; t < 3; t++)
+        cr_expect_str_eq(report->task[t].label, want[t]);
+    cr_expect_eq(report->families, 2);
+    cr_assert_eq(report->groups, 4);
+    cr_expect_eq(report->group[0].runs, 2);
+    cr_expect_eq(report->group[2].task, 1);
+    cr_expect_eq(nvdp__compare(ctx, report, &list, &count), NVDP_OK);
+    cr_expect_eq(count, 0); /* base and reg share one seed in each task */
+    free(list);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
 /* What cannot be used is named, with the reason, and the rest is reported. */
 Test(groups, remarks) {
     static const struct made_run good = {.name = "good", .lambda = 1, .seed = 1, .rd_max = 1};
