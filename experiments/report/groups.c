@@ -1,4 +1,4 @@
-/* Tasks, families of methods, and groups of runs that differ in their seed only. */
+/* Tasks, families of methods, and groups of runs that differ in seed and fold only. */
 #include "experiments/report/parts.h"
 
 #include <math.h>
@@ -11,11 +11,12 @@
  * options that tell it from others of that name.  Options are taken one after the other until,
  * within each task, runs of one label have the same options. */
 
-/* The first to be tried: these say most. */
-static const char *const telling[] = {"clip-sequence", "regularizer", "latent-dim",
-                                      "length-policy", "kappa",       "limit-train",
-                                      "freeze-layers"};
-enum { TELLING = sizeof telling / sizeof *telling };
+/* The first to be tried: these say most.  What the first ones say, is said wherever it is not the
+ * usual thing, except of a sweep's labels: another encoder, training texts that are protected. */
+static const char *const telling[] = {
+    "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
+    "latent-dim", "length-policy",  "kappa",    "limit-train", "freeze-layers"};
+enum { TELLING = sizeof telling / sizeof *telling, ALWAYS_TOLD = 3 };
 
 struct labels {
     struct nvdp_context *ctx;
@@ -74,7 +75,8 @@ static const char *choose(const struct nvdp__report_run *a, const struct nvdp__r
 
 /* "latent-dim 16"; some values say enough by themselves. */
 static void put_option(FILE *to, const char *key, const json_t *value) {
-    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0)
+    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0 &&
+        strcmp(key, "encoder") != 0)
         fprintf(to, "%s ", key);
     if (json_is_number(value)) {
         nvdp__put_real(to, json_number_value(value));
@@ -133,12 +135,25 @@ static nvdp_status tell_apart(struct labels *all) {
     return NVDP_OK;
 }
 
+/* What a label begins with; NULL: out of memory. */
+static char *begun(struct nvdp_context *ctx, const struct nvdp__report_run *run) {
+    char *label = nvdp__strdup(ctx, base_name(run));
+    for (size_t k = 0; k < ALWAYS_TOLD && label != NULL && run->label == NULL; k++) {
+        const json_t *value = json_object_get(run->variant, telling[k]);
+        if (value == NULL) continue;
+        char *longer = extended(ctx, label, telling[k], value);
+        free(label);
+        label = longer;
+    }
+    return label;
+}
+
 /* label[runs], each free(). */
 static nvdp_status make_labels(struct nvdp_context *ctx, const struct nvdp_report *report,
                                char **label) {
     struct labels all = {.ctx = ctx, .report = report, .label = label};
     for (size_t i = 0; i < report->runs; i++) {
-        label[i] = nvdp__strdup(ctx, base_name(&report->run[i]));
+        label[i] = begun(ctx, &report->run[i]);
         if (label[i] == NULL) return NVDP_ERR_MEMORY;
     }
     return tell_apart(&all);
@@ -291,14 +306,19 @@ static size_t find_group(const struct nvdp_report *report, size_t task, size_t f
     return at;
 }
 
-/* Keeps a group's runs in the order of their seeds; a seed counts once. */
+int nvdp__by_repetition(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
+    if (a->seed != b->seed) return a->seed < b->seed ? -1 : 1;
+    return (a->fold > b->fold) - (a->fold < b->fold);
+}
+
+/* Keeps a group's runs in the order of their seeds and folds; one of both counts once. */
 static nvdp_status add_to_group(struct nvdp_context *ctx, struct nvdp_report *report,
                                 struct nvdp__group *group, const struct nvdp__report_run *run) {
     size_t at = 0;
-    while (at < group->runs && group->run[at]->seed < run->seed) {
+    while (at < group->runs && nvdp__by_repetition(group->run[at], run) < 0) {
         at++;
     }
-    if (at < group->runs && group->run[at]->seed == run->seed)
+    if (at < group->runs && nvdp__by_repetition(group->run[at], run) == 0)
         return nvdp__report_note(ctx, report, run->name,
                                  "not counted: the same configuration and seed as %s",
                                  group->run[at]->name);

@@ -92,7 +92,7 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
     put_number(to, run->lambda_d);
     put_number(to, run->clip_sequence);
     put_number(to, run->eta);
-    fprintf(to, ",%llu", (unsigned long long)run->seed);
+    fprintf(to, ",%llu,%lld", (unsigned long long)run->seed, (long long)run->fold);
     put_number(to, run->validation);
     put_text(to, run->metric[0]);
     put_number(to, run->score[0]);
@@ -107,7 +107,8 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
 }
 
 void nvdp__runs_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,eta,seed,validation,metric,score,"
+    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,eta,seed,fold,validation,metric,"
+          "score,"
           "second_metric,second_score",
           to);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
@@ -165,9 +166,10 @@ static json_t *runs(const struct nvdp__group *group, bool *good) {
     json_t *array = json_array();
     for (size_t i = 0; i < group->runs; i++) {
         const struct nvdp__report_run *run = group->run[i];
-        json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:s}", "run", run->name, "seed",
-                                (json_int_t)run->seed, "validation", number(run->validation),
-                                "score", number(run->score[0]), "command", run->command);
+        json_t *one = json_pack("{s:s, s:I, s:I, s:o, s:o, s:s}", "run", run->name, "seed",
+                                (json_int_t)run->seed, "fold", (json_int_t)run->fold, "validation",
+                                number(run->validation), "score", number(run->score[0]), "command",
+                                run->command);
         append(array, one, good);
     }
     return array;

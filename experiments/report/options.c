@@ -134,9 +134,24 @@ static const char *const no_difference[] = {"task",
                                             "lambda-g",
                                             "lambda-d",
                                             "seed",
+                                            "fold",
                                             "certified-epsilon",
                                             "certified-delta",
                                             "certified-releases"}; /* C tells them */
+
+/* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset. */
+static void silence_usual(json_t *variant) {
+    static const char *const budget[] = {"target-epsilon", "dp-noise"};
+    const char *encoder = json_string_value(json_object_get(variant, "encoder"));
+    if (encoder != NULL && strcmp(encoder, "bert") == 0)
+        json_object_set_new(variant, "encoder", json_string(""));
+    for (size_t i = 0; i < sizeof budget / sizeof *budget; i++) {
+        if (json_number_value(json_object_get(variant, budget[i])) == 0)
+            json_object_set_new(variant, budget[i], json_string(""));
+    }
+    if (json_is_null(json_object_get(variant, "preset")))
+        json_object_set_new(variant, "preset", json_string(""));
+}
 
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     nvdp_status status = NVDP_OK;
@@ -157,6 +172,7 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
+    silence_usual(run->variant);
     if (run->sanitizer != NULL) { /* the method's name and setting */
         json_object_del(run->variant, "token-noise");
         json_object_del(run->variant, "eta");

@@ -164,7 +164,7 @@ static void put_linkage(FILE *to, const struct nvdp_report *report) {
 static void put_overview(FILE *to, const struct nvdp__page *page) {
     const struct nvdp_report *report = page->report;
     heading(to, "run", "What was run");
-    fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than their seed",
+    fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than seed and fold",
             report->runs, report->runs == 1 ? "" : "s", report->groups,
             report->groups == 1 ? "" : "s");
     fputs(", ", to);
@@ -263,8 +263,9 @@ static void put_run(FILE *to, const struct nvdp__report_run *run, bool best) {
     char text[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE];
     fputs("<details><summary>", to);
     nvdp__put_html(to, run->name);
-    fprintf(to, " <span class=\"soft\">seed %llu, score %s", (unsigned long long)run->seed,
-            nvdp__say_score(text, run->score[0]));
+    fprintf(to, " <span class=\"soft\">seed %llu", (unsigned long long)run->seed);
+    if (run->fold > 0) fprintf(to, ", fold %lld", (long long)run->fold);
+    fprintf(to, ", score %s", nvdp__say_score(text, run->score[0]));
     fprintf(to, ", validation %s", nvdp__say_score(text, run->validation));
     if (run->measured) {
         nvdp__say_divergence(max, run->quantity[NVDP__SUM_MAX], run->quantity[NVDP__INFINITE]);

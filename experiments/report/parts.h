@@ -7,7 +7,7 @@
 #include "experiments/report/report.h"
 #include <nvdp/privacy.h>
 
-/* --- what a report knows: runs, and groups of runs that differ in their seed only --- */
+/* --- what a report knows: runs, and groups of runs that differ in seed and fold only --- */
 
 enum { NVDP__REPORT_METRICS = 2, NVDP__TRADE_OFFS = 2 };
 
@@ -62,6 +62,7 @@ struct nvdp__report_run {
     double lambda_g, lambda_d; /* NaN where the method has none */
     double clip_sequence;      /* C, NaN where nothing is clipped so */
     uint64_t seed;
+    int64_t fold; /* of --folds, from 1 on; 0: none */
     int metrics;
     char *metric[NVDP__REPORT_METRICS]; /* as they may be printed */
     char *metric_key;                   /* of the first, as files have it */
@@ -107,11 +108,11 @@ struct nvdp__family {
     int same;       /* how many families of the method come before it */
 };
 
-/* Runs that differ in their seed only. */
+/* Runs that differ in their seed only, or in the fold of a cross validation: repetitions. */
 struct nvdp__group {
     size_t task, family;
     double lambda_g, lambda_d, clip_sequence, eta;
-    const struct nvdp__report_run **run; /* [runs] by seed */
+    const struct nvdp__report_run **run; /* [runs] by seed, fold */
     size_t runs;
     struct nvdp__stat score[NVDP__REPORT_METRICS];
     struct nvdp__stat validation;
@@ -253,6 +254,8 @@ nvdp_status nvdp__report_note(struct nvdp_context *ctx, struct nvdp_report *repo
 /* --- groups.c --- */
 
 nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report);
+/* Below 0, 0, above 0: by seed, then by fold. */
+int nvdp__by_repetition(const struct nvdp__report_run *a, const struct nvdp__report_run *b);
 /* The group of a task and family with the largest mean validation score, the more private one on
  * ties; of those alone in which no seed's quantity is above `limit`, or missing; NaN: of all.  NULL
  * where there is none. */
@@ -285,7 +288,7 @@ struct nvdp__paired nvdp__paired_t(size_t n, const double *a, const double *b);
  * it is not counted and stays.  `adjusted` may not be p. O(n^2). */
 void nvdp__holm(size_t n, const double *p, double *adjusted);
 
-/* Tests of one task: every pair of families that share two seeds at least, or more. */
+/* Tests of one task: every pair of families that share two repetitions at least. */
 struct nvdp__comparison {
     size_t task, a, b; /* families */
     size_t seeds;

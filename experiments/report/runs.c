@@ -140,6 +140,8 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
     run->seed = (uint64_t)seed;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, run->path, config, "fold", 0, 0, INT64_MAX, &run->fold));
     return nvdp__report_options(ctx, run);
 }
 

@@ -59,15 +59,15 @@ void nvdp__holm(size_t n, const double *p, double *adjusted) {
 
 /* --- between the methods of a report --- */
 
-/* Scores of the seeds that both groups have; runs are in the order of their seeds. */
-static size_t common_seeds(const struct nvdp__group *a, const struct nvdp__group *b, double *x,
-                           double *y) {
+/* Scores of the seeds and folds that both groups have; runs are in their order. */
+static size_t common_runs(const struct nvdp__group *a, const struct nvdp__group *b, double *x,
+                          double *y) {
     size_t n = 0, j = 0;
     for (size_t i = 0; i < a->runs; i++) {
-        while (j < b->runs && b->run[j]->seed < a->run[i]->seed) {
+        while (j < b->runs && nvdp__by_repetition(b->run[j], a->run[i]) < 0) {
             j++;
         }
-        if (j == b->runs || b->run[j]->seed != a->run[i]->seed) continue;
+        if (j == b->runs || nvdp__by_repetition(b->run[j], a->run[i]) != 0) continue;
         x[n] = a->run[i]->score[0];
         y[n++] = b->run[j]->score[0];
     }
@@ -97,7 +97,7 @@ static size_t compare_task(const struct nvdp_report *report, size_t task, double
         for (size_t b = a + 1; first != NULL && b < report->families; b++) {
             const struct nvdp__group *second = nvdp__selected(report, task, b);
             if (second == NULL) continue;
-            size_t n = common_seeds(first, second, scratch, scratch + report->runs);
+            size_t n = common_runs(first, second, scratch, scratch + report->runs);
             if (n < 2) continue;
             struct nvdp__paired pair = nvdp__paired_t(n, scratch, scratch + report->runs);
             list[count++] = (struct nvdp__comparison){.task = task,

@@ -243,7 +243,13 @@ static struct nvdp__table fill(struct nvdp_context *ctx, const struct nvdp_repor
 
 /* --- what is said below them --- */
 
-static void note_scores(struct nvdp__table *table) {
+static void note_scores(struct nvdp__table *table, const struct nvdp_report *report) {
+    bool folds = false;
+    for (size_t i = 0; i < report->runs; i++)
+        folds |= report->run[i].fold > 0;
+    if (folds)
+        nvdp__table_note(table, "Folds of a cross validation count as seeds do: each is scored on "
+                                "its own part of the train file.");
     nvdp__table_note(table, "score: 100 times the metric on the test texts (the dev file), with "
                             "fresh noise; mean +- standard deviation over seeds. best of seeds: "
                             "of the seed with the largest validation score, as published.");
@@ -386,7 +392,7 @@ static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_re
     struct nvdp__table table =
         fill(ctx, report, FIRST, "table1",
              "Table 1. Utility and privacy at the setting chosen on validation; sums in nats");
-    note_scores(&table);
+    note_scores(&table, report);
     note_selection(&table);
     note_privacy(&table, report);
     note_collapsed(&table, report);
@@ -425,7 +431,7 @@ static void note_attack(struct nvdp__table *table, const struct nvdp_report *rep
 
 static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
     struct nvdp__table table = fill(ctx, report, SECOND, "table2", "Table 2. Every setting");
-    note_scores(&table);
+    note_scores(&table, report);
     note_privacy(&table, report);
     note_published(&table);
     if (any(report, NVDP__VECTORS))
@@ -498,7 +504,7 @@ static struct nvdp__table table_budget(struct nvdp_context *ctx, const struct nv
             mark(&table, first, k + 1, 1);
         }
     }
-    note_scores(&table);
+    note_scores(&table, report);
     nvdp__table_note(&table,
                      "chosen: the setting with the largest mean validation score among those "
                      "whose largest divergence, over all ordered pairs of the measured texts and "

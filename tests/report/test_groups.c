@@ -264,6 +264,66 @@ Test(groups, sweeps_label_and_data_folders) {
     nvdp_context_free(ctx);
 }
 
+/* What is another encoder or private training is said, also where nothing stands beside it; a preset where it
+ * differs.  What private training and an encoder imply is left to them. */
+Test(groups, labels_tell_what_runs_are) {
+#define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
+    static const struct made_run runs[] = {
+        {.name = "a", .method = "base"},
+        {.name = "b", .method = "base", .options = PRIVATE("\"target_epsilon\": 3")},
+        {.name = "c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
+        {.name = "d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
+        {.name = "e", .lambda = 1, .rd_max = 1, .options = "\"preset\": \"private\""},
+        {.name = "f", .lambda = 1, .rd_max = 1, .options = "\"patience\": 0"},
+        {.name = "g", .method = "reg", .label = "dp", .options = PRIVATE("\"dp_noise\": 0.75")},
+    };
+    static const char *const want[] = {
+        "base", "base (bilstm)", "base (dp-noise 0.75)", "base (target-epsilon 3)",
+        "dp",   "nvdp",          "nvdp (preset private)"};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("telling", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "telling");
+    cr_assert_eq(report->families, 7);
+    for (size_t f = 0; f < 7; f++)
+        cr_expect_str_eq(report->family[f].label, want[f]);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
+/* A cross validation is one setting with its mean over folds, and pairs are of one fold. */
+Test(groups, folds_are_repetitions) {
+#define FOLD(f) "\"folds\": 3, \"fold\": " #f
+    static const struct made_run runs[] = {
+        {.name = "a2", .method = "base", .score = .6, .options = FOLD(2)},
+        {.name = "a1", .method = "base", .score = .5, .options = FOLD(1)},
+        {.name = "a3", .method = "base", .score = .7, .options = FOLD(3)},
+        {.name = "b1", .method = "reg", .score = .7, .options = FOLD(1)},
+        {.name = "b3", .method = "reg", .score = .8, .options = FOLD(3)},
+        {.name = "c1", .method = "reg", .score = .8, .options = FOLD(3)},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("folds", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "folds");
+    struct nvdp__comparison *list = NULL;
+    size_t count = 0;
+    cr_assert_eq(report->groups, 2);
+    cr_expect_str_eq(report->family[0].label, "base");
+    cr_assert_eq(report->group[0].runs, 3);
+    cr_expect_str_eq(report->group[0].run[1]->name, "a2");
+    cr_expect_float_eq(report->group[0].score[0].mean, .6, 1e-15);
+    cr_expect_eq(report->group[1].runs, 2);
+    support_contains(report_note(report, "c1"), "the same configuration and seed as b3");
+    cr_assert_eq(nvdp__compare(ctx, report, &list, &count), NVDP_OK);
+    cr_assert_eq(count, 1);
+    cr_expect_eq(list[0].seeds, 2);
+    cr_expect_float_eq(list[0].mean, -.15, 1e-15); /* .5 - .7, .7 - .8 */
+    free(list);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
 /* Columns of one folder are tasks of their own: no row, choice or test mixes them. */
 Test(groups, columns_are_tasks) {
 #define SCORE(text)                                                                                \

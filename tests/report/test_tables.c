@@ -490,7 +490,7 @@ Test(tables, numbers_in_full) {
     free(text);
     text = report_written("full", "data/runs.csv");
     support_contains(text,
-                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,,1,0,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
     support_contains(text, "nvdp train --task sst2 ");
     free(text);
 }
