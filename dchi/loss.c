@@ -4,12 +4,13 @@
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Tilts are tried from .01 on, five a decade; the grid has at most so many points. */
 enum { TILTS = 25, MOST_POINTS = 1 << 22 };
 static const double least_tilt = 0.01;
 
-/* The positions at which two texts of one length differ. */
+/* The positions at which two texts of one length differ, in what comes out of them. */
 struct pair {
     const struct nvdp_dchi *dchi;
     const int32_t *a, *b;
@@ -17,6 +18,7 @@ struct pair {
     double *rows;  /* [threads, 2, V] */
     double *means; /* [n, TILTS] M(k) of each */
     double *range; /* [n] no loss is further from another */
+    bool *alike;   /* [n] the outputs are distributed as one */
 };
 
 static double distance(const struct pair *of, size_t i) {
@@ -47,10 +49,23 @@ static void means(const struct pair *of, size_t i) {
         high = fmax(high, t);
     }
     of->range[i] = high - low;
+    of->alike[i] = rows != NULL ? memcmp(rows, rows + count, count * sizeof *rows) == 0 : s == 0;
     for (int t = 0; t < TILTS; t++)
         of->means[i * TILTS + (size_t)t] =
             rows != NULL ? nvdp__loss_log_mean(count, rows, rows + count, tilt(t))
                          : tilt(t) * nvdp_renyi_laplace(1 + tilt(t), dim, s);
+}
+
+/* Positions that tell nothing have no part in the sum, whose grid would round their zeros up. */
+static void leave_out_alike(struct pair *of) {
+    size_t n = 0;
+    for (size_t i = 0; i < of->n; i++) {
+        if (of->alike[i]) continue;
+        memmove(of->means + n * TILTS, of->means + i * TILTS, TILTS * sizeof *of->means);
+        of->range[n] = of->range[i];
+        of->position[n++] = of->position[i];
+    }
+    of->n = n;
 }
 
 /* Either epsilon at a delta, or delta at an epsilon (delta is NaN). */
@@ -73,10 +88,16 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     NVDP_TRY(NVDP__NEW(ctx, of.rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
     NVDP_TRY(NVDP__NEW(ctx, of.means, of.n * TILTS));
     NVDP_TRY(NVDP__NEW(ctx, of.range, of.n));
+    NVDP_TRY(NVDP__NEW(ctx, of.alike, of.n));
     NVDP_TRY(NVDP__NEW(ctx, part, of.n));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++)
         means(&of, i);
+    leave_out_alike(&of);
+    if (of.n == 0) {
+        *out = (struct nvdp_interval){0, 0};
+        goto cleanup;
+    }
     for (size_t i = 0; i < of.n; i++)
         range += of.range[i];
     if (isinf(range)) {
@@ -101,9 +122,9 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
         }
     }
     const double size = isnan(delta) ? epsilon : least;
-    const double step = fmax(precision * fmax(size, 0.1) / (double)(of.n > 0 ? of.n : 1),
-                             range / (double)MOST_POINTS);
-    const double cut = 1e-7 / (double)(of.n > 0 ? of.n : 1);
+    const double step =
+        fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MOST_POINTS);
+    const double cut = 1e-7 / (double)of.n;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++) {
         const double *rows = rows_of(&of, i);
@@ -129,6 +150,7 @@ cleanup:
     free(of.rows);
     free(of.means);
     free(of.range);
+    free(of.alike);
     return status;
 }
 

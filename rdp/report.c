@@ -589,6 +589,17 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
     fputc('\n', to);
 }
 
+/* A text that is next to fewer than two others has no bound, though its divergences be finite. */
+static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
+    if (report->published.worst.m >= 2) return;
+    if (report->infinite_published.infinite == 0 && report->pairs.infinite == 0)
+        fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
+    else
+        fputs("  Some texts have", to);
+    fprintf(to, " fewer than two others%s to be compared with: no bound, inf.\n",
+            report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of their length" : "");
+}
+
 static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     char t[CELL];
     fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
@@ -613,6 +624,7 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
                 report->infinite_best.of);
         print_causes(&report->infinite_best, "one of --moments", 1, to);
     }
+    print_lonely(report, to);
     if (report->small_population) {
         fputs(
             "  warning: fewer than 64 other texts for some text: the bound is not to be trusted.\n",

@@ -48,6 +48,7 @@ struct nvdp__measured {
     bool same_length;  /* adjacency */
     bool given_length; /* of privatized texts, whose lengths are public: pairs of one length */
     bool drawn;        /* mean and shares are estimates from drawn pairs */
+    double population; /* others that the text of bdp's largest epsilon was compared with; NaN */
 };
 
 struct nvdp__report_run {

@@ -42,6 +42,7 @@ static const struct place in_privacy[] = {
     {QUANTITY(NVDP__BOUND), {"bound", "sum"}, 0, INFINITY, false},
     {QUANTITY(NVDP__BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
+    {FIELD(how.population), {"bdp", "published", "m"}, 0, INFINITY, false},
     {QUANTITY(NVDP__EPSILON_MAX), {"epsilon", "max"}, 0, INFINITY, false},
     {QUANTITY(NVDP__EPSILON_MEAN), {"epsilon", "mean"}, 0, INFINITY, false},
     {QUANTITY(NVDP__EXACT_MAX), {"exact", "worst"}, 0, INFINITY, false},
@@ -367,7 +368,8 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     const json_t *sanitizer = json_object_get(root, "sanitizer");
     const json_t *equal = json_object_get(root, "equal_length");
     const char *adjacency = NULL;
-    run->how = (struct nvdp__measured){.order = NAN, .delta = NAN, .texts = NAN, .releases = 1};
+    run->how = (struct nvdp__measured){
+        .order = NAN, .delta = NAN, .texts = NAN, .releases = 1, .population = NAN};
     if (sanitizer != NULL && json_is_object(equal)) from = equal;
     NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
     NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));

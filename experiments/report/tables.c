@@ -311,7 +311,7 @@ static void widen(struct extremes *range, double value) {
 /* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
 static void caution_of_measures(struct nvdp__table *table, const struct nvdp_report *report) {
     struct extremes order = {INFINITY, -INFINITY}, delta = order, releases = order;
-    size_t drawn = 0, same_length = 0, measured = 0, given_length = 0;
+    size_t drawn = 0, same_length = 0, measured = 0, given_length = 0, lonely = 0;
     for (size_t i = 0; i < report->runs; i++) {
         const struct nvdp__report_run *run = &report->run[i];
         if (!run->measured) continue;
@@ -321,6 +321,7 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
         widen(&releases, run->how.releases);
         drawn += run->how.drawn;
         given_length += run->how.given_length;
+        lonely += run->how.population < 2;
         same_length += run->how.same_length;
     }
     if (measured == 0) return;
@@ -343,6 +344,12 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
             "%zu of %zu runs are on privatized texts, whose lengths are public and tell "
             "most pairs apart by themselves: their numbers are given equal length.",
             given_length, measured);
+    if (lonely > 0)
+        nvdp__table_note(table,
+                         "BDP is inf in %zu of %zu runs, whatever RD is: some text has fewer than "
+                         "two others to be compared with, where lengths are given of its own "
+                         "length, and so few bound nothing. More texts help.",
+                         lonely, measured);
     if (drawn > 0)
         nvdp__table_note(table,
                          "%zu of %zu runs: mean and infinite share are estimated from drawn "

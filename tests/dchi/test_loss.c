@@ -200,6 +200,42 @@ Test(loss, laplace_drawn) {
     nvdp_context_free(ctx);
 }
 
+/* Outputs that are distributed alike, of other tokens too: 0, at any length, and beside others what these give. */
+Test(loss, nothing_told) {
+    enum { LENGTH = 60 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx, 6, 4);
+    static const enum nvdp_dchi_mechanism kinds[3] = {NVDP_DCHI_RANDOM, NVDP_DCHI_SANTEXT,
+                                                      NVDP_DCHI_LAPLACE};
+    int32_t a[LENGTH + 1], b[LENGTH + 1];
+    memcpy((double *)nvdp_vectors_row(vectors, 1), nvdp_vectors_row(vectors, 0),
+           4 * sizeof(double));
+    for (int i = 0; i < LENGTH; i++) {
+        a[i] = i % 2;
+        b[i] = 1 - i % 2;
+    }
+    a[LENGTH] = 2;
+    b[LENGTH] = 3;
+    for (int k = 0; k < 3; k++) {
+        struct nvdp_dchi *dchi = NULL;
+        struct nvdp_interval got = {-1, -1}, alone = {-1, -1};
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, kinds[k], k == 0 ? NAN : 3, 0, NULL, &dchi),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &got), NVDP_OK);
+        cr_expect(got.low == 0 && got.high == 0, "%d: %g to %g", k, got.low, got.high);
+        cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 0, LENGTH, a, LENGTH, b, &got), NVDP_OK);
+        cr_expect(got.low == 0 && got.high == 0, "%d: %g to %g", k, got.low, got.high);
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH + 1, a, LENGTH + 1, b, &got),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, a + LENGTH, 1, b + LENGTH, &alone),
+                     NVDP_OK);
+        cr_expect(got.low == alone.low && got.high == alone.high && (got.high > 0) == (k > 0));
+        nvdp_dchi_free(dchi);
+    }
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
 Test(loss, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx, 6, 4);

@@ -284,6 +284,21 @@ static char *printed(const struct nvdp_privacy_report *report) {
     return text;
 }
 
+/* A finite divergence beside an infinite epsilon is explained. */
+Test(report, lonely_texts) {
+    struct made_texts made = ordinary;
+    made.texts = 2;
+    struct nvdp_privacy_report report = measure(&made, NVDP_ADJACENT_ALL);
+    char *text = printed(&report);
+    support_contains(
+        text, "  2 of the texts have fewer than two others to be compared with: no bound, inf.");
+    free(text);
+    report = measure(&ordinary, NVDP_ADJACENT_ALL);
+    text = printed(&report);
+    cr_expect_null(strstr(text, "fewer than two others"));
+    free(text);
+}
+
 Test(report, print) {
     struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
     report.pairs.infinite = 192; /* 12.3 % of 1560 */
