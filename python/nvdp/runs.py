@@ -8,7 +8,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union
@@ -191,6 +192,57 @@ def _cache() -> str | None:
     return os.path.join(home, "nvdp") if home else None
 
 
+def _preset(name: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset, and what goes with it; of "auto" the one that the options are made for."""
+    if name != "auto":
+        return {"preset": name}
+    if options.get("certified_epsilon"):
+        return {"preset": "certified"}
+    if options.get("clip_sequence"):  # the same, with C in place of its epsilon
+        return {"preset": "certified", "certified_epsilon": 0}
+    return {"preset": "private"}
+
+
+def _begun(out: str) -> tuple[int, int] | None:
+    """Which run there is to go on with; None: none."""
+    try:
+        found = os.stat(os.path.join(out, "run.json"))
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+@contextmanager
+def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
+    """The folder OUT.data, to write train.jsonl and dev.jsonl into; where no run begins, it is afterwards as it was."""
+    folder, before, made = Path(out + ".data"), _begun(out), True
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if not overwrite:
+            raise NvdpValueError(f"{folder}: the folder is there, with the texts of another run (overwrite=True)") from None
+        made = False
+    names = "train.jsonl", "dev.jsonl"
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as aside:
+            old = [name for name in names if (folder / name).exists()]
+            for name in old:
+                (folder / name).rename(Path(aside, name))
+            try:
+                yield folder
+            except BaseException:
+                if _begun(out) in (None, before):
+                    for name in names:
+                        (folder / name).unlink(missing_ok=True)
+                    for name in old:
+                        Path(aside, name).rename(folder / name)
+                raise
+    finally:
+        if made:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
     context = _context(progress, threads)
     options.setdefault("cache", _cache())
@@ -199,12 +251,14 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     try:
         context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
     except KeyboardInterrupt as stop:
+        if _begun(run) is None:
+            raise
         raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) goes on ({stop})") from None
     return Run(run, threads=threads)
 
 
 def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: str | PathLike[str] | None = None,
-          out: str | PathLike[str] | None = None, preset: str | None = "private", dev: Any = 0.1, regression: bool = False,
+          out: str | PathLike[str] | None = None, preset: str | None = "auto", dev: Any = 0.1, regression: bool = False,
           text_column: str = "text", label_column: str = "label", pair_column: str | None = None,
           progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
     """Trains an encoder with a bottleneck, and returns the finished run.
@@ -215,17 +269,18 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         None: options name a task, task="sst2", data="glue/SST-2".
     model: an encoder's folder in Hugging Face layout.
     out: the run directory, new; None: nvdp-run, nvdp-run-2 ... here.
-    preset: "private", "certified" ...: values for options that are not given; None: the defaults.
+    preset: "private", "certified" ...: values for options that are not given; None: the defaults; "auto": "certified" with
+        certified_epsilon or clip_sequence, else "private".
     dev: what the run is scored on: texts and labels as above, (texts, labels[, pairs]) or a table; or a share that is held out.
     progress: a function that takes {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
     options: those of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
 
     Texts in memory are written to OUT.data, as JSON lines, readable by their owner alone: a run that was stopped goes on from there, and
-    is scored from there.  Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) goes on to the same result.
+    is scored from there; where none begins, they are removed.  Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) goes on to the same result.
     """
     if model is None and "from_base" not in options:
         raise TypeError("train() needs model, an encoder's folder")
-    given: dict[str, Any] = {"preset": preset, "model": model and fspath(model)}
+    given: dict[str, Any] = {**_preset(preset, options), "model": model and fspath(model)}
     if texts is None:
         given["out"] = fspath(out) if out is not None else _free_name()
         return _train({**given, **options}, progress, threads)
@@ -241,18 +296,13 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         if held[1] is None:
             raise NvdpValueError("dev: expected texts with labels")
     given["out"] = fspath(out) if out is not None else _free_name()
-    folder = Path(given["out"] + ".data")
-    try:
-        folder.mkdir(mode=0o700, parents=True)
-    except FileExistsError:
-        if not options.get("overwrite"):
-            raise NvdpValueError(f"{folder}: the folder is there, with the texts of another run (overwrite=True)") from None
     columns = "text", "pair", "label"
-    _write_table(folder / "train.jsonl", rows[0], rows[1], rows[2], regression, columns)
-    _write_table(folder / "dev.jsonl", held[0], held[1], held[2], regression, columns)
-    given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
-                 text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
-    return _train({**given, **options}, progress, threads)
+    with _texts_beside(given["out"], bool(options.get("overwrite"))) as folder:
+        _write_table(folder / "train.jsonl", rows[0], rows[1], rows[2], regression, columns)
+        _write_table(folder / "dev.jsonl", held[0], held[1], held[2], regression, columns)
+        given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
+                     text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
+        return _train({**given, **options}, progress, threads)
 
 
 def presets() -> dict[str, Record]:

@@ -26,7 +26,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     After fit: run_, classes_.  After transform: statement_, what may be said of what came out.
     """
 
-    def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "private",
+    def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "auto",
                  out: str | PathLike[str] | None = None, options: dict[str, Any] | None = None,
                  run: str | PathLike[str] | None = None, progress: Progress = None, threads: int | None = None):  # fmt: skip
         self.model = model

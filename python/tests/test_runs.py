@@ -178,6 +178,44 @@ def test_run_with_token_noise(compact, tmp_path):
     assert caught.value.status == "ERR_UNSUPPORTED"
 
 
+def test_preset_of_the_options(compact, tmp_path):
+    """What the documentation calls needs no preset; the epoch is stopped, which is enough to see the options."""
+
+    def stop(_progress):
+        raise RuntimeError("enough")
+
+    rows = texts_of(np.random.default_rng(7), 24)
+    same = dict(model=compact, method="nvdp", base_epochs=0, batch=8, max_length=8, freeze_layers=2, cache=None, threads=1, progress=stop)
+    for i, (options, want) in enumerate([
+        ({}, ("private", 0, "inf")),
+        (dict(certified_epsilon=8), ("certified", 8, pytest.approx(0.833, abs=1e-3))),
+        (dict(clip_sequence=3), ("certified", 0, 3)),
+        (dict(preset=None), (None, 0, "inf")),
+    ]):  # fmt: skip
+        with pytest.raises(RuntimeError, match="enough"):
+            nvdp.train(*rows, out=tmp_path / str(i), **same, **options)
+        config = json.loads((tmp_path / str(i) / "run.json").read_text())["config"]
+        assert (config["preset"], config["certified_epsilon"], config["nvib"]["clip_sequence"]) == want
+
+
+def test_failed_training_leaves_no_texts(compact, tmp_path):
+    out, data = tmp_path / "run", tmp_path / "run.data"
+    rows = texts_of(np.random.default_rng(8), 24)
+    same = dict(model=compact, out=out, preset=None, method="base", epochs=1, batch=8, max_length=8, freeze_layers=2, cache=None, threads=1)
+    for bad in dict(epochs=-1), dict(model=tmp_path / "none"), dict(texts=[*rows[0][:-1], 1]):
+        with pytest.raises((ValueError, TypeError, nvdp.NvdpError)):
+            nvdp.train(**{"texts": rows[0], "labels": rows[1], **same, **bad})
+        assert not data.exists()
+    nvdp.train(*rows, **same)
+    kept = (data / "train.jsonl").read_text()
+    for bad in dict(epochs=-1), dict(model=tmp_path / "none"):  # the old run keeps its texts
+        with pytest.raises((ValueError, nvdp.NvdpError)):
+            nvdp.train(["other"] * 24, rows[1], **{**same, "overwrite": True, **bad})
+        assert (data / "train.jsonl").read_text() == kept and sorted(p.name for p in data.iterdir()) == ["dev.jsonl", "train.jsonl"]
+    nvdp.train(["other", "words"] * 12, rows[1], **same, overwrite=True)
+    assert "other" in (data / "train.jsonl").read_text() and len(list(data.iterdir())) == 2
+
+
 def test_what_train_refuses(compact, tmp_path):
     out = tmp_path / "run"
     for bad, match in [
