@@ -74,6 +74,7 @@ nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const c
 nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value);
 nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value);
 bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name);
+bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name); /* false where it is not there */
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value); /* free() */
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value);
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value);

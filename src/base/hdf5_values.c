@@ -234,6 +234,14 @@ bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
     return nvdp__h5_look(file, &image) == NVDP_OK && nvdp__h5_image_word(image, name) != NULL;
 }
 
+bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    return word != NULL &&
+           (word->stored.kind == NVDP__H5_REAL || word->stored.kind == NVDP__H5_WHOLE);
+}
+
 /* An attribute of one value. */
 static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
                              const struct nvdp__h5_word **out) {

@@ -161,10 +161,18 @@ static int dry_run(struct cli *cli) {
 
 /* --- the result --- */
 
+/* As result.json has it. */
+static json_t *certified_json(const struct nvdp_train_result *result) {
+    if (!isfinite(result->certified_epsilon)) return json_null();
+    return json_pack("{s:f, s:f, s:I, s:f}", "epsilon", result->certified_epsilon, "delta",
+                     result->certified_delta, "releases", (json_int_t)result->certified_releases,
+                     "right", result->certified_right);
+}
+
 static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
     return json_pack(
         "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:{s:o, s:o, s:I, s:o}}",
+        "s:o}",
         "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
         (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
         result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",
@@ -173,9 +181,7 @@ static json_t *result_json(const char *out, const struct nvdp_train_result *resu
         cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
         cli_number(result->seconds), "score_seconds", cli_number(result->score_seconds),
         "tokens_per_second", cli_number(result->tokens_per_second), "bound",
-        cli_number(result->bound), "certified", "epsilon", cli_number(result->certified_epsilon),
-        "delta", cli_number(result->certified_delta), "releases",
-        (json_int_t)result->certified_releases, "right", cli_number(result->certified_right));
+        cli_number(result->bound), "certified", certified_json(result));
 }
 
 static void result_print(const char *out, const struct nvdp_train_result *result) {

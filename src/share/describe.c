@@ -113,9 +113,26 @@ static void add_dataset(const char *name, int rank, const size_t *shape, const c
                                           "shape", shape_json(rank, shape)));
 }
 
+/* A number as the file's attributes print it; a text where it is none. */
+static json_t *number_of(const char *text) {
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0') return shown(text);
+    if (text[strspn(text, "-0123456789")] == '\0') return json_integer(strtoll(text, NULL, 10));
+    return nvdp__json_number(value);
+}
+
+struct attributes {
+    struct nvdp__h5 *file;
+    json_t *object;
+};
+
 static void add_attribute(const char *name, const char *value, void *user) {
+    const struct attributes *to = user;
     json_t *key = shown(name);
-    if (key != NULL) json_object_set_new(user, json_string_value(key), shown(value));
+    if (key != NULL)
+        json_object_set_new(to->object, json_string_value(key),
+                            nvdp__h5_is_number(to->file, name) ? number_of(value) : shown(value));
     json_decref(key);
 }
 
@@ -132,7 +149,8 @@ static nvdp_status describe_opened(struct nvdp_context *ctx, const char *path,
     failed |= json_object_set_new(object, "attributes", attributes);
     if (failed != 0) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__h5_list(file, add_dataset, datasets));
-    NVDP_TRY(nvdp__h5_list_attributes(file, add_attribute, attributes));
+    NVDP_TRY(nvdp__h5_list_attributes(file, add_attribute,
+                                      &(struct attributes){.file = file, .object = attributes}));
     json_object_del(attributes, "nvdp_format");
 cleanup:
     free(format);

@@ -280,6 +280,12 @@ Test(pipeline, certify_a_run) {
     cr_expect_float_eq(number(json_object_get(told, "certified"), "right"), 0.79758, 1e-5);
     json_decref(told);
     program_release(&outcome);
+    outcome = program_expect(0, "train %s --method base --out %s --quiet --json",
+                             program_train_options(), support_scratch_path("plain"));
+    told = program_object(&outcome);
+    cr_expect(json_is_null(json_object_get(told, "certified"))); /* as in result.json */
+    json_decref(told);
+    program_release(&outcome);
     outcome = program_expect(0, "privacy %s --certify --at-epsilon 8 --json", run);
     object = program_object(&outcome);
     has_string(object, "theorem", "a");

@@ -2,6 +2,7 @@
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <math.h>
 #include <nvdp/share.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ Test(describe, embeddings) {
     cr_assert_str_eq(
         json_string_value(json_object_get(json_object_get(object, "attributes"), "grid")),
         "float16");
+    cr_expect(json_is_integer(
+        json_object_get(json_object_get(object, "attributes"), "kappa"))); /* numbers are numbers */
     json_decref(object);
     contains(ctx, path, "[300, 1, 4, 4]");
     contains(ctx, path, "length_policy");
@@ -135,10 +138,21 @@ Test(describe, hdf5_of_no_known_kind) {
     cr_assert_eq(nvdp__h5_create(ctx, path, "ours/7", &file), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_string(file, "note", "up\x1b[31m\tred \xc2\x9b \xff \xc3\xa9"),
                  NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_string(file, "digits", "12"), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "mu", .1), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "far", INFINITY), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_int(file, "count", -3), NVDP_OK);
     cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
     json_t *object = object_of(ctx, path);
     cr_assert_str_eq(kind_of(object), "ours/7");
+    const json_t *told = json_object_get(object, "attributes");
+    cr_expect_str_eq(json_string_value(json_object_get(told, "digits")), "12");
+    cr_expect(json_is_real(json_object_get(told, "mu")) &&
+              json_number_value(json_object_get(told, "mu")) == .1);
+    cr_expect_str_eq(json_string_value(json_object_get(told, "far")), "inf");
+    cr_expect(json_is_integer(json_object_get(told, "count")) &&
+              json_integer_value(json_object_get(told, "count")) == -3);
     json_decref(object);
     contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9"); /* nothing that steers a terminal */
     nvdp_context_free(ctx);
