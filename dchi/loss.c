@@ -10,6 +10,12 @@
 enum { TILTS = 25, MOST_POINTS = 1 << 22 };
 static const double least_tilt = 0.01;
 
+/* What the grid leaves open, n h, is at most this many units of 1/k: what is unsure of delta, a share 2e-7 of a tilted
+ * mass, grows by e^(k n h) over it, so that larger tilts tell nothing. */
+static const double most_tilted = 12;
+/* Of a Laplace mechanism: the panels of its angles are as many as the root of its distance. */
+static const double most_range = 1e12;
+
 /* The positions at which two texts of one length differ, in what comes out of them. */
 struct pair {
     const struct nvdp_dchi *dchi;
@@ -79,7 +85,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     struct nvdp__loss loss = {0};
     nvdp_status failed = NVDP_OK;
     int best = 0;
-    double least = INFINITY, range = 0;
+    double least = INFINITY, range = 0, bound[TILTS];
     NVDP_TRY(NVDP__NEW(ctx, of.position, length));
     for (size_t i = 0; i < length; i++)
         if (a[i] != b[i]) of.position[of.n++] = i;
@@ -100,8 +106,9 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     }
     for (size_t i = 0; i < of.n; i++)
         range += of.range[i];
-    if (isinf(range)) {
-        *out = isnan(delta) ? (struct nvdp_interval){0, 1} : (struct nvdp_interval){0, INFINITY};
+    if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > most_range)) {
+        /* |L| <= range/2 */
+        *out = (struct nvdp_interval){0, isnan(delta) ? epsilon < range / 2 : range / 2};
         goto cleanup;
     }
     bool above = dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST;
@@ -114,16 +121,14 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
             sum += of.means[i * TILTS + (size_t)t];
         /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: where it is best. */
         const double gain = k * log(k / (k + 1)) - log1p(k);
-        const double bound =
-            isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
-        if (bound < least) {
-            least = bound;
-            best = t;
-        }
+        bound[t] = isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
+        least = fmin(least, bound[t]);
     }
     const double size = isnan(delta) ? epsilon : least;
     const double step =
         fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MOST_POINTS);
+    for (int t = 0; t < TILTS && tilt(t) * (double)of.n * step <= most_tilted; t++)
+        if (bound[t] < bound[best]) best = t;
     const double cut = 1e-7 / (double)of.n;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++) {

@@ -11,6 +11,12 @@ void nvdp__loss_finish(struct nvdp__loss_part *part, double scale, double tails,
     size_t begin = 0, end = part->n;
     for (size_t i = 0; i < part->n; i++)
         sum += part->mass[i];
+    if (!(sum > 0 && isfinite(sum))) { /* nothing is known: no epsilon is large enough */
+        part->n = 1;
+        part->mass[0] = part->cut = 1;
+        part->log_mean = INFINITY;
+        return;
+    }
     for (size_t i = 0; i < part->n; i++)
         part->mass[i] /= sum;
     part->log_mean = scale + log(sum);
@@ -36,6 +42,12 @@ double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, d
     return top + log(sum);
 }
 
+/* log of an outcome's mass, tilted by its loss as it is rounded, which may be k h less than by the loss itself: where
+ * k h is some hundreds no mass would be left on the other's scale. */
+static double tilted(double log_p, double log_q, double k, double step) {
+    return log_p + k * (floor((log_p - log_q) / step) * step);
+}
+
 nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double *log_p,
                                 const double *log_q, double k, double step, double cut,
                                 struct nvdp__loss_part *out) {
@@ -55,11 +67,14 @@ nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double
         part.first = (int64_t)floor(low / step);
         part.n = (size_t)((int64_t)floor(high / step) - part.first) + 1;
         NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
-        const double top = nvdp__loss_log_mean(n, log_p, log_q, k);
+        double top = -INFINITY;
+        for (size_t y = 0; y < n; y++)
+            if (log_p[y] > -INFINITY && log_q[y] > -INFINITY)
+                top = fmax(top, tilted(log_p[y], log_q[y], k, step));
         for (size_t y = 0; y < n; y++) {
             if (log_p[y] == -INFINITY || log_q[y] == -INFINITY) continue;
-            const double place = floor((log_p[y] - log_q[y]) / step);
-            part.mass[(int64_t)place - part.first] += exp(log_p[y] + k * place * step - top);
+            const int64_t place = (int64_t)floor((log_p[y] - log_q[y]) / step);
+            part.mass[place - part.first] += exp(tilted(log_p[y], log_q[y], k, step) - top);
         }
         nvdp__loss_finish(&part, top, 0, cut);
     }
@@ -73,15 +88,17 @@ static double cell(const struct nvdp__loss_part *part, size_t i, double step) {
 }
 
 /* d = 1: L = s with probability 1/2, -s with e^-s / 2, and the density e^(-(s - L)/2) / 4 between; all
- * times e^(-k s). */
-static void line(double s, double k, double step, struct nvdp__loss_part *part) {
+ * times e^(-k l), l the last cell.  Returns k l. */
+static double line(double s, double k, double step, struct nvdp__loss_part *part) {
+    const double last = cell(part, part->n - 1, step);
     for (size_t i = 0; i < part->n; i++) {
         const double from = fmax(cell(part, i, step), -s), to = fmin(cell(part, i + 1, step), s);
         double mass = to > from ? -exp((to - s) / 2) * expm1((from - to) / 2) / 2 : 0;
         mass += i == 0 ? exp(-s) / 2 : 0;
         mass += i + 1 == part->n ? 0.5 : 0;
-        part->mass[i] = mass * exp(k * (cell(part, i, step) - s));
+        part->mass[i] = mass * exp(k * (cell(part, i, step) - last));
     }
+    return k * last;
 }
 
 /* log density of the angle, tilted, up to a constant: L = -s cos(angle), and from xi's integral in laplace.c,
@@ -100,23 +117,27 @@ static double angle_of(double loss, double s) {
     return acos(fmin(fmax(-loss / s, -1), 1));
 }
 
-/* d >= 2: Gauss-Legendre's three points, in panels of a quarter of the narrowest scale at most.  Returns the
- * mass with each loss tilted where it is, not where its cell begins. */
+/* d >= 2: Gauss-Legendre's three points, in panels of a quarter of the narrowest scale at most, in which k L changes
+ * by about 1/4 at most: the masses are tilted where their cell begins.  Returns the mass with each loss tilted where it
+ * is.  On the scale of the density's peak, but for its last factor, nothing is too large or too small:
+ *
+ *     w sin^2 + (d-2) cos  =  0,      cos  =  -2 w / (d - 2 + sqrt((d-2)^2 + 4 w^2)). */
 static double sphere(size_t dim, double s, double k, double step, struct nvdp__loss_part *part) {
     static const double at[3] = {-0.7745966692414834, 0, 0.7745966692414834}; /* sqrt(3/5) */
     const double z = s / 2, d = (double)dim, far = 60;
     const struct angles of = {(2 * k + 1) * z, d - 2, (d - 1) / z * nvdp__laplace_k_ratio(dim, z)};
     const double scale = 0.25 / sqrt(of.w + d);
-    double most = -INFINITY, all = 0;
+    const double peak = acos(-2 * of.w / (of.power + hypot(of.power, 2 * of.w)));
+    double most = log_density(&of, fmin(peak, M_PI - 1e-9)), all = 0;
     for (size_t i = 0; i <= part->n; i++) {
         const double end = angle_of(cell(part, i, step), s);
         if (end > 0 && end < M_PI) most = fmax(most, log_density(&of, end));
     }
-    if (most == -INFINITY) most = log_density(&of, M_PI / 2);
     for (size_t i = 0; i < part->n; i++) {
         const double from = angle_of(cell(part, i, step), s);
         const double to = angle_of(cell(part, i + 1, step), s);
-        const double panels = ceil((to - from) / scale), half = (to - from) / panels / 2;
+        const double panels = ceil(fmax((to - from) / scale, 4 * k * step));
+        const double half = (to - from) / panels / 2;
         if (!(half > 0) ||
             (panels == 1 && fmax(log_density(&of, from), log_density(&of, to)) < most - far))
             continue;
@@ -139,11 +160,9 @@ nvdp_status nvdp__loss_laplace(struct nvdp_context *ctx, size_t dim, double s, d
         part.first = (int64_t)floor(-s / step);
         part.n = (size_t)((int64_t)floor(s / step) - part.first) + 1;
         NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
-        double scale = k * s;
-        if (dim == 1)
-            line(s, k, step, &part);
-        else
-            scale = k * nvdp_renyi_laplace(1 + k, dim, s) - log(sphere(dim, s, k, step, &part));
+        const double scale =
+            dim == 1 ? line(s, k, step, &part)
+                     : k * nvdp_renyi_laplace(1 + k, dim, s) - log(sphere(dim, s, k, step, &part));
         nvdp__loss_finish(&part, scale, 0, cut);
     }
     *out = part;
@@ -305,6 +324,7 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
     if (!(rest > 0)) return (struct nvdp_interval){INFINITY, INFINITY};
     /* Markov: P(L > eps) <= e^(M - k eps). */
     const double most = (loss->log_mean + log1p(loss->slack) - log(rest)) / loss->k;
+    if (!(most < INFINITY)) return (struct nvdp_interval){0, INFINITY};
     struct nvdp_interval made = {0, fmax(most, 0) + loss->width + 1e-9};
     double low = 0;
     if (upper(loss, 0) <= delta) return (struct nvdp_interval){0, 0};

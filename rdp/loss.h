@@ -29,7 +29,8 @@ struct nvdp__loss_part {
     double log_finite; /* log P(L < inf), -inf where there is no finite loss */
 };
 /* mass[0..n), times e^scale the tilted one at the grid's points, becomes 1 in sum; at most `cut` is cut off at
- * either end, beside what the tails that are not among it have, on the same scale. */
+ * either end, beside what the tails that are not among it have, on the same scale.  A sum that is 0 or no number tells
+ * nothing: epsilon is below infinity, delta at most 1. */
 void nvdp__loss_finish(struct nvdp__loss_part *part, double scale, double tails, double cut);
 /* M(k), k > 0, of two distributions over n outcomes, of their finite losses; -inf where none is. */
 double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, double k);

@@ -1,4 +1,5 @@
 /* delta of epsilon and epsilon of delta: against enumeration, a closed form, and draws of the mechanism. */
+#include "rdp/loss.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -100,6 +101,139 @@ Test(loss, laplace_on_a_line) {
     cr_expect(got.low <= want && want <= got.high && got.high - got.low < 6e-3, "[%.9g, %.9g]",
               got.low, got.high);
     nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* Losses of 1 to 10^6 nats: rounded by k h nats of a tilt of k, the tilted masses must not vanish.  d = 1 and
+ * its closed form, eps = s + 2 log(1 - delta). */
+Test(loss, large_on_a_line) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = NULL;
+    const int32_t x[1] = {0}, x2[1] = {1};
+    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors), NVDP_OK);
+    for (double s = 1; s < 1.1e6; s *= 1.7) {
+        struct nvdp_dchi *dchi = NULL;
+        struct nvdp_interval got;
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, s, 0, NULL, &dchi), NVDP_OK);
+        for (int d = 0; d < 2; d++) {
+            const double delta = d == 0 ? 1e-5 : .1, want = s + 2 * log1p(-delta);
+            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, delta, 1, x, 1, x2, &got), NVDP_OK);
+            /* 1e-12: rounding; a thousandth wide, by the header. */
+            cr_expect(got.low <= want * (1 + 1e-12) && want <= got.high * (1 + 1e-12) &&
+                          got.high - got.low < 2e-3 * want,
+                      "s %g: %.12g in [%.12g, %.12g]", s, want, got.low, got.high);
+        }
+        for (int i = 0; i < 4; i++) {
+            const double epsilon = s * (i + .5) / 4, want = -expm1((epsilon - s) / 2);
+            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got), NVDP_OK);
+            cr_expect(got.low <= want && want <= got.high, "s %g, epsilon %g: %g in [%g, %g]", s,
+                      epsilon, want, got.low, got.high);
+        }
+        nvdp_dchi_free(dchi);
+    }
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* d >= 2: of the density of L = -s nu, e^(-s nu/2) (1 - nu^2)^((d-3)/2) [(d-1)/z K_{n+1}(z)/K_n(z) + 1 - nu^2], which
+ * rdp/laplace.c derives, delta(eps) is integrated and inverted (mpmath, 20 digits). */
+Test(loss, large_in_space) {
+    static const struct {
+        size_t dim;
+        double s, delta, epsilon;
+    } golden[] = {
+        {2, 5000, 1e-5, 4999.99887752965},  {2, 5000, .1, 4999.41568405038},
+        {3, 1000, 1e-5, 999.991051311602},  {3, 1000, .1, 998.937439095359},
+        {3, 20000, 1e-5, 19999.9910428152}, {3, 20000, .1, 19998.9364299611},
+        {50, 3000, 1e-5, 2981.40984110864}, {50, 3000, .1, 2961.75162708941},
+        {50, 4e4, 1e-5, 39981.2686763554},  {50, 4e4, .1, 39961.4606323298},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        const double want = golden[i].epsilon;
+        double *rows = calloc(2 * golden[i].dim, sizeof *rows);
+        struct nvdp_vectors *vectors = NULL;
+        struct nvdp_dchi *dchi = NULL;
+        struct nvdp_interval got;
+        rows[0] = 1;
+        cr_assert_eq(nvdp_vectors_create(ctx, 2, golden[i].dim, rows, &vectors), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, golden[i].s, 0, NULL, &dchi),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, golden[i].delta, 1, (const int32_t[]){0}, 1,
+                                       (const int32_t[]){1}, &got),
+                     NVDP_OK);
+        cr_expect(got.low <= want && want <= got.high && got.high - got.low < 2e-3 * want,
+                  "d %zu, s %g: %.12g in [%.12g, %.12g]", golden[i].dim, golden[i].s, want, got.low,
+                  got.high);
+        nvdp_dchi_free(dchi);
+        nvdp_vectors_free(vectors);
+        free(rows);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* A tilt of 5000 over a grid of 1: eps of two outcomes, 1 - e^-900 and e^-900 against the reverse, and of d = 1, is
+ * still within the grid's width; and masses of which nothing is left tell of no epsilon at all. */
+Test(loss, vanishing_masses) {
+    struct nvdp_context *ctx = support_context();
+    const double log_p[2] = {log1p(-exp(-900.7)), -900.7}, log_q[2] = {log_p[1], log_p[0]};
+    struct nvdp__loss_part part;
+    struct nvdp__loss loss;
+    for (int i = 0; i < 3; i++) {
+        const double want = i == 1 ? 900.7 + 2 * log1p(-1e-5) : 900.7 + log1p(-1e-5);
+        cr_assert_eq(i == 1 ? nvdp__loss_laplace(ctx, 1, 900.7, 5000, 1, 1e-7, &part)
+                            : nvdp__loss_discrete(ctx, 2, log_p, log_q, 5000, 1, 1e-7, &part),
+                     NVDP_OK);
+        if (i == 2) {
+            memset(part.mass, 0, part.n * sizeof *part.mass);
+            nvdp__loss_finish(&part, 0, 0, 1e-7);
+        }
+        cr_assert_eq(nvdp__loss_sum(ctx, 1, &part, 5000, 1, &loss), NVDP_OK);
+        const struct nvdp_interval got = nvdp__loss_epsilon(&loss, 1e-5);
+        const struct nvdp_interval delta = nvdp__loss_delta(&loss, 10);
+        cr_expect(got.low <= want && want <= got.high, "%d: [%g, %g]", i, got.low, got.high);
+        cr_expect(delta.low <= 1 && delta.high == 1);
+        cr_expect(i < 2 ? got.high < want + 2 : isinf(got.high) && delta.low == 0);
+        nvdp__loss_free(&loss);
+        free(part.mass);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* santext and santext-plus with eta from 1 to 10^5, 216 outputs: where epsilon's upper end is below what they tell
+ * apart, the worst of errors, or its lower end above it. */
+Test(loss, large_enumerated) {
+    enum { WORDS = 6 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx, WORDS, 2);
+    unsigned char sensitive[WORDS] = {1, 1, 1, 1, 0, 1};
+    const int32_t a[3] = {0, 5, 3}, b[3] = {4, 2, 1};
+    static const double deltas[3] = {.1, 1e-5, 1e-12};
+    int step = 0;
+    for (double eta = 1; eta < 1.2e5; eta *= 1.6, step++) {
+        struct nvdp_dchi *dchi = NULL;
+        double p[3 * WORDS], q[3 * WORDS];
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors,
+                                      step % 2 == 0 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS,
+                                      eta, .3, sensitive, &dchi),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q), NVDP_OK);
+        for (int d = 0; d < 3; d++) {
+            struct nvdp_interval got;
+            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got), NVDP_OK);
+            /* 1e-9 of delta: exponentials of up to 10^6 nats in double. */
+            cr_expect(enumerated(WORDS, p, q, got.high) <= deltas[d] * (1 + 1e-9),
+                      "eta %g, delta %g: %.12g is too small", eta, deltas[d], got.high);
+            cr_expect(got.low > 0 &&
+                          enumerated(WORDS, p, q, got.low * (1 - 1e-9)) >= deltas[d] * (1 - 1e-9),
+                      "eta %g, delta %g: %.12g is too large", eta, deltas[d], got.low);
+            cr_expect(got.high - got.low <= 2e-3 * fmax(got.high, .1), "eta %g: [%g, %g]", eta,
+                      got.low, got.high);
+        }
+        nvdp_dchi_free(dchi);
+    }
     nvdp_vectors_free(vectors);
     nvdp_context_free(ctx);
 }
