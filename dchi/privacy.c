@@ -276,7 +276,9 @@ cleanup:
  *
  *     D_l(a || b) = 1/k { log sum_y w_a e^(k t) - l log Z_a + k log Z_b } + log 1/f_b,   t = log w_a/w_b,
  *
- * for a sensitive a; else +inf.  |t| <= h = eta/2 d(a, b), reached at y = a: k h is taken out of the sum. */
+ * for a sensitive a; else +inf.  |t| <= h = eta/2 d(a, b), reached at y = a: k h is taken out of the sum.  A sensitive
+ * token's largest weight is its own, 1; of another one all may be too small for a double, and its largest is taken
+ * out of Z. */
 struct tile {
     double *weight, *log_weight; /* [tokens, WIDTH] */
     double *power;               /* [tokens, bases, WIDTH] e^(k log_weight) */
@@ -326,7 +328,12 @@ static void add_duo(size_t m, const struct order *orders, double h, const double
     }
 }
 
-static void fill_tile(const struct work *work, struct tile *tile, size_t x, double *sum) {
+/* e^most sum, most the largest logarithm so far. */
+struct scaled {
+    double most, sum;
+};
+
+static void fill_tile(const struct work *work, struct tile *tile, size_t x, struct scaled *z) {
     const struct nvdp_vectors *vectors = work->dchi->vectors;
     double *weight = tile->weight + x * WIDTH, *log_weight = tile->log_weight + x * WIDTH;
     if (work->token[x] < 0) return;
@@ -338,8 +345,14 @@ static void fill_tile(const struct work *work, struct tile *tile, size_t x, doub
                         nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
                   : 0;
         weight[y] = there ? exp(log_weight[y]) : 0;
-        *sum += weight[y];
     }
+    double most = z->most;
+    for (size_t y = 0; y < tile->width && most < 0; y++)
+        most = fmax(most, log_weight[y]);
+    z->sum *= most > z->most ? exp(z->most - most) : 1;
+    z->most = most;
+    for (size_t y = 0; y < tile->width; y++)
+        z->sum += most == 0 ? weight[y] : exp(log_weight[y] - most);
     for (size_t k = 0; k < work->m; k++) {
         const struct order *of = &work->orders[k];
         if (of->way != BASE) continue;
@@ -370,7 +383,7 @@ static void divergences(const struct work *work, uint32_t a, uint32_t b, double 
                             : of->way == KL
                                 ? value[i] / exp(log_sum[a]) + log_sum[b] - log_sum[a]
                                 : h + (log(value[i]) - log_sum[a]) / k + log_sum[b] - log_sum[a];
-        value[i] = fmax(made + factor, 0);
+        value[i] = isnan(made) ? INFINITY : fmax(made + factor, 0);
     }
 }
 
@@ -415,7 +428,8 @@ static nvdp_status santext_duos(struct work *work) {
     const size_t count = dchi->vectors->count, dim = dchi->vectors->dim, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
     struct tile tile = {0};
-    double *sum = NULL, *scratch = NULL;
+    struct scaled *z = NULL;
+    double *log_sum = NULL, *scratch = NULL;
     uint32_t *fast = NULL;
     size_t fasts = 0;
     struct nvdp__meter meter;
@@ -424,9 +438,12 @@ static nvdp_status santext_duos(struct work *work) {
     NVDP_TRY(NVDP__NEW(work->ctx, tile.log_weight, work->tokens * WIDTH));
     NVDP_TRY(NVDP__NEW(work->ctx, tile.power, work->tokens * work->bases * WIDTH));
     NVDP_TRY(NVDP__NEW(work->ctx, tile.outputs, dim * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, sum, work->tokens));
+    NVDP_TRY(NVDP__NEW(work->ctx, z, work->tokens));
+    NVDP_TRY(NVDP__NEW(work->ctx, log_sum, work->tokens));
     NVDP_TRY(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
     NVDP_TRY(NVDP__NEW(work->ctx, fast, work->duos));
+    for (size_t x = 0; x < work->tokens; x++)
+        z[x].most = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
     for (size_t i = 0; i < work->duos; i++) {
         const struct duo *duo = &work->duo[i];
         const bool known = work->token[duo->a] >= 0 && work->token[duo->b] >= 0;
@@ -441,7 +458,7 @@ static nvdp_status santext_duos(struct work *work) {
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t x = 0; x < work->tokens; x++)
-            fill_tile(work, &tile, x, &sum[x]);
+            fill_tile(work, &tile, x, &z[x]);
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
         for (size_t i = 0; i < fasts; i++) {
             const size_t a = work->duo[fast[i]].a, b = work->duo[fast[i]].b;
@@ -455,13 +472,13 @@ static nvdp_status santext_duos(struct work *work) {
         nvdp__meter_update(&meter, y, (double)y, "output", NAN);
     }
     for (size_t x = 0; x < work->tokens; x++)
-        sum[x] = log(sum[x]);
+        log_sum[x] = z[x].most + log(z[x].sum);
     for (size_t i = 0; i < work->duos; i++) {
         const uint32_t a = work->duo[i].a, b = work->duo[i].b;
         if (work->token[a] < 0 || work->token[b] < 0) continue;
         const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
-        divergences(work, a, b, h, sum, work->value + 2 * i * m);
-        divergences(work, b, a, h, sum, work->value + (2 * i + 1) * m);
+        divergences(work, a, b, h, log_sum, work->value + 2 * i * m);
+        divergences(work, b, a, h, log_sum, work->value + (2 * i + 1) * m);
     }
     NVDP_TRY(slow_duos(work));
 cleanup:
@@ -470,7 +487,8 @@ cleanup:
     free(tile.log_weight);
     free(tile.power);
     free(tile.outputs);
-    free(sum);
+    free(z);
+    free(log_sum);
     free(scratch);
     free(fast);
     return status;

@@ -164,6 +164,62 @@ Test(privacy, santext_plus) {
     compare(NVDP_DCHI_SANTEXT_PLUS, 2, true, true, ".5", "1,2");
 }
 
+/* A token that is not sensitive and far from all that are: its weights e^(-29/2 eta) are subnormal from eta = 49 on,
+ * 0 from 52 on.  In the order inf, at the output `good`,
+ *
+ *     D(good || the)  =  eta/2 + log(1 + e^(-eta/2) + e^(-eta/2 (sqrt 901 - 29))) - log(1 + 2 e^(-eta/2)) - log p;
+ *
+ * others as one pair's, within the rounding of distances: 30 eta/2 in a difference, times 1/(l-1). */
+Test(privacy, santext_plus_far) {
+    enum { FOUR = 4 };
+    static const double rows[2 * FOUR] = {0, 0, 1, 0, 0, 1, 30, 0};
+    static const unsigned char sensitive[FOUR] = {1, 1, 1, 0};
+    static const double etas[] = {1, 48, 49.5, 51, 51.3, 52, 100, 1e4, 1e6};
+    static const char *const orders[] = {"inf", "1", "1.1", "2", "64"};
+    const size_t offset[FOUR + 1] = {0, 1, 2, 3, 4};
+    const int32_t tokens[FOUR] = {0, 1, 2, 3};
+    const struct nvdp_token_texts texts = {FOUR, offset, tokens, NULL, 0};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = NULL;
+    cr_assert_eq(nvdp_vectors_create(ctx, FOUR, 2, rows, &vectors), NVDP_OK);
+    for (size_t e = 0; e < sizeof etas / sizeof *etas; e++) {
+        const double eta = etas[e],
+                     closed = eta / 2 + log1p(exp(-eta / 2) + exp(-eta / 2 * (sqrt(901) - 29))) -
+                              log1p(2 * exp(-eta / 2)) - log(.3);
+        struct nvdp_dchi *dchi = NULL;
+        cr_assert_eq(
+            nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, .3, sensitive, &dchi),
+            NVDP_OK);
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+            struct nvdp_config *config = NULL;
+            struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+            const double order = strtod(orders[o], NULL);
+            double matrix[FOUR * FOUR], most = 0;
+            cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+            cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
+            cr_assert_eq(nvdp_config_set(config, "moments", "1,2"), NVDP_OK);
+            cr_assert_eq(nvdp_dchi_privacy(ctx, dchi, &texts, config, matrix, &report), NVDP_OK,
+                         "%s", nvdp_context_error(ctx));
+            for (int32_t i = 0; i < FOUR; i++) {
+                for (int32_t j = 0; j < FOUR; j++) {
+                    double want, got = matrix[i * FOUR + j];
+                    cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, &i, 1, &j, &want),
+                                 NVDP_OK);
+                    cr_expect_leq(number(got, want), 1e-9, "eta %g, order %s, %d and %d: %g, %g",
+                                  eta, orders[o], i, j, got, want);
+                    if (isfinite(want)) most = fmax(most, want);
+                }
+            }
+            if (o == 0) cr_expect_leq(number(matrix[3], closed), 1e-12);
+            cr_expect_leq(number(report.pairs.pairs.sum.max_finite, most), 1e-9);
+            nvdp_config_free(config);
+        }
+        nvdp_dchi_free(dchi);
+    }
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
 Test(privacy, laplace) {
     compare(NVDP_DCHI_LAPLACE, 4, false, false, "1.1", usual);
     compare(NVDP_DCHI_LAPLACE, 4, true, true, "inf", "1,2");
