@@ -30,9 +30,23 @@
  *     K(c)          =  c E + c^2 q/2 - [log(1 - c y) + c y]/2,      E = -[log r - y]/2 + (mu_P-mu_Q)^2/(2 var_Q),
  *     K(c+t) - K(c) =  t K'(c) + [(c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)]/2 - [log(1 - d t) + d t]/2;
  *
- * every term is of second order in y and mu_P - mu_Q.  Dimensions with |d t| <= 1/4 all along the path enter by their
+ * every term is of second order in y and mu_P - mu_Q.  Where y > 1 there is nothing to gain by that, and c y, which stands
+ * in both E and the logarithm, is as large as the ratio of the variances and would leave its rounding in their sum.
+ * Without it, with s = (mu_P - mu_Q)^2/var_Q,
+ *
+ *     K(c)  =  -c log(r)/2 + c (1+c) s/(2 x) - log(1 - c y)/2,
+ *     K'(c) =  -log(r)/2 + (1 + 2 c - c^2 y) s/(2 x^2) + d/2.
+ *
+ * Dimensions with |d t| <= 1/4 all along the path enter by their
  * power sums, which are the same for all points: few others are left, as sum d^2 t^2 is of order 100 where W has
- * fallen to nothing. */
+ * fallen to nothing.
+ *
+ * Unit: with h, a power of 2 near the inverse of the largest dimension's spread, all of this is held for the loss h L,
+ *
+ *     c h for c,    h eps for eps,    h y, h^2 q0, h s, h E, h (alpha_P - alpha_Q) for those above,
+ *     W  =  e^(K(c) - c eps) / (c (1 + h c)),        J_z  =  h/(2 pi i) int c W(c) dc:
+ *
+ * the numbers stay within range for pairs however far and however near. */
 #include "rdp/pairs.h"
 
 #include <complex.h>
@@ -46,22 +60,27 @@ enum {
     MOST_HALVINGS = 12,
     MOST_STEPS = 200 /* of a search for a root */
 };
-static const double far = 40;      /* u beyond which no path goes */
-static const double lost = 1e-20;  /* a term that is none */
-static const double agree = 1e-12; /* of two sums */
-static const double steep = 1e12;  /* c, where epsilon is above every loss */
+static const double far = 40;        /* u beyond which no path goes */
+static const double lost = 1e-20;    /* a term that is none */
+static const double agree = 1e-12;   /* of two sums */
+static const double steep = 1e12;    /* c, where epsilon is above every loss */
+static const double rounding = 1e-6; /* of a probability's logarithm where the exponent is large */
 
 struct derivatives {
     double first, second, third; /* K', K'', K''' */
 };
 
 struct nvdp_exact {
+    /* the pair the other way round, where P is so much the narrower that 1 + c, too, has to be small: else NULL */
+    struct nvdp_exact *mirror;
     bool apart;     /* told apart for certain: delta is 1 */
-    size_t n;       /* dimensions of unequal variances */
+    double unit;    /* h: from here on all are of the loss h L */
+    size_t n, wide; /* dimensions of unequal variances; those of y > 1 stand first */
     double *y, *q0; /* [n] */
+    double *s;      /* [wide] */
     double times;   /* of each of them */
-    double first;   /* times sum E, of all dimensions */
-    /* times sum q0 of those of equal variances: K = (c^2 + c)/2 of it, whose c/2 is in `first` */
+    double first;   /* times sum E, of all dimensions; of wide ones times sum -log(r)/2 */
+    /* times sum q0 of those of equal variances: K = (c^2 + c/h)/2 of it, whose c/h is in `first` */
     double quadratic;
     double *large;                 /* [n, 2] scratch */
     size_t all;                    /* weights */
@@ -96,17 +115,32 @@ static void polygamma(double u, double out[3]) {
              z * z * (1. / 2 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * 5 / 6))));
 }
 
+/* K' of the wide dimensions, less what is in `first`. */
+static double wide_slope(const struct nvdp_exact *e, double c) {
+    double sum = 0;
+    for (size_t i = 0; i < e->wide; i++) {
+        const double inverse = 1 / (1 - c * e->y[i]), d = e->y[i] * inverse;
+        sum += e->s[i] * inverse * ((1 + 2 * e->unit * c) * inverse - e->unit * c * c * d) + d;
+    }
+    return sum / 2;
+}
+
 static struct derivatives derive(const struct nvdp_exact *e, double c) {
     struct derivatives k = {0, 0, 0};
     double first = 0, second = 0, third = 0;
+    for (size_t i = 0; i < e->wide; i++) {
+        const double inverse = 1 / (1 - c * e->y[i]), q = e->q0[i] * inverse, d = e->y[i] * inverse;
+        second += q * inverse * inverse + d * d / 2;
+        third += 3 * q * d * inverse * inverse + d * d * d;
+    }
 #pragma omp simd reduction(+ : first, second, third)
-    for (size_t i = 0; i < e->n; i++) {
+    for (size_t i = e->wide; i < e->n; i++) {
         const double inverse = 1 / (1 - c * e->y[i]), q = e->q0[i] * inverse, d = e->y[i] * inverse;
         first += c * q * (1 + c * d / 2) + c * e->y[i] * d / 2;
         second += q * inverse * inverse + d * d / 2;
         third += 3 * q * d * inverse * inverse + d * d * d;
     }
-    k.first = e->first + e->times * first + c * e->quadratic;
+    k.first = e->first + e->times * (first + wide_slope(e, c)) + c * e->quadratic;
     k.second = e->times * second + e->quadratic;
     k.third = e->times * third;
     if (e->weights == 0) return k;
@@ -130,13 +164,19 @@ static struct derivatives derive(const struct nvdp_exact *e, double c) {
 
 /* K(c) = c D_{c+1} */
 static double log_moment(const struct nvdp_exact *e, double c) {
+    const double order = 1 + e->unit * c;
     double sum = 0;
-    for (size_t i = 0; i < e->n; i++) {
+    for (size_t i = 0; i < e->wide; i++) {
+        const double y = -c * e->y[i];
+        sum += c * order * e->s[i] / (1 + y) - log1p(y);
+    }
+    for (size_t i = e->wide; i < e->n; i++) {
         const double y = -c * e->y[i];
         sum += c * c * e->q0[i] / (1 + y) - nvdp__log1pmx(y, 1 + y);
     }
     sum = c * e->first + e->times * sum / 2 + c * c * e->quadratic / 2;
-    if (e->weights > 0) sum += e->releases * c * nvdp_renyi_dirichlet(1 + c, e->all, e->p, e->q);
+    if (e->weights > 0)
+        sum += e->releases * e->unit * c * nvdp_renyi_dirichlet(order, e->all, e->p, e->q);
     return sum;
 }
 
@@ -186,13 +226,16 @@ static double complex log_gamma_difference(double u, double complex w) {
 
 /* What K(c+t) - K(c) is computed from: with w = q (1 + c d)^2 of a dimension,
  *
- *     (c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)  =  t^2 w / (1 - d t). */
+ *     (c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)  =  t^2 w / (1 - d t).
+ *
+ * t is held in units of the radius R, d as d R, w as w R^2: high powers of either alone leave the range of double. */
 struct expansion {
     struct nvdp_exact *of;
-    double c, first;                         /* the Gaussians' K'(c) */
-    double radius;                           /* |t| up to which this holds */
-    double log_power[TERMS], w_power[TERMS]; /* sums of d^(k+2)/(k+2), w d^k of small dimensions */
-    size_t large;                            /* others, whose d and w are in of->large */
+    double c, first; /* the Gaussians' K'(c) */
+    double radius;   /* |t| up to which this holds */
+    double log_power[TERMS],
+        w_power[TERMS]; /* sums of (d R)^(k+2)/(k+2), w R^2 (d R)^k of small dimensions */
+    size_t large;       /* others, whose d and w are in of->large */
 };
 
 static void expand(struct expansion *x, double radius) {
@@ -207,9 +250,10 @@ static void expand(struct expansion *x, double radius) {
             const double y = e->y[from + i], inverse = 1 / (1 - c * y),
                          q = e->q0[from + i] * inverse;
             d[i] = y * inverse;
-            w[i] = q * inverse * inverse;
-            first += c * q * (1 + c * d[i] / 2) + c * y * d[i] / 2;
-            if (fabs(d[i]) * radius <= 0.25) continue;
+            if (from + i >= e->wide) first += c * q * (1 + c * d[i] / 2) + c * y * d[i] / 2;
+            d[i] *= radius;
+            w[i] = q * (radius * inverse) * (radius * inverse);
+            if (fabs(d[i]) <= 0.25) continue;
             e->large[2 * x->large] = d[i];
             e->large[2 * x->large++ + 1] = w[i];
             d[i] = w[i] = 0;
@@ -224,7 +268,7 @@ static void expand(struct expansion *x, double radius) {
             }
         }
     }
-    x->first = e->first + e->times * first + c * e->quadratic;
+    x->first = e->first + e->times * (first + wide_slope(e, c)) + c * e->quadratic;
     for (size_t k = 0; k < TERMS; k++) {
         x->log_power[k] = x->w_power[k] = 0;
         for (size_t i = 0; i < LANES; i++) {
@@ -239,18 +283,20 @@ static double complex exponent(struct expansion *x, double epsilon, double compl
     const struct nvdp_exact *e = x->of;
     double complex logs = 0, quotients = 0;
     if (cabs(t) > x->radius) expand(x, 2 * cabs(t));
+    const double complex at = t / x->radius;
     for (size_t k = TERMS; k-- > 0;) {
-        logs = logs * t + x->log_power[k];
-        quotients = quotients * t + x->w_power[k];
+        logs = logs * at + x->log_power[k];
+        quotients = quotients * at + x->w_power[k];
     }
-    logs *= t * t;
+    logs *= at * at;
     for (size_t i = 0; i < x->large; i++) {
-        const double complex w = -e->large[2 * i] * t;
+        const double complex w = -e->large[2 * i] * at;
         logs -= log_of_1_plus(w) - w;
         quotients += e->large[2 * i + 1] * inverse_of(1 + w);
     }
+    const double quadratic = e->quadratic * x->radius * x->radius;
     double complex sum = t * (x->first - epsilon) +
-                         (e->times * (logs + t * t * quotients) + t * t * e->quadratic) / 2;
+                         (e->times * (logs + at * at * quotients) + at * at * quadratic) / 2;
     if (e->weights == 0) return sum;
     double complex weights =
         t * e->beta - log_gamma_difference(e->all_a + x->c * e->all_v, t * e->all_v);
@@ -264,25 +310,30 @@ static double complex exponent(struct expansion *x, double epsilon, double compl
 struct path {
     struct expansion at;
     double epsilon, c, k, b;
+    double below, beside; /* 1/c and h/(1 + h c): of the saddle's distances from the poles */
+    double order;         /* 1/(1 + h c) */
 };
 
-/* z'(u) W(z(u)) / (i k W(c)), and the same times z. */
-static void integrand(struct path *path, double u, double complex out[2]) {
+enum { OF_1, OF_Z, OF_Z_PLUS_1, INTEGRALS };
+
+/* g(z(u)) z'(u) W(z(u)) / (i k W(c)) of g = 1, of z and of (z+1)/(1 + h c). */
+static void integrand(struct path *path, double u, double complex out[INTEGRALS]) {
     const double c = path->c, half = sinh(u / 2);
     const double complex t = path->k * complex_of(2 * path->b * half * half, sinh(u));
     const double complex speed = complex_of(cosh(u), -path->b * sinh(u));
-    out[0] =
-        cexp(exponent(&path->at, path->epsilon, t)) * speed / ((1 + t / c) * (1 + t / (1 + c)));
-    out[1] = out[0] * (c + t);
+    out[OF_Z_PLUS_1] = cexp(exponent(&path->at, path->epsilon, t)) * speed / (1 + t * path->below);
+    out[OF_1] = out[OF_Z_PLUS_1] / (1 + t * path->beside);
+    out[OF_Z] = out[OF_1] * (c + t);
 }
 
-static bool is_lost(const double complex value[2], double c) {
-    return !(cabs(value[0]) > lost) && !(cabs(value[1]) > lost * fabs(c));
+static bool is_lost(const double complex value[INTEGRALS], double c) {
+    return !(cabs(value[OF_1]) > lost) && !(cabs(value[OF_Z]) > lost * fabs(c)) &&
+           !(cabs(value[OF_Z_PLUS_1]) > lost);
 }
 
 /* Where the integrand is lost for good: twice, a quarter of a unit apart; INFINITY: nowhere. */
 static double reach(struct path *path) {
-    double complex value[2];
+    double complex value[INTEGRALS];
     bool before = false;
     for (double u = 0.25; u <= far; u += 0.25) {
         integrand(path, u, value);
@@ -294,8 +345,8 @@ static double reach(struct path *path) {
     return INFINITY;
 }
 
-/* The integrals of W and z W over 2 pi i W(c). */
-static bool integrate(struct path *path, double out[2]) {
+/* The integrals of those over 2 pi. */
+static bool integrate(struct path *path, double out[INTEGRALS]) {
     const double skew = path->b, bends[] = {skew, 0.5, -0.5, 0};
     double end = INFINITY, chosen = skew;
     for (size_t i = 0; i < sizeof bends / sizeof *bends && !(end < 8); i++) {
@@ -306,22 +357,24 @@ static bool integrate(struct path *path, double out[2]) {
     }
     if (isinf(end)) return false;
     path->b = chosen;
-    double step = 0.5, sum[2], last[2] = {NAN, NAN};
-    double complex value[2];
+    double step = 0.5, sum[INTEGRALS], last[INTEGRALS] = {NAN, NAN, NAN};
+    double complex value[INTEGRALS];
     integrand(path, 0, value);
-    for (int g = 0; g < 2; g++)
+    for (int g = 0; g < INTEGRALS; g++)
         sum[g] = creal(value[g]) / 2;
     for (int halving = 0; halving < MOST_HALVINGS; halving++) {
         for (double u = halving == 0 ? step : step / 2; u <= end; u += step) {
             integrand(path, u, value);
-            for (int g = 0; g < 2; g++)
+            for (int g = 0; g < INTEGRALS; g++)
                 sum[g] += creal(value[g]);
         }
         if (halving > 0) step /= 2;
         bool agreed = true;
-        for (int g = 0; g < 2; g++) {
+        for (int g = 0; g < INTEGRALS; g++) {
             out[g] = sum[g] * step * path->k / M_PI;
-            agreed = agreed && fabs(out[g] - last[g]) <= agree * fabs(out[g]);
+            /* the last may cancel: it is the first's part that the second is not */
+            const double least = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
+            agreed = agreed && fabs(out[g] - last[g]) <= agree * fmax(fabs(out[g]), least);
             last[g] = out[g];
         }
         if (agreed) return true;
@@ -331,21 +384,30 @@ static bool integrate(struct path *path, double out[2]) {
 
 /* ---- the saddle ---- */
 
-/* On c's side of 0 the least of |W|: the root of K'(c) - eps - 1/c - 1/(1+c), which rises; beyond `steep`
- * there is none. */
-static double saddle(const struct nvdp_exact *e, double epsilon, struct derivatives *k) {
-    const bool right = e->zero.first <= epsilon;
-    double low = right ? 0 : -1, high = right ? e->strip : 0, c = right ? fmin(1, high / 2) : -0.5;
+/* On c's side of 0 the least of |W|: the root of K'(c) - eps - 1/c - h/(1 + h c), which rises; beyond `steep`
+ * there is none.  Newton's steps start from the root of K'(0) + c K''(0) - eps - m/c, m poles; where the loss is far
+ * from normal the root can be hundreds of decades away, which middles of the logarithm find. */
+static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
+                     struct derivatives *k) {
+    const double h = e->unit;
+    double low = right ? 0 : -1 / h, high = right ? e->strip : 0;
+    const double v = e->zero.second, g = epsilon - e->zero.first, m = right ? 2 : 1;
+    const double r = hypot(g, sqrt(4 * m * v));
+    double c = right ? fmin(g > 0 ? (g + r) / (2 * v) : 2 * m / (r - g), high / 2)
+                     : fmax(g < 0 ? (g - r) / (2 * v) : -2 * m / (r + g), low / 2);
     for (int i = 0; i < MOST_STEPS; i++) {
+        const double below = 1 / c, beside = h / (1 + h * c);
         *k = derive(e, c);
-        const double f = k->first - epsilon - 1 / c - 1 / (1 + c);
-        const double slope = k->second + 1 / (c * c) + 1 / ((1 + c) * (1 + c));
+        const double f = k->first - epsilon - below - beside;
+        const double slope = k->second + below * below + beside * beside;
         if (c > steep) return INFINITY;
         *(f > 0 ? &high : &low) = c;
         double next = c - f / slope;
         if (!(next > low && next < high))
             next = isinf(high) ? 4 * c : low + (high - low) * (f > 0 ? 0.25 : 0.75);
         if (fabs(next - c) * sqrt(slope) < 0.01) return c; /* near it is as good */
+        if (i > 8 && i % 2 == 0 && low != 0 && high != 0 && isfinite(high))
+            next = (right ? 1 : -1) * sqrt(fabs(low)) * sqrt(fabs(high));
         c = next;
     }
     return c;
@@ -374,41 +436,85 @@ static struct nvdp_exact_point equal(double epsilon) {
                                      .fpr = one};
 }
 
+/* What the integrals give, in logarithms. */
+struct values {
+    bool right;          /* of 0 is the saddle */
+    double side;         /* delta; left of 0, 1 - delta */
+    double positive;     /* P(L > eps); left of 0, P(L <= eps) */
+    double fpr, weighed; /* Q(L > eps), e^eps of it */
+};
+
+static const struct values none = {true, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
+
+static bool probabilities(const struct values *v) {
+    return v->side <= rounding && v->positive <= rounding && v->fpr <= rounding;
+}
+
+static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out);
+
+/* Of the pair the other way round, at -eps: with its loss -L
+ *
+ *     1 - delta  =  e^eps (1 - delta'),      Q(L > eps)  =  1 - P'(L' > -eps),      P(L <= eps)  =  Q'(L' > -eps). */
+static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
+    struct values v;
+    if (!through(e, -epsilon, e->zero.first <= -e->unit * epsilon, &v)) return false;
+    const double rest = v.right ? log1p(-exp(fmin(v.side, 0))) : v.side;
+    const double fpr = v.right ? log1p(-exp(fmin(v.positive, 0))) : v.positive;
+    *out = (struct values){false, epsilon + rest, v.fpr, fpr, epsilon + fpr};
+    return true;
+}
+
+/* By a path on this side of 0. */
+static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
+    struct derivatives k = {0, 0, 0};
+    const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
+    *out = none;
+    if (isinf(c)) return true;
+    if (e->mirror != NULL && 1 + h * c < 1e-4) return mirrored(e->mirror, epsilon, out);
+    const double below = 1 / c, beside = h / (1 + h * c);
+    const double second = k.second + below * below + beside * beside;
+    const double third = k.third - 2 * (below * below * below + beside * beside * beside);
+    struct path path = {{.of = e, .c = c}, scaled, c, 1 / sqrt(second), 0, below, beside,
+                        1 / (1 + h * c)};
+    double part[INTEGRALS];
+    if (isfinite(third)) path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
+    expand(&path.at, 17 / sqrt(k.second));
+    if (!integrate(&path, part)) return false;
+    const double size = log(fabs(c)), order = log1p(h * c),
+                 height = log_moment(e, c) - size - order;
+    const double of_q = height + log(fabs(part[OF_Z])) + log(h);
+    out->right = right;
+    out->side = height - c * scaled + log(part[OF_1]);
+    out->positive = height - c * scaled + order + log(fmax(part[OF_Z_PLUS_1], 0));
+    out->weighed = of_q - c * scaled;
+    out->fpr = of_q - (1 + h * c) * epsilon;
+    return probabilities(out);
+}
+
+static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
+                             struct values *out) {
+    if (through(e, epsilon, e->zero.first <= e->unit * epsilon, out)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                      "exact loss: the integral for epsilon %g does not converge to a probability",
+                      epsilon);
+}
+
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct nvdp_exact_point *out) {
-    struct derivatives k = {0, 0, 0};
+    struct values v;
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
-    const bool same = !e->apart && e->zero.second == 0;
-    const double c = e->apart || same ? INFINITY : saddle(e, epsilon, &k);
-    *out = same ? equal(epsilon) : certain(e, epsilon);
-    if (isinf(c)) return NVDP_OK;
-    const double below = 1 / c, beside = 1 / (1 + c);
-    const double second = k.second + below * below + beside * beside;
-    const double third = k.third - 2 * (below * below * below + beside * beside * beside);
-    struct path path = {{.of = e, .c = c}, epsilon, c, 1 / sqrt(second), 0};
-    double part[2];
-    path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
-    expand(&path.at, 17 / sqrt(k.second));
-    if (!integrate(&path, part))
-        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                          "exact loss: the integral for epsilon %g does not converge", epsilon);
-    const double scale = log_moment(e, c) - c * epsilon - log(fabs(c)) - log1p(c);
-    const double delta = exp(scale + log(part[0]));
-    const double weighed = scale + log(fabs(part[1])); /* of e^eps Q(L > eps) */
-    out->fpr = exp(weighed - epsilon);
-    if (c > 0) {
-        out->delta = delta;
-        out->log_delta = scale + log(part[0]);
-        out->rest = 1 - delta;
-        out->tpr = delta + exp(weighed);
-    } else {
-        out->rest = delta;
-        out->delta = 1 - delta;
-        out->log_delta = log1p(-delta);
-        out->tpr = out->delta + exp(weighed);
-    }
+    *out = e->apart ? certain(e, epsilon) : equal(epsilon);
+    if (e->apart || e->zero.second == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, &v));
+    const double side = exp(fmin(v.side, 0)), positive = exp(fmin(v.positive, 0));
+    *out = (struct nvdp_exact_point){.epsilon = epsilon,
+                                     .delta = v.right ? side : 1 - side,
+                                     .log_delta = v.right ? fmin(v.side, 0) : log1p(-side),
+                                     .rest = v.right ? 1 - side : side,
+                                     .tpr = v.right ? positive : 1 - positive,
+                                     .fpr = exp(fmin(v.fpr, 0))};
     return NVDP_OK;
 }
 
@@ -454,9 +560,9 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     *epsilon = 0;
     NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
     if (point.delta <= delta) return NVDP_OK;
-    const double spread = sqrt(e->zero.second);
-    NVDP_RETURN_IF_FAILED(find(ctx, e, 0, e->zero.first + spread * sqrt(-2 * log(delta)), spread,
-                               log(delta), false, &point));
+    const double mean = e->zero.first / e->unit, spread = sqrt(e->zero.second) / e->unit;
+    NVDP_RETURN_IF_FAILED(
+        find(ctx, e, 0, mean + spread * sqrt(-2 * log(delta)), spread, log(delta), false, &point));
     *epsilon = point.epsilon;
     return NVDP_OK;
 }
@@ -469,8 +575,8 @@ double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
     const double tried[] = {fmin(usual, e->strip / 2), fmin(0.6 * usual, e->strip / 4),
                             fmin(1.5 * usual, 0.8 * e->strip)};
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        const double s = tried[i];
-        least = fmin(least, log_moment(e, s) / s + nvdp__epsilon_more(1 + s, delta));
+        const double s = e->unit * tried[i];
+        least = fmin(least, log_moment(e, tried[i]) / s + nvdp__epsilon_more(1 + s, delta));
     }
     return fmax(least, 0);
 }
@@ -480,13 +586,15 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     if (!(fpr > 0 && fpr < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fpr: expected a number in (0, 1), found %g",
                           fpr);
-    const struct derivatives k = derive(e, -1);
+    const struct nvdp_exact *of = e->mirror != NULL ? e->mirror : e;
+    const struct derivatives k = e->mirror != NULL ? of->zero : derive(e, -1 / e->unit);
     *out = certain(e, INFINITY);
     out->fpr = fpr;
     out->tpr = e->apart ? 1 : fpr;
     if (e->apart || k.second == 0) return NVDP_OK;
-    const double spread = sqrt(k.second);
-    return find(ctx, e, -INFINITY, k.first + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
+    const double mean = (e->mirror != NULL ? -k.first : k.first) / of->unit;
+    const double spread = sqrt(k.second) / of->unit;
+    return find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
                 log(fpr), true, out);
 }
 
@@ -572,7 +680,7 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     double end, most = 0;
     size_t best = 0;
     NVDP_RETURN_IF_FAILED(nvdp_exact_epsilon(ctx, e, delta, &end));
-    *mu = e->apart ? INFINITY : sqrt(e->quadratic);
+    *mu = e->apart ? INFINITY : sqrt(e->quadratic) / e->unit;
     if (e->apart || (e->n == 0 && e->weights == 0)) return NVDP_OK;
     for (size_t i = 0; i <= GRID; i++) {
         double here;
@@ -597,19 +705,48 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
 /* ---- making one ---- */
 
 double nvdp_exact_strip(const struct nvdp_exact *e) {
-    return e->strip;
+    return e->unit * e->strip;
 }
 
 void nvdp_exact_free(struct nvdp_exact *e) {
     if (e == NULL) return;
+    nvdp_exact_free(e->mirror);
     free(e->y);
     free(e->q0);
+    free(e->s);
     free(e->large);
     free(e->p);
     free(e->q);
     free(e->a);
     free(e->v);
     free(e);
+}
+
+/* Everything of L becomes that of h L. */
+static void scale(struct nvdp_exact *e) {
+    double most = sqrt(e->quadratic), psi[3];
+    for (size_t i = 0; i < e->n; i++)
+        most = fmax(most, fmax(fabs(e->y[i]), sqrt(e->q0[i])));
+    for (size_t i = 0; i < e->weights; i++) {
+        polygamma(e->a[i], psi);
+        most = fmax(most, fabs(e->v[i]) * sqrt(psi[1]));
+    }
+    if (!(most > 0 && isfinite(most))) return;
+    /* limits: c from the inverse of the widest dimension's y to 1/h is squared */
+    const double h = e->unit = ldexp(1, -(int)fmin(fmax(ilogb(most), -400), 500));
+    for (size_t i = 0; i < e->n; i++) {
+        e->y[i] *= h;
+        e->q0[i] *= h * h;
+    }
+    for (size_t i = 0; i < e->wide; i++)
+        e->s[i] *= h;
+    for (size_t i = 0; i < e->weights; i++)
+        e->v[i] *= h;
+    e->all_v *= h;
+    e->beta *= h;
+    e->first *= h;
+    e->quadratic *= h * h;
+    e->strip /= h;
 }
 
 static nvdp_status check_numbers(struct nvdp_context *ctx, const char *name, size_t n,
@@ -625,18 +762,21 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const char *name, siz
 static void take_gaussians(struct nvdp_exact *e, size_t n, const double *mu_p, const double *var_p,
                            const double *mu_q, const double *var_q) {
     double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        const double y = (var_p[i] - var_q[i]) / var_q[i];
-        const double square = (mu_p[i] - mu_q[i]) * (mu_p[i] - mu_q[i]) / var_q[i];
-        if (y == 0) {
-            e->quadratic += square;
-            continue;
+    for (int narrow = 0; narrow < 2; narrow++)
+        for (size_t i = 0; i < n; i++) {
+            const double ratio = var_p[i] / var_q[i], y = (var_p[i] - var_q[i]) / var_q[i];
+            const double square = (mu_p[i] - mu_q[i]) * (mu_p[i] - mu_q[i]) / var_q[i];
+            if ((y > 1) == (narrow == 1)) continue;
+            if (y == 0) {
+                e->quadratic += square;
+                continue;
+            }
+            if (narrow == 0) e->s[e->wide++] = square;
+            e->y[e->n] = y;
+            e->q0[e->n++] = square * ratio;
+            sum -= narrow == 0 ? log(ratio) : nvdp__log1pmx(y, ratio) - square;
+            if (y > 0) e->strip = fmin(e->strip, 1 / y);
         }
-        e->y[e->n] = y;
-        e->q0[e->n++] = square * (var_p[i] / var_q[i]);
-        sum += square - nvdp__log1pmx(y, var_p[i] / var_q[i]);
-        if (y > 0) e->strip = fmin(e->strip, 1 / y);
-    }
     e->quadratic *= e->times;
     e->first = e->times * sum / 2 + e->quadratic / 2;
 }
@@ -658,12 +798,51 @@ static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const 
     if (n > 0) e->beta -= nvdp__log_gamma(e->all_a - e->all_v) - nvdp__log_gamma(e->all_a);
 }
 
+struct side {
+    const double *mu, *var, *alpha;
+};
+
+static nvdp_status make(struct nvdp_context *ctx, size_t n, size_t m, const struct side *p,
+                        const struct side *q, int times, int releases, struct nvdp_exact **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_exact *made = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->strip = INFINITY;
+    made->unit = 1;
+    made->releases = releases;
+    made->times = (double)times * releases;
+    NVDP_TRY(NVDP__NEW(ctx, made->y, n));
+    NVDP_TRY(NVDP__NEW(ctx, made->q0, n));
+    NVDP_TRY(NVDP__NEW(ctx, made->s, n));
+    NVDP_TRY(NVDP__NEW(ctx, made->large, 2 * n));
+    NVDP_TRY(NVDP__NEW(ctx, made->p, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->q, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->a, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->v, m));
+    take_gaussians(made, n, p->mu, p->var, q->mu, q->var);
+    take_weights(made, m, p->alpha, q->alpha);
+    scale(made);
+    made->zero = derive(made, 0);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_exact_free(made);
+    return status;
+}
+
+/* Whether 1 - c y or a + c v cancels at c = -1. */
+static bool is_narrow(size_t n, const double *p, const double *q, bool narrower) {
+    for (size_t i = 0; i < n; i++)
+        if (narrower ? p[i] < 1e-4 * q[i] : q[i] < 1e-4 * p[i]) return true;
+    return false;
+}
+
 nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *mu_p,
                               const double *var_p, const double *mu_q, const double *var_q,
                               int times, size_t m, const double *alpha_p, const double *alpha_q,
                               int releases, struct nvdp_exact **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_exact *made = NULL;
+    const struct side p = {mu_p, var_p, alpha_p}, q = {mu_q, var_q, alpha_q};
     if (times < 1 || releases < 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "exact loss: expected times and releases of at least 1, found %d and %d",
@@ -674,20 +853,9 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
     NVDP_TRY(check_numbers(ctx, "variance of Q", n, var_q, true));
     NVDP_TRY(check_numbers(ctx, "pseudo-count of P", m, alpha_p, true));
     NVDP_TRY(check_numbers(ctx, "pseudo-count of Q", m, alpha_q, true));
-    NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->strip = INFINITY;
-    made->releases = releases;
-    made->times = (double)times * releases;
-    NVDP_TRY(NVDP__NEW(ctx, made->y, n));
-    NVDP_TRY(NVDP__NEW(ctx, made->q0, n));
-    NVDP_TRY(NVDP__NEW(ctx, made->large, 2 * n));
-    NVDP_TRY(NVDP__NEW(ctx, made->p, m));
-    NVDP_TRY(NVDP__NEW(ctx, made->q, m));
-    NVDP_TRY(NVDP__NEW(ctx, made->a, m));
-    NVDP_TRY(NVDP__NEW(ctx, made->v, m));
-    take_gaussians(made, n, mu_p, var_p, mu_q, var_q);
-    take_weights(made, m, alpha_p, alpha_q);
-    made->zero = derive(made, 0);
+    NVDP_TRY(make(ctx, n, m, &p, &q, times, releases, &made));
+    if (is_narrow(n, var_p, var_q, true) || is_narrow(m, alpha_p, alpha_q, false))
+        NVDP_TRY(make(ctx, n, m, &q, &p, times, releases, &made->mirror));
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp_exact_free(made);

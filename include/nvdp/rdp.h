@@ -164,12 +164,13 @@ void nvdp_exact_free(struct nvdp_exact *exact);
 double nvdp_exact_strip(const struct nvdp_exact *exact);
 
 /** The curve at one epsilon, by an integral of the moment generating function through its saddle point (rdp/exact.c).
- * Relative error of delta below 1e-10 down to 1e-300.  O(n + 100 m), some milliseconds for 10^5 dimensions.
+ * Relative error of delta below 1e-10 down to 1e-300, as far as epsilon in double tells the point (an epsilon of 1e10 or
+ * one close to a bound of the loss does not); variances may differ by e^600.  O(n + 100 m), some milliseconds for 10^5 dimensions.
  * @param ctx     records messages
  * @param exact   the loss
  * @param epsilon finite
  * @param[out] out what is true there
- * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC where the integral did not converge */
+ * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC where the integral did not converge or gave no probability */
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact, double epsilon,
                              struct nvdp_exact_point *out);
 

@@ -3,6 +3,7 @@
 #include "made_posteriors.h"
 #include "sampled_loss.h"
 
+#include <gsl/gsl_sf_erf.h>
 #include <nvdp/privacy.h>
 #include <string.h>
 
@@ -407,6 +408,131 @@ Test(exact, lengths_that_are_public_tell_apart) {
     (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "exact_pairs: expected exact with it");
     nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* N(m, r) against N(0, 1), r > 1, has the loss
+ *
+ *     L(x)  =  x^2/2 - (x-m)^2/(2 r) - log(r)/2,
+ *
+ * above epsilon outside of its two roots, where all four numbers are sums of erf and erfc.  As e^eps Q's density is P's
+ * there, e^eps fpr is P's density at each root times Mills' ratio of Q's tail. */
+struct wide_pair {
+    double delta, rest, tpr, fpr;
+};
+
+static struct wide_pair wide_pair(double m, double r, double epsilon) {
+    const double a = (1 - 1 / r) / 2, b = m / r, c = -log(r) / 2 - m * m / (2 * r) - epsilon;
+    const double root = sqrt(b * b - 4 * a * c),
+                 x[] = {(-b - root) / (2 * a), (root - b) / (2 * a)};
+    const double p[] = {(x[0] - m) / sqrt(2 * r), (x[1] - m) / sqrt(2 * r)};
+    struct wide_pair made = {.tpr = (erfc(-p[0]) + erfc(p[1])) / 2,
+                             .fpr = (erfc(-x[0] * M_SQRT1_2) + erfc(x[1] * M_SQRT1_2)) / 2};
+    double weighed = 0; /* e^eps fpr */
+    for (int k = 0; k < 2; k++)
+        weighed += exp(-p[k] * p[k]) / sqrt(2 * M_PI * r) / gsl_sf_hazard(fabs(x[k]));
+    made.rest = (erf(p[1]) - erf(p[0])) / 2 + weighed;
+    made.delta = made.tpr < 0.5 ? made.tpr - weighed : 1 - made.rest;
+    return made;
+}
+
+/* However much larger P's variance, up to what the logarithms of two texts' variances allow (e^600): the exponents are
+ * of the order of log r, of which 1e-15 is left, and tests on a ratio's tail add the root's own rounding. */
+Test(exact, variances_that_are_far_larger) {
+    struct nvdp_context *ctx = support_context();
+    static const double ratios[] = {2.5, 1e5, 1e8, 1e12, 1e16, 1e20, 1e30, 1e100, 1e200, 1e260};
+    static const double epsilons[] = {0, 0.5, 10, 100, 500};
+    for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++)
+        for (int apart = 0; apart < 2; apart++) {
+            const double r = ratios[i];
+            const struct duo duo = {.n = 1, .mu = {{apart}, {0}}, .var = {{r}, {1}}};
+            struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+            for (int k = 0; k < 10; k++) {
+                const double epsilon = k < 5 ? epsilons[k] : r * pow(10, k - 8);
+                if (k >= 5 && epsilon < 600) continue;
+                const struct nvdp_exact_point got = at(ctx, exact, epsilon);
+                const struct wide_pair want = wide_pair(apart, r, epsilon);
+                cr_expect_leq(support_relative(got.delta, want.delta, 0), 1e-12,
+                              "%g %g: %.17g %.17g", r, epsilon, got.delta, want.delta);
+                cr_expect_leq(support_relative(got.rest, want.rest, 0), 1e-12, "%g %g: %.17g %.17g",
+                              r, epsilon, got.rest, want.rest);
+                cr_expect_leq(support_relative(got.tpr, want.tpr, 0), 1e-12, "%g %g: %.17g %.17g",
+                              r, epsilon, got.tpr, want.tpr);
+                if (want.fpr > 1e-300)
+                    cr_expect_leq(support_relative(got.fpr, want.fpr, 0), 1e-12,
+                                  "%g %g: %.17g %.17g", r, epsilon, got.fpr, want.fpr);
+            }
+            nvdp_exact_free(exact);
+        }
+    nvdp_context_free(ctx);
+}
+
+/* Many of them: without means delta is, but for a part of 1e-20, that of a chi-squared number x of n degrees of freedom,
+ *
+ *     delta  =  P(x > (2 eps + n log r)/(r - 1))  =  e^-y sum_k<n/2 y^k/k!,      y  =  (eps + n log(r)/2)/(r - 1),
+ *
+ * summed by mpmath.  y is known to 1e-16 of itself, that is delta to 1e4 times as much. */
+Test(exact, many_variances_that_are_far_larger) {
+    struct nvdp_context *ctx = support_context();
+    static const double wants[][2] = {{9.8e23, 0.97779245618602998875},
+                                      {1e24, 0.49867019166004545016},
+                                      {1.03e24, 0.0014704948963856790839}};
+    const struct duo duo = {.n = 1, .var = {{1e20}, {1}}};
+    struct nvdp_exact *exact = open(ctx, &duo, 0, 20000, 1);
+    for (size_t i = 0; i < 3; i++) {
+        const double got = at(ctx, exact, wants[i][0]).delta;
+        cr_expect_leq(support_relative(got, wants[i][1], 0), 1e-11, "%.17g", got);
+    }
+    nvdp_exact_free(exact);
+    nvdp_context_free(ctx);
+}
+
+/* The narrower P has a trade-off, too: of N(0, 1) against N(0, r) the best test takes |x| < t,
+ *
+ *     fpr  =  erf(t/sqrt(2 r)),      tpr  =  erf(t/sqrt 2),      eps  =  log(r)/2 - t^2 (1 - 1/r)/2,
+ *
+ * down to epsilons where 1 + c is of the order of 1/r. */
+Test(exact, variances_that_are_far_smaller) {
+    struct nvdp_context *ctx = support_context();
+    for (double r = 1e5; r < 1e260; r *= 1e15) {
+        const struct duo duo = {.n = 1, .var = {{1}, {r}}};
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        struct nvdp_exact_point point;
+        for (double root = 1e-3; root < 3; root *= 2) {
+            const double t = root * sqrt(r), epsilon = log(r) / 2 - t * t * (1 - 1 / r) / 2;
+            const double fpr = erf(root * M_SQRT1_2);
+            cr_expect_leq(support_relative(at(ctx, exact, epsilon).fpr, fpr, 0), 1e-11, "%g %g", r,
+                          root);
+            cr_assert_eq(nvdp_exact_trade_off(ctx, exact, fpr, &point), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
+            /* the search ends at 1e-13 of epsilon */
+            cr_expect_leq(support_relative(point.fpr, fpr, 0), 1e-11, "%g %g", r, root);
+            cr_expect_float_eq(point.tpr, erf(t * M_SQRT1_2), 1e-11, "%g %g", r, root);
+        }
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Two such texts in a report.  e^eps fpr is 1e-20 of delta there or less: with z = Phi^-1(1 - delta/2)
+ *
+ *     delta  =  P(|x| > z sqrt(r)),      eps  =  L(z sqrt(r))  =  (z^2 (r-1) - log r)/2. */
+Test(exact, far_larger_variances_in_a_report) {
+    struct nvdp_context *ctx = support_context();
+    for (double logvar = 38; logvar < 600; logvar *= 1.3) {
+        struct nvdp_posteriors *set = NULL;
+        cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set), NVDP_OK);
+        set->offset[1] = 1;
+        set->offset[2] = 2;
+        set->logvar[0] = fmin(logvar, 299);
+        set->logvar[1] = set->logvar[0] - logvar;
+        const struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-5");
+        const double z = 4.4171734134690221, r = exp(logvar); /* mpmath */
+        cr_expect_leq(
+            support_relative(report.exact.worst.epsilon, (z * z * (r - 1) - logvar) / 2, 0), 1e-11,
+            "%g: %.17g", logvar, report.exact.worst.epsilon);
+        nvdp_posteriors_free(set);
+    }
     nvdp_context_free(ctx);
 }
 
