@@ -206,14 +206,15 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *exact, d
 /** delta(epsilon) of N(mu, 1) against N(0, 1), Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), without cancellation
  * (Balle & Wang 2018).
  * @param mu      >= 0
- * @param epsilon any
- * @return delta; NaN for another mu */
+ * @param epsilon any, also infinite
+ * @return delta, 1 for an infinite mu; NaN for another mu */
 double nvdp_gdp_delta(double mu, double epsilon);
 
 /** The least epsilon >= 0 with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection.
  * @param mu    >= 0
  * @param delta in (0, 1)
- * @return nats, not below the exact value by more than its rounding; NaN for another mu or delta */
+ * @return nats, not below the exact value: that of a delta smaller by 1e-12 of it; +inf beyond double (mu 1.9e154); NaN
+ * for another mu or delta */
 double nvdp_gdp_epsilon(double mu, double delta);
 
 /** The largest mu with nvdp_gdp_delta(mu, epsilon) <= delta: what a Gaussian mechanism may have whose budget is this

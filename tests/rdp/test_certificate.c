@@ -70,6 +70,63 @@ Test(certificate, mu_of_an_epsilon) {
     cr_expect(isnan(nvdp_gdp_mu(-1, 1e-5)) && isnan(nvdp_gdp_mu(1, 1)));
 }
 
+/* Over all mu: never below the exact epsilon, and not far above.  Large mu have
+ *
+ *     eps  =  mu^2/2 + a mu,      delta  =  Phi(-a) - e^eps Phi(-a - mu),
+ *
+ * solved by mpmath (the second part is phi(a)/mu); small ones, with delta = x mu, eps = a mu where
+ * x = phi(a) - a Phi(-a), to a relative mu a.  1e-11: delta is taken 1e-12 smaller than asked, for the
+ * rounding. 1e-12: delta is the exponential of a logarithm of up to 700. */
+Test(certificate, epsilon_of_a_mu) {
+    static const double large[][3] = {{1e3, 1e-5, 504263.89292065408},
+                                      {1e3, .5, 499999.0000003333324},
+                                      {1e3, .999, 496908.76614586151},
+                                      {1e6, 1e-5, 500004264889.79392496},
+                                      {1e9, 1e-5, 500000004264890792.92},
+                                      {1e9, .999, 499999996909767692.83},
+                                      {1e12, 1e-5, 5.0000000000426489079e+23},
+                                      {1e14, 1e-5, 5.0000000000004264891e+27},
+                                      {1e20, .999, 5e39},
+                                      {1e62, 1e-5, 5e123},
+                                      {1e100, 1e-5, 5e199},
+                                      {1e154, .5, 5e307}};
+    static const double small[][2] = {{.1, .90234634751003452137}, {1e-30, 11.251185889347142679}};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        const double mu = large[i][0], delta = large[i][1], want = large[i][2];
+        const double got = nvdp_gdp_epsilon(mu, delta), back = nvdp_gdp_mu(got, delta);
+        cr_expect(got >= want && got <= want * (1 + 1e-14), "%g %g: %.17g %.17g", mu, delta, got,
+                  want);
+        cr_expect(back <= mu * (1 + 5e-15) && back >= mu * (1 - 1e-13), "%g %g: %.17g", mu, delta,
+                  back);
+        cr_expect_eq(nvdp_gdp_delta(mu, 1), 1);
+        cr_expect_eq(nvdp_gdp_delta(mu, 1.1 * want), 0);
+    }
+    for (double mu = 1e-200; mu < 1e-12; mu *= 1e8)
+        for (size_t i = 0; i < 2; i++) {
+            const double want = mu * small[i][1], got = nvdp_gdp_epsilon(mu, small[i][0] * mu);
+            cr_expect(got >= want && got <= want * (1 + 1e-11), "%g: %.17g %.17g", mu, got, want);
+        }
+    for (double mu = 1e-300; mu < 1e300; mu *= 1e25) {
+        const double closed = erf(mu / 2 * M_SQRT1_2); /* Phi(mu/2) - Phi(-mu/2) */
+        cr_expect_leq(support_relative(nvdp_gdp_delta(mu, 0), closed, 0), 1e-12, "%g", mu);
+        cr_expect_eq(nvdp_gdp_delta(mu, INFINITY), 0);
+        cr_expect_eq(nvdp_gdp_delta(mu, -INFINITY), 1);
+        cr_expect(!isnan(nvdp_gdp_delta(mu, 1e300)) && !isnan(nvdp_gdp_delta(mu, 1e-300)));
+        if (mu > 1.9e154) cr_expect_eq(nvdp_gdp_epsilon(mu, .9), INFINITY);
+        cr_expect_leq(nvdp_gdp_epsilon(mu, 1e-5), nvdp_gdp_epsilon(mu * 1e25, 1e-5));
+    }
+    for (double epsilon = 1e10; epsilon < 1e300; epsilon *= 1e10) {
+        const double mu = nvdp_gdp_mu(epsilon, 1e-5), most = sqrt(2 * epsilon);
+        cr_expect(mu < most && mu > most * (1 - 5 / most - 1e-13), "%g: %.17g", epsilon, mu);
+    }
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_limits limits = sequence();
+    limits.clip_sequence = 1e62;
+    const struct nvdp_certificate made = certify(ctx, &limits, "1");
+    cr_expect(made.epsilon >= 2e124 && made.epsilon < 2.1e124, "%g", made.epsilon);
+    nvdp_context_free(ctx);
+}
+
 /* (a) is attained: two opposite texts have its curve, at one release and at four.  1e-10: the integral's. */
 Test(certificate, sequence_is_exact) {
     struct nvdp_context *ctx = support_context();
