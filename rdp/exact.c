@@ -60,10 +60,11 @@ enum {
     MOST_HALVINGS = 12,
     MOST_STEPS = 200 /* of a search for a root */
 };
-static const double far = 40;        /* u beyond which no path goes */
-static const double lost = 1e-20;    /* a term that is none */
-static const double agree = 1e-12;   /* of two sums */
-static const double steep = 1e12;    /* c, where epsilon is above every loss */
+static const double far = 40;      /* u beyond which no path goes */
+static const double lost = 1e-20;  /* a term that is none */
+static const double agree = 1e-12; /* of two sums */
+static const double steep =
+    1e12; /* c of the loss over its spread, where epsilon is above all of it */
 static const double rounding = 1e-6; /* of a probability's logarithm where the exponent is large */
 
 struct derivatives {
@@ -400,7 +401,7 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
         *k = derive(e, c);
         const double f = k->first - epsilon - below - beside;
         const double slope = k->second + below * below + beside * beside;
-        if (c > steep) return INFINITY;
+        if (right && g > 0 && c * sqrt(v) > steep) return INFINITY;
         *(f > 0 ? &high : &low) = c;
         double next = c - f / slope;
         if (!(next > low && next < high))
@@ -464,11 +465,18 @@ static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
     return true;
 }
 
+/* P(L > eps) <= e^(K - c eps) (Chernoff): whether it is nothing, however bad the saddle, on the strip's very end, say. */
+static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
+    const double inside = fmin(c, e->strip / 2);
+    return log_moment(e, inside) - inside * epsilon < -1e4;
+}
+
 /* By a path on this side of 0. */
 static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
     struct derivatives k = {0, 0, 0};
-    const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
     *out = none;
+    if (!isfinite(e->zero.first) || !isfinite(e->zero.second)) return false;
+    const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
     if (isinf(c)) return true;
     if (e->mirror != NULL && 1 + h * c < 1e-4) return mirrored(e->mirror, epsilon, out);
     const double below = 1 / c, beside = h / (1 + h * c);
@@ -479,7 +487,7 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
     double part[INTEGRALS];
     if (isfinite(third)) path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
     expand(&path.at, 17 / sqrt(k.second));
-    if (!integrate(&path, part)) return false;
+    if (!integrate(&path, part)) return right && is_beyond(e, c, scaled);
     const double size = log(fabs(c)), order = log1p(h * c),
                  height = log_moment(e, c) - size - order;
     const double of_q = height + log(fabs(part[OF_Z])) + log(h);
@@ -488,15 +496,39 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
     out->positive = height - c * scaled + order + log(fmax(part[OF_Z_PLUS_1], 0));
     out->weighed = of_q - c * scaled;
     out->fpr = of_q - (1 + h * c) * epsilon;
-    return probabilities(out);
+    if (probabilities(out)) return true;
+    *out = none;
+    return right && is_beyond(e, c, scaled);
 }
 
+/* Of delta and 1 - delta the path gives one to all digits, the other as what is missing from 1: left of 0 where the mean of
+ * the loss is above epsilon, but for near pairs, whose delta is small for all epsilon; where it was the wrong one, or came
+ * to nothing, the other side of 0. */
 static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct values *out) {
-    if (through(e, epsilon, e->zero.first <= e->unit * epsilon, out)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                      "exact loss: the integral for epsilon %g does not converge to a probability",
-                      epsilon);
+    const double h = e->unit;
+    const bool near = e->zero.first < h / 2 && epsilon > -0.5;
+    const bool right = near || e->zero.first <= h * epsilon;
+    struct values other;
+    const bool found = through(e, epsilon, right, out);
+    if (found && out->side < log(0.9)) return NVDP_OK;
+    if (through(e, epsilon, !right, &other))
+        *out = other;
+    else if (!found)
+        return nvdp__fail(
+            ctx, NVDP_ERR_NUMERIC,
+            "exact loss: the integral for epsilon %g does not converge to a probability", epsilon);
+    return NVDP_OK;
+}
+
+static struct nvdp_exact_point point_of(double epsilon, const struct values *v) {
+    const double side = exp(fmin(v->side, 0)), positive = exp(fmin(v->positive, 0));
+    return (struct nvdp_exact_point){.epsilon = epsilon,
+                                     .delta = v->right ? side : 1 - side,
+                                     .log_delta = v->right ? fmin(v->side, 0) : log1p(-side),
+                                     .rest = v->right ? 1 - side : side,
+                                     .tpr = v->right ? positive : 1 - positive,
+                                     .fpr = exp(fmin(v->fpr, 0))};
 }
 
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
@@ -508,13 +540,7 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     *out = e->apart ? certain(e, epsilon) : equal(epsilon);
     if (e->apart || e->zero.second == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, &v));
-    const double side = exp(fmin(v.side, 0)), positive = exp(fmin(v.positive, 0));
-    *out = (struct nvdp_exact_point){.epsilon = epsilon,
-                                     .delta = v.right ? side : 1 - side,
-                                     .log_delta = v.right ? fmin(v.side, 0) : log1p(-side),
-                                     .rest = v.right ? 1 - side : side,
-                                     .tpr = v.right ? positive : 1 - positive,
-                                     .fpr = exp(fmin(v.fpr, 0))};
+    *out = point_of(epsilon, &v);
     return NVDP_OK;
 }
 
@@ -522,12 +548,15 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
 static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double low, double start,
                         double spread, double target, bool positives,
                         struct nvdp_exact_point *out) {
+    const double unit = fmin(spread, 1);
     double high = INFINITY, at = fmax(start, low), above = NAN, under = NAN;
     for (int i = 0; i < MOST_STEPS; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, at, out));
-        const double g = (positives ? log(out->fpr) : out->log_delta) - target;
+        struct values v;
+        NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, &v));
+        *out = point_of(at, &v);
+        const double g = (positives ? v.fpr : out->log_delta) - target;
         /* d log delta / d eps = -e^eps fpr / delta; of fpr only values are known */
-        double next = at + g * exp(out->log_delta - at) / out->fpr;
+        double next = at + g * exp(out->log_delta - v.weighed);
         if (g > 0) {
             low = at;
             above = g;
@@ -542,8 +571,8 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
         if (isinf(low)) next = at - spread;
         if (isinf(high) || isinf(low)) spread *= 2;
         if (!(next > low && next < high)) next = (low + high) / 2;
-        if (g == 0 || !(fabs(next - at) > 1e-13 * (1 + fabs(at)))) return NVDP_OK;
-        if (high - low <= 1e-13 * (1 + fabs(at))) return NVDP_OK;
+        if (g == 0 || !(fabs(next - at) > 1e-13 * (unit + fabs(at)))) return NVDP_OK;
+        if (high - low <= 1e-13 * (unit + fabs(at))) return NVDP_OK;
         at = next;
     }
     return nvdp__fail(ctx, NVDP_ERR_NUMERIC, "exact loss: no epsilon found, last %g", at);

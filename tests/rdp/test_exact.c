@@ -536,6 +536,71 @@ Test(exact, far_larger_variances_in_a_report) {
     nvdp_context_free(ctx);
 }
 
+/* However near: N(mu, 1) against N(0, 1) has the closed form, and with mu/2 lost in rounding its best test at .01 finds
+ * .01 + mu phi(z) of P, z the normal quantile.  1e-10: as above. */
+Test(exact, pairs_that_are_very_near) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_exact_point point;
+    double value = 0;
+    for (double mu = 1e-7; mu > 1e-140; mu *= mu > 1e-18 ? 0.3 : 1e-20) {
+        const struct duo duo = {.n = 1, .mu = {{mu}, {0}}, .var = {{1}, {1}}};
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        for (double z = -3; z < 6; z += 0.5) {
+            const double got = at(ctx, exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
+            cr_expect_leq(support_relative(got, want, 0), 1e-10, "%g %g: %.17g %.17g", mu, z, got,
+                          want);
+        }
+        cr_assert_eq(nvdp_exact_epsilon(ctx, exact, mu * 1e-3, &value), NVDP_OK);
+        cr_expect_leq(support_relative(value, nvdp_gdp_epsilon(mu, mu * 1e-3), 0), 1e-10, "%g", mu);
+        cr_assert_eq(nvdp_exact_trade_off(ctx, exact, 0.01, &point), NVDP_OK);
+        cr_expect_leq(support_relative(point.fpr, 0.01, 0), 1e-10, "%g: %g", mu, point.fpr);
+        cr_expect_float_eq(point.tpr, 0.01, 0.03 * mu + 1e-12, "%g: %g", mu, point.tpr);
+        cr_expect_eq(at(ctx, exact, 1).delta, 0);
+        cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-12);
+        nvdp_exact_free(exact);
+    }
+    /* Variances a unit in the last place apart, y = 2^-52: L = y (x^2 - 1)/2 to a relative y, and
+     *
+     *     delta(0)  =  E max(L, 0)  =  y phi(1),      as (x phi)' = (1 - x^2) phi. */
+    const double ulp = 0x1p-52, want = ulp * exp(-0.5) / sqrt(2 * M_PI);
+    for (int side = 0; side < 2; side++) {
+        const struct duo duo = {.n = 1, .var = {{1 + ulp}, {1}}};
+        struct nvdp_exact *exact = open(ctx, &duo, side, 1, 1);
+        cr_expect_leq(support_relative(at(ctx, exact, 0).delta, want, 0), 1e-10);
+        cr_expect_eq(at(ctx, exact, 1).delta, 0);
+        cr_assert_eq(nvdp_exact_trade_off(ctx, exact, 0.01, &point), NVDP_OK);
+        cr_expect_leq(support_relative(point.fpr, 0.01, 0), 1e-10);
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Where epsilon is beyond 740 Q(L > eps) is below the least double: found from its logarithm, and to what was asked. */
+Test(exact, epsilons_where_false_positives_underflow) {
+    struct nvdp_context *ctx = support_context();
+    static const double deltas[] = {1e-3, 1e-5, 1e-8, 1e-12, 1e-100};
+    const struct duo duo = {
+        .n = 3,
+        .m = 3,
+        .mu = {{1.2021468152074932, -0.8815993073670116, -7.5446134384298755}},
+        .var = {{0.06682902880762, 2.1642135973735184, 83.2889365609574},
+                {1.07063645957747, 1.421976533042696, 1.0063140860990176}},
+        .alpha = {{0.43819950097687776, 0.4898195681830856, 2.2735692293580256},
+                  {0.6669635764912012, 0.3995326785576161, 0.37705571703158425}}};
+    for (int side = 0; side < 2; side++) {
+        struct nvdp_exact *exact = open(ctx, &duo, side, 1, 1);
+        for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
+            double epsilon = 0, mu = 0;
+            cr_assert_eq(nvdp_exact_epsilon(ctx, exact, deltas[i], &epsilon), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
+            cr_expect_leq(support_relative(at(ctx, exact, epsilon).delta, deltas[i], 0), 1e-9);
+            cr_expect_eq(nvdp_exact_gdp(ctx, exact, deltas[i], &mu), NVDP_OK);
+        }
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(exact, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_exact *exact = NULL;
