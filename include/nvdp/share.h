@@ -255,8 +255,8 @@ enum nvdp_description {
     NVDP_DESCRIPTION_JSON   /**< one JSON object of all of it */
 };
 
-/** Says what a file or directory is: safetensors, HDF5 of any kind, vocabulary; model, reader or
- * run directory.
+/** Says what a file or directory is: safetensors, HDF5 of any kind, Parquet of ours, vocabulary, ledger, key;
+ * directory of a model, a reader, a run, folds, a sweep, sanitized texts.
  * @param ctx  context
  * @param path the file or directory
  * @param how  how much of it, and for whom

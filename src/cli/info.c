@@ -25,7 +25,8 @@ const struct cli_command cli_command_info = {
     .summary = "tell what a file or directory is",
     .args = "FILE",
     .description = "Tells in a few lines what a file or directory is: safetensors, HDF5 of any "
-                   "kind, a vocabulary, a model directory, a run directory.",
+                   "kind, Parquet that nvdp export wrote, a vocabulary, a key, a ledger; the "
+                   "folder of a model, a run, a sweep, a cross validation, of sanitized texts.",
     .examples = "Examples:\n"
                 "  nvdp info shared.h5\n"
                 "  nvdp info run --all\n"

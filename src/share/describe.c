@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "share/embeddings_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <nvdp/bert.h>
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD = 9, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
+enum { HEAD = 9, KEY_HEAD = 32, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
 static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
 
 /* --- text that a file brought --- */
@@ -235,23 +236,39 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
     return NVDP_OK;
 }
 
+/* A key is not shown, nor is more said of it than its first words do; false: the file is none. */
+static bool describe_key(const char *path, const char *head, json_t *object) {
+    static const char *const keys[][3] = {
+        {"nvdp-key/1 ed25519 secret ", "nvdp-key/1", "secret: signs; its owner's alone"},
+        {"nvdp-key/1 ed25519 public ", "nvdp-key/1", "public: tells who signed"},
+        {"nvdp-ledger-key/1 ", "nvdp-ledger-key/1", "secret: of a ledger; its owner's alone"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strncmp(head, keys[i][0], strlen(keys[i][0])) != 0) continue;
+        start(object, path, keys[i][1]);
+        json_object_set_new(object, "key", json_string(keys[i][2]));
+        return true;
+    }
+    return false;
+}
+
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    unsigned char head[HEAD] = {0};
+    unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
     NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &fd));
-    ssize_t got = pread(fd, head, HEAD, 0);
+    ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
     if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
         return describe_hdf5(ctx, path, object);
-    if (size == HEAD && memcmp(head, "nvdp ledger/1", HEAD) == 0) {
+    if (describe_key(path, (const char *)head, object)) return NVDP_OK;
+    if (size >= HEAD && memcmp(head, "nvdp ledger/1", HEAD) == 0) {
         start(object, path, "ledger/1"); /* the rest is for who has the key: nvdp verify */
         return NVDP_OK;
     }
-    if (size == HEAD && memcmp(head, "PAR1", 4) == 0) return describe_parquet(ctx, path, object);
+    if (size >= HEAD && memcmp(head, "PAR1", 4) == 0) return describe_parquet(ctx, path, object);
     /* a length below 2^32, then a JSON object */
-    bool tensors = size == HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
+    bool tensors = size >= HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
     const char *ending = strrchr(path, '.');
     if (tensors || (ending != NULL && strcmp(ending, ".safetensors") == 0))
         return describe_safetensors(ctx, path, object);
@@ -392,13 +409,80 @@ static bool has(struct nvdp_context *ctx, const char *directory, const char *nam
     return there;
 }
 
+/* Entries of DIRECTORY/folder, and those of them in which there is a `file`. */
+static nvdp_status count_entries(struct nvdp_context *ctx, const char *directory,
+                                 const char *folder, const char *file, size_t *all, size_t *with) {
+    char *path = nvdp__join(ctx, directory, folder);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    DIR *entries = opendir(path);
+    *all = *with = 0;
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        char *inside = nvdp__format(ctx, "%s/%s", entry->d_name, file);
+        *all += 1;
+        *with += inside != NULL && has(ctx, path, inside);
+        free(inside);
+    }
+    if (entries != NULL) closedir(entries);
+    free(path);
+    return NVDP_OK;
+}
+
+static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, json_t *object) {
+    size_t runs = 0, done = 0, failed = 0, unused = 0;
+    json_t *grid = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "grid.json", &grid));
+    json_t *told = shown_copy(grid);
+    json_decref(grid);
+    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "runs", "done.json", &runs, &done));
+    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "failed", "", &failed, &unused));
+    json_object_set_new(object, "kind", json_string("sweep directory"));
+    set_count(object, "runs", runs);
+    set_count(object, "runs_done", done);
+    set_count(object, "runs_failed", failed);
+    json_object_set_new(object, "grid", told);
+    return NVDP_OK;
+}
+
+/* The folder of nvdp train --folds. */
+static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, json_t *object) {
+    size_t folds = 0, finished = 0, entries = 0;
+    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, ".", "run.json", &entries, &folds));
+    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, ".", "result.json", &entries, &finished));
+    json_object_set_new(object, "kind", json_string("cross validation"));
+    set_count(object, "folds", folds);
+    set_count(object, "folds_finished", finished);
+    return NVDP_OK;
+}
+
+/* What nvdp sanitize wrote; other folders have no such privacy.json. */
+static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
+    json_t *told = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "privacy.json", &told));
+    const char *format = json_string_value(json_object_get(told, "nvdp_format"));
+    const bool ours = format != NULL && strncmp(format, "sanitized/", 10) == 0;
+    if (ours) {
+        json_object_set_new(object, "kind", shown(format));
+        json_object_del(told, "nvdp_format");
+        json_t *copy = shown_copy(told);
+        json_object_update(object, copy);
+        json_decref(copy);
+    }
+    json_decref(told);
+    return ours ? NVDP_OK
+                : nvdp__fail(ctx, NVDP_ERR_INPUT,
+                             "%s: expected a run (run.json), a model or a reader (config.json), a "
+                             "sweep (grid.json), folds (fold-1) or sanitized texts (privacy.json), "
+                             "found none",
+                             path);
+}
+
 static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
     if (has(ctx, path, "run.json")) return describe_run(ctx, path, object);
     if (has(ctx, path, "config.json")) return describe_model(ctx, path, object);
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected a run (run.json), a model or a reader (config.json), found "
-                      "neither",
-                      path);
+    if (has(ctx, path, "grid.json")) return describe_sweep(ctx, path, object);
+    if (has(ctx, path, "fold-1/run.json")) return describe_folds(ctx, path, object);
+    return describe_sanitized(ctx, path, object);
 }
 
 /* --- for people: rows of names and values, sections indented --- */
@@ -525,6 +609,14 @@ static const char *const first_facts[] = {"kind",
                                           "privacy.rd.sum: max mean",
                                           "privacy.bdp: best.epsilon delta releases",
                                           "bound",
+                                          "runs",
+                                          "runs_done",
+                                          "runs_failed",
+                                          "grid.tasks",
+                                          "mechanism",
+                                          "eta",
+                                          "corpus.texts",
+                                          "statement",
                                           "count",
                                           "datasets",
                                           "attributes.texts",

@@ -226,6 +226,78 @@ Test(describe, runs_models_and_readers) {
     nvdp_context_free(ctx);
 }
 
+static void write_in(const char *folder, const char *name, const char *text) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *at = strchr(path + strlen(folder) + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        mkdir(path, 0777);
+        *at = '/';
+    }
+    support_write_text(path, text);
+}
+
+static json_int_t count_of(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+Test(describe, sweeps_folds_and_sanitized_texts) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("several");
+    mkdir(path, 0777);
+    write_in(path, "privacy.json", "{\"order\": 1.1}");
+    FILE *nowhere = fopen("/dev/null", "w");
+    cr_expect_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_BRIEF, nowhere), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "or sanitized texts (privacy.json), found none");
+    fclose(nowhere);
+    write_in(path, "privacy.json",
+             "{\"nvdp_format\": \"sanitized/1\", \"mechanism\": \"santext\", \"eta\": 3}");
+    json_t *object = object_of(ctx, path);
+    cr_expect_str_eq(kind_of(object), "sanitized/1");
+    cr_expect_str_eq(json_string_value(json_object_get(object, "mechanism")), "santext");
+    json_decref(object);
+    write_in(path, "fold-1/run.json", "{}");
+    write_in(path, "fold-1/result.json", "{}");
+    write_in(path, "fold-2/run.json", "{}");
+    object = object_of(ctx, path);
+    cr_expect_str_eq(kind_of(object), "cross validation");
+    cr_expect_eq(count_of(object, "folds"), 2);
+    cr_expect_eq(count_of(object, "folds_finished"), 1);
+    json_decref(object);
+    write_in(path, "grid.json", "{\"tasks\": [\"sst2\"]}");
+    write_in(path, "runs/a/done.json", "{}");
+    write_in(path, "runs/b/run.json", "{}");
+    write_in(path, "failed/c.json", "{}");
+    object = object_of(ctx, path);
+    cr_expect_str_eq(kind_of(object), "sweep directory");
+    cr_expect_eq(count_of(object, "runs"), 2);
+    cr_expect_eq(count_of(object, "runs_done"), 1);
+    cr_expect_eq(count_of(object, "runs_failed"), 1);
+    json_decref(object);
+    contains(ctx, path, "[sst2]");
+    nvdp_context_free(ctx);
+}
+
+/* A key is told, not its digits. */
+Test(describe, keys) {
+    static const char *const keys[][2] = {{"nvdp-key/1 ed25519 secret ", "nvdp-key/1"},
+                                          {"nvdp-key/1 ed25519 public ", "nvdp-key/1"},
+                                          {"nvdp-ledger-key/1 ", "nvdp-ledger-key/1"}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = support_scratch_path("key");
+        char text[128];
+        snprintf(text, sizeof text, "%s%s\n", keys[i][0], "0123456789abcdef0123456789abcdef");
+        support_write_text(path, text);
+        char *told = describe(ctx, path, NVDP_DESCRIPTION_ALL);
+        support_contains(told, keys[i][1]);
+        support_contains(told, i == 1 ? "public" : "secret");
+        cr_expect_null(strstr(told, "0123"));
+        free(told);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* What a sequence clip proves is told of the run and of its model. */
 Test(describe, bound_of_a_sequence_clip) {
     static const struct run_choice choice = {
