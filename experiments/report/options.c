@@ -139,12 +139,15 @@ static const char *const no_difference[] = {"task",
                                             "certified-delta",
                                             "certified-releases"}; /* C tells them */
 
-/* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset. */
+/* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset.  Nor does
+ * the noise that run.json has of a budget: it follows from that and the number of texts, which folds differ in. */
 static void silence_usual(json_t *variant) {
     static const char *const budget[] = {"target-epsilon", "dp-noise"};
     const char *encoder = json_string_value(json_object_get(variant, "encoder"));
     if (encoder != NULL && strcmp(encoder, "bert") == 0)
         json_object_set_new(variant, "encoder", json_string(""));
+    if (json_number_value(json_object_get(variant, "target-epsilon")) > 0)
+        json_object_set_new(variant, "dp-noise", json_string(""));
     for (size_t i = 0; i < sizeof budget / sizeof *budget; i++) {
         if (json_number_value(json_object_get(variant, budget[i])) == 0)
             json_object_set_new(variant, budget[i], json_string(""));

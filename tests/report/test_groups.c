@@ -270,7 +270,13 @@ Test(groups, labels_tell_what_runs_are) {
 #define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
     static const struct made_run runs[] = {
         {.name = "a", .method = "base"},
-        {.name = "b", .method = "base", .options = PRIVATE("\"target_epsilon\": 3")},
+        {.name = "b",
+         .method = "base",
+         .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.73")},
+        {.name = "h",
+         .method = "base",
+         .seed = 1, /* of a text more */
+         .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.74")},
         {.name = "c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
         {.name = "d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
         {.name = "e", .lambda = 1, .rd_max = 1, .options = "\"preset\": \"private\""},
