@@ -597,8 +597,16 @@ cleanup:
     return status;
 }
 
-/* A conversion is above the exact value: in the order of the conversions, until one is below what has been
- * found. */
+/* Whether nothing tells two texts of one shape apart: their outputs have one distribution. */
+static bool alike(const struct work *work, size_t p, size_t q) {
+    const struct nvdp_token_texts *texts = work->texts;
+    return work->dchi->mechanism == NVDP_DCHI_RANDOM ||
+           memcmp(texts->tokens + texts->offset[p], texts->tokens + texts->offset[q],
+                  length_of(texts, p) * sizeof *texts->tokens) == 0;
+}
+
+/* A conversion is above the exact value, also where that is 0, which is known without it: in the order of the
+ * conversions, until one is below what has been found. */
 static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy_options *options,
                                    const double *epsilon, struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
@@ -609,7 +617,8 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
     for (size_t p = 0; p < n; p++)
         for (size_t q = 0; q < n; q++)
             if (p != q && !isnan(epsilon[p * n + q]))
-                list[candidates++] = (struct candidate){epsilon[p * n + q], p, q};
+                list[candidates++] =
+                    (struct candidate){alike(work, p, q) ? 0 : epsilon[p * n + q], p, q};
     qsort(list, candidates, sizeof *list, descending);
     for (; done < candidates && done < MOST_EVALUATED; done++) {
         struct nvdp_interval found;

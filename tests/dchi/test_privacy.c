@@ -146,6 +146,33 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     unmake(&made);
 }
 
+/* All outputs have one distribution: the largest epsilon is 0, however many pairs there are, and not what a divergence
+ * of 0 is converted to. */
+Test(privacy, random_tells_nothing) {
+    enum { MANY = 20, LENGTH = 12 };
+    struct made made;
+    make(&made, false);
+    size_t offset[MANY + 1];
+    int32_t tokens[MANY * LENGTH];
+    for (size_t i = 0; i <= MANY; i++)
+        offset[i] = i * LENGTH;
+    for (size_t k = 0; k < MANY * LENGTH; k++)
+        tokens[k] = (int32_t)(k * k % WORDS);
+    const struct nvdp_token_texts texts = {MANY, offset, tokens, NULL, 0};
+    struct nvdp_dchi *dchi = NULL;
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    cr_assert_eq(nvdp_dchi_create(made.ctx, made.vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &dchi),
+                 NVDP_OK);
+    cr_assert_eq(nvdp_dchi_privacy(made.ctx, dchi, &texts, NULL, NULL, &report), NVDP_OK, "%s",
+                 nvdp_context_error(made.ctx));
+    cr_expect_eq(report.same.pairs.sum.max, 0);
+    cr_expect(report.epsilon.low == 0 && report.epsilon.high == 0, "%g to %g", report.epsilon.low,
+              report.epsilon.high);
+    cr_expect_eq(report.epsilon_pairs, 1);
+    nvdp_dchi_free(dchi);
+    unmake(&made);
+}
+
 static const char usual[] = "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64";
 
 Test(privacy, santext) {
