@@ -79,7 +79,7 @@ double nvdp_renyi_most(double order, double divergence, double chance);
  *     1/(l-1) log { z (z/w)^n [ K_{n+1}(z) I_n(w) + z/w K_n(z) I_{n+1}(w) ] };
  *
  * near l eta^2 |x - x'|^2 / (2d) for small distances, at most eta |x - x'|, which is that of order
- * infinity.  rdp/laplace.c derives it.  Relative error below 1e-11.  O(d + sqrt(w)).
+ * infinity.  rdp/laplace.c derives it.  Relative error below 1e-11, near order 1 too.  O(d + log w).
  * @param order    l > 0
  * @param dim      d >= 1
  * @param distance eta |x - x'| >= 0

@@ -76,3 +76,57 @@ Test(laplace, shape) {
     cr_expect(isnan(nvdp_renyi_laplace(0, 3, 1)) && isnan(nvdp_renyi_laplace(2, 0, 1)) &&
               isnan(nvdp_renyi_laplace(2, 3, -1)) && isnan(nvdp_renyi_laplace(2, 3, NAN)));
 }
+
+/* Where w - z is a small part of z, where both are far out, and where nothing but the exponents is left: the
+ * Bessel functions' form with 60 digits and more (mpmath; of 40001 and 20000 dimensions by the series of I).
+ * The tolerance is a hundred units in the last place or more: no digits are lost, which 1e-11 would hide. */
+Test(laplace, orders_near_one_and_far_distances, .timeout = 60) {
+    static const struct {
+        double order;
+        size_t dim;
+        double distance, value;
+    } golden[] = {
+        {1 + 0x1p-49, 3, 1e-6, 1.6666666666665861e-13},
+        {1 + 0x1p-40, 3, 1e6, 999997.000004},
+        {1 + 0x1p-30, 3, 1e9, 999999997.00000001},
+        {1 + 0x1p-52, 768, 50, 1.6258831290602375},
+        {1 - 0x1p-53, 2, 1e4, 9998.0001500000019},
+        {1 - 0x1p-40, 384, 30, 1.1700922491204365},
+        {1 + 0x1p-20, 2, 1e12, 999999999998.0},
+        {2, 3, 1e18, 1e18},
+        {.7, 50, 1e15, 999999999999923.3},
+        {.3, 3, 1e10, 4285714283.6058476},
+        {0x1p-30, 5, 7, 3.3321231744536252e-9},
+        {1 + 0x1p-49, 3, 1e-150, 1.6666666666666696e-301},
+        {0x1p300, 2, 0x1p-298, 1.1904418103989701e-90},
+        {7, 40001, 3e4, 23274.697678377705},
+        {.7, 20000, 5e4, 28447.042681903365},
+    };
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        double got = nvdp_renyi_laplace(golden[i].order, golden[i].dim, golden[i].distance);
+        cr_expect_leq(support_relative(got, golden[i].value, 0), 1e-13,
+                      "order %.17g, d %zu, %g: %.17g, expected %.17g", golden[i].order,
+                      golden[i].dim, golden[i].distance, got, golden[i].value);
+    }
+    /* l < 1/2 by l/(1-l) D_{1-l}, of infinite distance the distance. */
+    static const double orders[] = {.1, .5, .8, 1, 1 + 0x1p-52, 2, 1e99};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        for (double distance = 1e20; distance < 1e307; distance *= 1e11) {
+            const double l = orders[i], want = l < .5 ? l / (1 - l) * distance : distance;
+            cr_expect_leq(support_relative(nvdp_renyi_laplace(l, 3, distance), want, 0), 1e-13,
+                          "order %g, %g", l, distance);
+        }
+    }
+    /* Growing with the order, but for rounding, by (l-1)/2 distance^2 at most: |L| <= distance (Hoeffding's lemma). */
+    for (double distance = 1e-5; distance < 1e13; distance *= 100) {
+        const double one = nvdp_renyi_laplace(1, 3, distance);
+        double last = one;
+        for (double more = 0x1p-52; more < 1e-3; more *= 3) {
+            const double value = nvdp_renyi_laplace(1 + more, 3, distance);
+            cr_expect(value >= last * (1 - 1e-14) &&
+                          value - one <= more / 2 * distance * distance + 1e-14 * one,
+                      "order 1 + %g, %g: %.17g after %.17g", more, distance, value, last);
+            last = value;
+        }
+    }
+}
