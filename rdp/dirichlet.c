@@ -82,8 +82,23 @@ static double remainder_value(double x) {
     return sum - 0.5 * log(x);
 }
 
+/* [w(c) - w(p)] / s for p, c >= stirling_from. */
+static double remainder_slope(double s, double p, double k, double ratio_c) {
+    double rc = 1 / ratio_c;
+    double geometric = 1, power = 1, scale = 1 / p;
+    double sum = -0.5 * (s == 0 ? k : nvdp__log_ratio(s * k, ratio_c) / s);
+    for (int n = 0; n < 6; n++) {
+        sum -= stirling[n] * scale * k * rc * geometric;
+        scale /= p * p;
+        geometric += power * rc * (1 + rc);
+        power *= rc * rc;
+    }
+    return sum;
+}
+
 /* Second difference of w(x) = lnG(x) - x log x + x for finite s.  Points far apart are taken from
- * the values (w is of order log x: nothing to lose).  Close ones are taken term by term, small
+ * the values (w is of order log x: nothing to lose), where c is near a large p from its slope there: shifted, x log x of
+ * p would be left over to its rounding.  Close ones are taken term by term, small
  * arguments raised by n through lnG(x) = lnG(x + n) - sum_{r<n} log(x + r). */
 static double remainder_second_difference(double s, double p, double q, double c, double delta) {
     if (delta == 0) return 0;
@@ -91,6 +106,8 @@ static double remainder_second_difference(double s, double p, double q, double c
         double at_p = remainder_value(p);
         return (remainder_value(c) - at_p) / s - (at_p - remainder_value(q));
     }
+    if (fabs(delta) >= 0.5 * p && fmin(p, c) >= stirling_from)
+        return remainder_slope(s, p, delta / p, c / p) - (remainder_value(p) - remainder_value(q));
     double least = fmin(p, fmin(q, c));
     int shift = least < stirling_from ? (int)ceil(stirling_from - least) : 0;
     double sum = 0;
@@ -173,7 +190,8 @@ static double bregman(const struct line *line, double d, double ratio_q, double 
 static void line_add(struct line *line, double p, double q, int kappa, double count) {
     if (count == 0) return;
     double delta = p - q;
-    double d = delta / p - line->k;
+    /* K near 1: both k are 1 less a ratio that may be all there is to tell them by */
+    double d = fabs(line->k) < 0.5 ? delta / p - line->k : line->ratio_q - q / p;
     if (isinf(line->order)) {
         if (delta < 0) {
             line->sum = INFINITY;

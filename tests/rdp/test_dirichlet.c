@@ -219,3 +219,36 @@ Test(dirichlet, merging_does_not_raise) {
         cr_expect_leq(coarse, fine * (1 + 1e-11));
     }
 }
+
+/* Ratios of the pseudo-counts that differ by 1e15 and more, and large counts beside tiny ones: D_l by its definition with
+ * 160 digits of mpmath.  1e-12: what the header promises. */
+Test(dirichlet, very_unequal_ratios) {
+    static const struct {
+        double order, p[3], q[3], want;
+    } cases[] = {
+        {1.0,
+         {3.359e+27, 1.174e+37, 9.268e+24},
+         {225.1, 3.012e+16, 3.607e+20},
+         1.0051478168878184817e+22},
+        {1.1,
+         {3.359e+27, 1.174e+37, 9.268e+24},
+         {225.1, 3.012e+16, 3.607e+20},
+         1.0051478806971347214e+22},
+        {1.0,
+         {2010.0, 1560000000.0, 1.029e+17},
+         {9.612e-21, 2776000.0, 6.11e-11},
+         49980801.887330551883},
+        {1.1,
+         {2010.0, 1560000000.0, 1.029e+17},
+         {9.612e-21, 2776000.0, 6.11e-11},
+         49981026.48518502117},
+        {0.5,
+         {2010.0, 1560000000.0, 1.029e+17},
+         {9.612e-21, 2776000.0, 6.11e-11},
+         49978333.037481590169},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double got = nvdp_renyi_dirichlet(cases[i].order, 3, cases[i].p, cases[i].q);
+        cr_expect_leq(support_relative(got, cases[i].want, 0), 1e-12, "%zu: %.17g", i, got);
+    }
+}
