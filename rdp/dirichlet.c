@@ -49,25 +49,32 @@ static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                    -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
 
 /* Second difference of x^-j summed over Stirling's series, for arguments >= stirling_from.  With
- * r = p/c, likewise at q, no division by s is left:
+ * r_c = p/c, likewise at q, no division by s is left,
  *
- *     (c^-j - p^-j) / s = -p^-j k r (1 + r + ... + r^(j-1)). */
-static double stirling_second_difference(double p, double k, double ratio_q, double ratio_c) {
+ *     (c^-j - p^-j) / s = -p^-j k (r_c + ... + r_c^j),
+ *
+ * and of the two halves none by what they share:
+ *
+ *     r_q^i - r_c^i = (r_q - r_c) h_i,    r_q - r_c = k (1 + s) r_q r_c,
+ *     h_i = r_q^(i-1) + r_q^(i-2) r_c + ... + r_c^(i-1). */
+static double stirling_second_difference(double s, double p, double k, double ratio_q,
+                                         double ratio_c) {
     double rq = 1 / ratio_q;
     double rc = 1 / ratio_c;
-    double geometric_q = 1, geometric_c = 1; /* 1 + r + ... + r^(j-1), for j = 1 */
-    double power_q = 1, power_c = 1;         /* r^(j-1) */
+    double h = 1, power_c = 1; /* h_i and r_c^(i-1), for i = 1 */
+    double sums = 1;           /* h_1 + ... + h_i */
     double scale = 1 / p;
     double sum = 0;
     for (int n = 0; n < 6; n++) {
-        sum += stirling[n] * scale * (rq * geometric_q - rc * geometric_c);
+        sum += stirling[n] * scale * sums;
         scale /= p * p;
-        geometric_q += power_q * rq * (1 + rq);
-        geometric_c += power_c * rc * (1 + rc);
-        power_q *= rq * rq;
-        power_c *= rc * rc;
+        for (int twice = 0; twice < 2; twice++) {
+            power_c *= rc;
+            h = rq * h + power_c;
+            sums += h;
+        }
     }
-    return k * sum;
+    return k * k * (1 + s) * rq * rc * sum;
 }
 
 /* w(x) - 1/2 log 2 pi */
@@ -129,7 +136,7 @@ static double remainder_second_difference(double s, double p, double q, double c
     }
     double k = delta / p;
     return sum + 0.5 * nvdp__log_second_difference(s, k, q / p, c / p) +
-           stirling_second_difference(p, k, q / p, c / p);
+           stirling_second_difference(s, p, k, q / p, c / p);
 }
 
 /* That of x log x, and of w. */
