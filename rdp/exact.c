@@ -60,11 +60,10 @@ enum {
     MOST_HALVINGS = 12,
     MOST_STEPS = 200 /* of a search for a root */
 };
-static const double far = 40;      /* u beyond which no path goes */
-static const double lost = 1e-20;  /* a term that is none */
-static const double agree = 1e-12; /* of two sums */
-static const double steep =
-    1e12; /* c of the loss over its spread, where epsilon is above all of it */
+static const double far = 40;        /* u beyond which no path goes */
+static const double lost = 1e-20;    /* a term that is none */
+static const double agree = 1e-12;   /* of two sums */
+static const double steep = 1e12;    /* c times the spread, where epsilon is above every loss */
 static const double rounding = 1e-6; /* of a probability's logarithm where the exponent is large */
 
 struct derivatives {

@@ -221,8 +221,7 @@ Test(dirichlet, merging_does_not_raise) {
 }
 
 /* Ratios of the pseudo-counts that differ by 1e15 and more, and large counts beside tiny ones, counts apart in their
- * last digits: D_l by its definition with
- * 160 digits of mpmath.  1e-12: what the header promises. */
+ * last digits: D_l by its definition with 120 digits of mpmath or more.  1e-12: what the header promises. */
 Test(dirichlet, ratios_very_unequal_and_very_near) {
     static const struct {
         double order, p[3], q[3], want;
