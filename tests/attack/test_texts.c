@@ -467,7 +467,8 @@ Test(texts, of_a_shared_file) {
     share(ctx, run, "train", file);
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
                  NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "of these 40 texts, by their split and rows, found 0");
+    support_contains(nvdp_context_error(ctx),
+                     "of these 40 texts, by their split and rows, found 0");
     share(ctx, run, "dev", file);
     reverse_dev();
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "data",
