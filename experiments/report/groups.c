@@ -230,16 +230,20 @@ static nvdp_status name_task(struct nvdp_context *ctx, struct nvdp_report *repor
     return task->label != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
-static nvdp_status list_tasks(struct nvdp_context *ctx, struct nvdp_report *report) {
-    report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
-    if (report->task == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < 2 * report->runs; i++) { /* the sanitized ones last */
-        const struct nvdp__report_run *run = &report->run[i % report->runs];
-        if (run->sanitized != (i >= report->runs) || find_task(report, run) < report->tasks)
-            continue;
+static void add_tasks(struct nvdp_report *report, bool sanitized) {
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct nvdp__report_run *run = &report->run[i];
+        if (run->sanitized != sanitized || find_task(report, run) < report->tasks) continue;
         report->task[report->tasks++] =
             (struct nvdp__task_rows){.task = run->task, .data = run->data, .first = run};
     }
+}
+
+static nvdp_status list_tasks(struct nvdp_context *ctx, struct nvdp_report *report) {
+    report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
+    if (report->task == NULL) return NVDP_ERR_MEMORY;
+    add_tasks(report, false);
+    add_tasks(report, true);
     for (size_t i = 0; i < report->tasks; i++) {
         NVDP_RETURN_IF_FAILED(name_task(ctx, report, i));
     }
