@@ -13,7 +13,7 @@ static const double least_tilt = 0.01;
 /* What the grid leaves open, n h, is at most this many units of 1/k: what is unsure of delta, a share 2e-7 of a tilted
  * mass, grows by e^(k n h) over it, so that larger tilts tell nothing. */
 static const double most_tilted = 12;
-/* Of a Laplace mechanism: the panels of its angles are as many as the root of its distance. */
+/* Of a Laplace mechanism: its losses are those of angles near pi, s^(-1/2) from it, which need digits. */
 static const double most_range = 1e12;
 
 /* The positions at which two texts of one length differ, in what comes out of them. */
@@ -85,7 +85,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     struct nvdp__loss loss = {0};
     nvdp_status failed = NVDP_OK;
     int best = 0;
-    double least = INFINITY, range = 0, bound[TILTS];
+    double least = INFINITY, range = 0;
     NVDP_TRY(NVDP__NEW(ctx, of.position, length));
     for (size_t i = 0; i < length; i++)
         if (a[i] != b[i]) of.position[of.n++] = i;
@@ -121,29 +121,32 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
             sum += of.means[i * TILTS + (size_t)t];
         /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: where it is best. */
         const double gain = k * log(k / (k + 1)) - log1p(k);
-        bound[t] = isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
-        least = fmin(least, bound[t]);
+        const double bound =
+            isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
+        if (bound < least) {
+            least = bound;
+            best = t;
+        }
     }
     const double size = isnan(delta) ? epsilon : least;
     const double step =
         fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MOST_POINTS);
-    for (int t = 0; t < TILTS && tilt(t) * (double)of.n * step <= most_tilted; t++)
-        if (bound[t] < bound[best]) best = t;
+    const double k = fmin(tilt(best), most_tilted / (step * (double)of.n));
     const double cut = 1e-7 / (double)of.n;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++) {
         const double *rows = rows_of(&of, i);
-        nvdp_status made = rows != NULL ? nvdp__loss_discrete(ctx, count, rows, rows + count,
-                                                              tilt(best), step, cut, &part[i])
-                                        : nvdp__loss_laplace(ctx, dim, distance(&of, i), tilt(best),
-                                                             step, cut, &part[i]);
+        nvdp_status made =
+            rows != NULL
+                ? nvdp__loss_discrete(ctx, count, rows, rows + count, k, step, cut, &part[i])
+                : nvdp__loss_laplace(ctx, dim, distance(&of, i), k, step, cut, &part[i]);
         if (made != NVDP_OK) {
 #pragma omp critical
             failed = made;
         }
     }
     NVDP_TRY(failed);
-    NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, tilt(best), step, &loss));
+    NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, k, step, &loss));
     *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
     if (above) out->low = 0; /* only a bound is known */
 cleanup:

@@ -113,34 +113,52 @@ static double log_density(const struct angles *of, double angle) {
     return -2 * of->w * half * half + root + log(of->constant + sine * sine);
 }
 
+/* Its derivative, divided by the sine: of x = cos(angle)
+ *
+ *     w + (d-2) x/(1 - x^2) + 2 x/(c + 1 - x^2),
+ *
+ * which rises with x: there is one peak, at x <= 0. */
+static double rise(const struct angles *of, double angle) {
+    const double x = cos(angle), square = sin(angle) * sin(angle);
+    return of->w + (of->power > 0 ? of->power * x / square : 0) + 2 * x / (of->constant + square);
+}
+
+/* Between an angle at which the density is above `least` and one at which it is not: where it crosses that. */
+static double crossing(const struct angles *of, double least, double above, double below) {
+    for (int i = 0; i < 60; i++) {
+        const double middle = above + (below - above) / 2;
+        *(log_density(of, middle) > least ? &above : &below) = middle;
+    }
+    return below;
+}
+
 static double angle_of(double loss, double s) {
     return acos(fmin(fmax(-loss / s, -1), 1));
 }
 
 /* d >= 2: Gauss-Legendre's three points, in panels of a quarter of the narrowest scale at most, in which k L changes
- * by about 1/4 at most: the masses are tilted where their cell begins.  Returns the mass with each loss tilted where it
- * is.  On the scale of the density's peak, but for its last factor, nothing is too large or too small:
- *
- *     w sin^2 + (d-2) cos  =  0,      cos  =  -2 w / (d - 2 + sqrt((d-2)^2 + 4 w^2)). */
+ * by about 1/4 at most: the masses are tilted where their cell begins.  Further than 60 nats below the peak nothing
+ * counts.  Returns the mass with each loss tilted where it is. */
 static double sphere(size_t dim, double s, double k, double step, struct nvdp__loss_part *part) {
     static const double at[3] = {-0.7745966692414834, 0, 0.7745966692414834}; /* sqrt(3/5) */
     const double z = s / 2, d = (double)dim, far = 60;
     const struct angles of = {(2 * k + 1) * z, d - 2, (d - 1) / z * nvdp__laplace_k_ratio(dim, z)};
     const double scale = 0.25 / sqrt(of.w + d);
-    const double peak = acos(-2 * of.w / (of.power + hypot(of.power, 2 * of.w)));
-    double most = log_density(&of, fmin(peak, M_PI - 1e-9)), all = 0;
-    for (size_t i = 0; i <= part->n; i++) {
-        const double end = angle_of(cell(part, i, step), s);
-        if (end > 0 && end < M_PI) most = fmax(most, log_density(&of, end));
+    double peak = M_PI / 2, end = M_PI, all = 0;
+    for (int i = 0; i < 60; i++) {
+        const double middle = peak + (end - peak) / 2;
+        *(rise(&of, middle) > 0 ? &peak : &end) = middle;
     }
+    const double most = log_density(&of, peak);
+    const double first = crossing(&of, most - far, peak, 0);
+    const double last = crossing(&of, most - far, peak, M_PI);
     for (size_t i = 0; i < part->n; i++) {
-        const double from = angle_of(cell(part, i, step), s);
-        const double to = angle_of(cell(part, i + 1, step), s);
-        const double panels = ceil(fmax((to - from) / scale, 4 * k * step));
+        const double from = fmax(angle_of(cell(part, i, step), s), first);
+        const double to = fmin(angle_of(cell(part, i + 1, step), s), last);
+        if (!(to > from)) continue;
+        const double tilts = k * s * (cos(from) - cos(to));
+        const double panels = ceil(fmax((to - from) / scale, 4 * tilts));
         const double half = (to - from) / panels / 2;
-        if (!(half > 0) ||
-            (panels == 1 && fmax(log_density(&of, from), log_density(&of, to)) < most - far))
-            continue;
         for (double j = 0; j < panels; j++) {
             for (int g = 0; g < 3; g++) {
                 const double angle = from + (2 * j + 1 + at[g]) * half;
