@@ -218,7 +218,8 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
  * added on a grid, rounded down, and up for the other end: what is looked for is between low and high, whose
  * distance is a thousandth of it (1e-4 where it is small; more than that where the grid would need 2^22
  * points).  Of laplace-nearest high is the bound that laplace gives, and low is 0; so it is with an unknown
- * token of laplace, which is bounded as by nvdp_dchi_divergence().
+ * token of laplace, which is bounded as by nvdp_dchi_divergence().  Where a Laplace mechanism's distances
+ * have a sum above 5e11, low is 0 and high that sum.
  * O(length (V d + G log G)), G points.
  * @param ctx      records messages, lends threads
  * @param dchi     mechanism
