@@ -222,7 +222,8 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
-    struct nvdp_posteriors *set = NULL; /* those that are there */
+    const struct nvdp_posteriors *set = posteriors;
+    struct nvdp_posteriors *present = NULL; /* where some are not there */
     struct nvdp_linkage made;
     size_t *there = NULL, texts;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -231,7 +232,10 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
                                &shared));
     NVDP_TRY(NVDP__NEW(ctx, there, posteriors->texts));
     NVDP_TRY(nvdp__shared_present(ctx, posteriors->texts, &shared, there, &texts));
-    NVDP_TRY(nvdp__posteriors_select(ctx, posteriors, texts, there, &set));
+    if (texts < posteriors->texts) {
+        NVDP_TRY(nvdp__posteriors_select(ctx, posteriors, texts, there, &present));
+        set = present;
+    }
     NVDP_TRY(nvdp__shared_check(ctx, set, &shared));
     const struct nvdp__sample_source source = {nvdp__shared_take, &shared, end_of(shared.file)};
     NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
@@ -239,7 +243,7 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
     NVDP__GIVE(out, &made);
 cleanup:
     nvdp__shared_release(&shared);
-    nvdp_posteriors_free(set);
+    nvdp_posteriors_free(present);
     free(there);
     return status;
 }

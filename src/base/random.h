@@ -62,6 +62,11 @@ struct nvdp__stream {
 
 struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp__purpose purpose,
                                       uint32_t epoch, uint64_t text);
+/* A key for `text` of what is taken in part by part, beginning with NVDP__FNV1A (FNV-1a, 64 bits). */
+#define NVDP__FNV1A UINT64_C(0xcbf29ce484222325)
+static inline uint64_t nvdp__fnv1a(uint64_t key, uint64_t part) {
+    return (key ^ part) * UINT64_C(0x100000001b3);
+}
 /* Jumps to an absolute position, in blocks of 16 words; drops what is buffered. */
 void nvdp__stream_seek(struct nvdp__stream *stream, uint32_t block);
 uint32_t nvdp__stream_u32(struct nvdp__stream *stream);

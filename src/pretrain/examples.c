@@ -164,12 +164,12 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
     return NVDP_OK;
 }
 
-/* Of its tokens (FNV-1a): where a document is cut depends on nothing but itself. */
+/* Of its tokens: where a document is cut depends on nothing but itself. */
 static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document) {
-    uint64_t key = 0xcbf29ce484222325u;
+    uint64_t key = NVDP__FNV1A;
     size_t end = nvdp__corpus_document(corpus, document + 1);
     for (size_t at = nvdp__corpus_document(corpus, document); at < end; at++)
-        key = (key ^ (uint64_t)nvdp__corpus_id(corpus, at)) * 0x100000001b3u;
+        key = nvdp__fnv1a(key, (uint64_t)nvdp__corpus_id(corpus, at));
     return key;
 }
 

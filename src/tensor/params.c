@@ -179,11 +179,10 @@ void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *para
     nvdp__params_fill_part(dev, params, index, 0, params->entry[index].count, value);
 }
 
-/* FNV-1a, 64 bits. */
 static uint64_t hash_name(const char *name) {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = NVDP__FNV1A;
     for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+        hash = nvdp__fnv1a(hash, (unsigned char)*name);
     return hash;
 }
 

@@ -416,17 +416,16 @@ static int compare_said(const void *left, const void *right) {
     return (a->item > b->item) - (a->item < b->item);
 }
 
-/* FNV-1a of tokens and labels. */
+/* Of its tokens and labels. */
 static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
-    const uint64_t prime = 0x100000001b3u;
-    uint64_t key = 0xcbf29ce484222325u;
+    uint64_t key = NVDP__FNV1A;
     uint32_t label = 0;
     for (size_t k = from->offset[i]; k < from->offset[i + 1]; k++) {
-        key = (key ^ (uint64_t)from->ids[k]) * prime;
-        if (from->tag != NULL) key = (key ^ (uint32_t)from->tag[k]) * prime;
+        key = nvdp__fnv1a(key, (uint64_t)from->ids[k]);
+        if (from->tag != NULL) key = nvdp__fnv1a(key, (uint32_t)from->tag[k]);
     }
     if (from->label != NULL) memcpy(&label, &from->label[i], sizeof label);
-    return (key ^ label) * prime;
+    return nvdp__fnv1a(key, label);
 }
 
 /* Marks the texts that fall on the validation side each by itself: the first of those that say the same, the second, and so

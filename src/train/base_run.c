@@ -1,7 +1,6 @@
 /* A base run, whose model a private run starts from: another run (--from-base), or one that it trains itself, in RUN/base
  * (--base-epochs). */
 #include "base/file.h"
-#include "base/json.h"
 #include "base/ranks.h"
 #include "model/model.h"
 #include "text/conll.h"

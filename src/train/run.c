@@ -130,8 +130,25 @@ nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run)
     return nvdp__token_noise_texts(run->noise, run->dataset, NULL);
 }
 
-nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
-                           struct nvdp__run *run) {
+/* Base is not said to be without noise of a run whose noise is the users'. */
+static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *directory,
+                                    const struct nvdp__train_options *config) {
+    const int noise = config->noise.mechanism;
+    if (noise == NVDP__NOISE_NONE) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected a run with a bottleneck, found one with token-noise %s, whose "
+                      "users noise their texts themselves: nvdp privacy tells what is proven and "
+                      "measured of it%s",
+                      directory, nvdp__text_noise_names[noise],
+                      noise == NVDP__NOISE_SEQUENCE
+                          ? ""
+                          : ", nvdp sanitize --release gives such texts away, nvdp sanitize "
+                            "--analyse inversion attacks them");
+}
+
+/* `bottleneck`: for work on what one shares. */
+static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                            bool bottleneck, struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run opened = {0};
     char *directory = NULL;
@@ -140,6 +157,7 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
                           config->run == NULL ? "" : config->run);
     }
     NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
+    if (bottleneck) NVDP_TRY(check_bottleneck(ctx, config->run, &opened.config));
     directory = nvdp__join(ctx, config->run, "model");
     if (directory == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (!nvdp__is_directory(directory))
@@ -166,35 +184,15 @@ cleanup:
     return status;
 }
 
-/* Base is not said to be without noise of a run whose noise is the users'. */
-static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *directory,
-                                    const struct nvdp__train_options *config) {
-    const int noise = config->noise.mechanism;
-    if (noise == NVDP__NOISE_NONE) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a run with a bottleneck, found one with token-noise %s, whose "
-                      "users noise their texts themselves: nvdp privacy tells what is proven and "
-                      "measured of it%s",
-                      directory, nvdp__text_noise_names[noise],
-                      noise == NVDP__NOISE_SEQUENCE
-                          ? ""
-                          : ", nvdp sanitize --release gives such texts away, nvdp sanitize "
-                            "--analyse inversion attacks them");
+nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                           struct nvdp__run *run) {
+    return open_run(ctx, config, false, run);
 }
 
 nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
                                       const struct nvdp__run_options *config,
                                       struct nvdp__run *run) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run told = {0};
-    if (config->run == NULL || !nvdp__is_directory(config->run))
-        return nvdp__run_open(ctx, config, run); /* says so */
-    NVDP_TRY(nvdp__run_read_config(ctx, config->run, &told.config, &told.config_owner));
-    NVDP_TRY(check_bottleneck(ctx, config->run, &told.config));
-    NVDP_TRY(nvdp__run_open(ctx, config, run));
-cleanup:
-    nvdp__run_close(&told);
-    return status;
+    return open_run(ctx, config, true, run);
 }
 
 void nvdp__run_close(struct nvdp__run *run) {

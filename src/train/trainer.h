@@ -53,8 +53,8 @@ struct nvdp__trainer {
     struct nvdp__dp *dp;           /* NULL: not private */
     json_t *lineage;               /* what the model will have learned from: train/lineage.h */
     char texts[NVDP__DIGEST_HEX];  /* SHA-256 of the train file */
-    struct nvdp_dp_guarantee
-        start; /* what the training before promises to them; 0, 0: it did not see them */
+    /* What the training before promises to them; 0, 0: it did not see them. */
+    struct nvdp_dp_guarantee start;
     int64_t *order;
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
@@ -131,8 +131,8 @@ nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
 
 /* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
-/* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
-/* NVDP_ERR_CANCELLED within a private step, which changes nothing then. */
+/* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's.  NVDP_ERR_CANCELLED within a
+ * private step, which changes nothing then. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);
