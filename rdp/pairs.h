@@ -260,6 +260,11 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out);
 
+/* --- gdp.c --- */
+
+/* The mu whose curve has this point, epsilon >= 0. */
+double nvdp__gdp_of(double epsilon, double log_delta);
+
 /* --- exact.c, exact_pairs.c --- */
 
 /* Above epsilon at this delta: what divergences of orders below 1 + strip give, finite for every pair that
