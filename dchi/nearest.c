@@ -12,14 +12,15 @@
  * the second term for what underflows.  A row whose score_j - e_j is above the least score_k + e_k is
  * not the nearest; the few others are compared in double.
  *
- * Where the processor multiplies 8-bit integers, four times as fast, a few dozen points or more go through
- * those: z ~ z' = least + step u with u in 0..255, c_j ~ c'_j = step_j q_j with q in -127..127, and
+ * Where the processor multiplies 8-bit integers, two to four times as fast, a few dozen points or more go through
+ * those: z ~ z' = least + step u with u in 0..255 (0..127 where sums are exact no further), c_j ~ c'_j = step_j q_j
+ * with q in -127..127, and
  *
  *     z'.c'_j  =  step_j (step sum_k u_k q_jk + least sum_k q_jk),          the sums exact,
  *     |z.c_j - z'.c'_j|  <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|            (Cauchy & Schwarz),
  *
  * whose four norms are known.  The rest is as above with this for e_j, and float32's roundings of the
- * score: 2^-20 of (|least| + 255 step) sqrt(d) |c'_j| + |c_j|^2/2 is above them all. */
+ * score: 2^-20 of (|least| + step max u) sqrt(d) |c'_j| + |c_j|^2/2 is above them all. */
 #include "dchi/dchi.h"
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
@@ -173,7 +174,7 @@ struct rough {
 };
 
 static struct rough quantise_point(const struct nvdp_vectors *vectors, const double *point,
-                                   double *z, uint8_t *u) {
+                                   int largest, double *z, uint8_t *u) {
     const size_t dim = vectors->dim;
     double least = INFINITY, most = -INFINITY, square = 0, rest = 0;
     for (size_t k = 0; k < dim; k++) {
@@ -188,10 +189,10 @@ static struct rough quantise_point(const struct nvdp_vectors *vectors, const dou
         return rough;
     }
     rough.least = (float)least;
-    rough.step = (float)((most - least) / 255);
+    rough.step = (float)((most - least) / largest);
     for (size_t k = 0; k < dim; k++) {
         const double step = rough.step, from = rough.least;
-        const double t = step > 0 ? fmin(fmax(rint((z[k] - from) / step), 0), 255) : 0;
+        const double t = step > 0 ? fmin(fmax(rint((z[k] - from) / step), 0), largest) : 0;
         u[k] = (uint8_t)t;
         rest += (z[k] - from - step * t) * (z[k] - from - step * t);
     }
@@ -262,7 +263,7 @@ static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *po
     return found;
 }
 
-/* *done is false where the processor has no such products. */
+/* *done is false where there are no such products. */
 static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                        struct nvdp__dchi_scratch *scratch, size_t n,
                                        const double *points, int32_t *nearest, bool *done) {
@@ -270,14 +271,14 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
     const size_t count = vectors->count, dim = vectors->dim, groups = nvdp__blocks(count, GROUP);
     const size_t fit = INTEGERS / count < LEAST_POINTS ? LEAST_POINTS : INTEGERS / count;
     const size_t block = fit > MOST_POINTS ? MOST_POINTS : fit, stride = nvdp__bf16_rows(block);
-    const int threads = nvdp_context_threads(ctx);
+    const int threads = nvdp_context_threads(ctx), largest = nvdp__int8_largest();
     struct rough *rough = NULL;
     uint8_t *u = NULL;
     int32_t *sums = NULL;
     float *lower = NULL, *upper = NULL;
     double *z = NULL;
     *done = false;
-    if (nvdp__int8_missing() != NULL || n < LEAST_POINTS || dim > MOST_DIM) return NVDP_OK;
+    if (largest == 0 || n < LEAST_POINTS || dim > MOST_DIM) return NVDP_OK;
     if (scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
     struct nvdp__bf16_engine *products = scratch->integers;
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, rough, block));
@@ -291,8 +292,8 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
         const size_t now = nvdp__least(n - first, block);
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (size_t i = 0; i < now; i++) {
-            rough[i] =
-                quantise_point(vectors, points + (first + i) * dim, z + i * dim, u + i * dim);
+            rough[i] = quantise_point(vectors, points + (first + i) * dim, largest, z + i * dim,
+                                      u + i * dim);
             upper[i] = INFINITY;
         }
         for (size_t start = 0; start < count; start += TILE) {

@@ -31,6 +31,9 @@ struct nvdp__int8 {
 };
 
 nvdp_status nvdp__int8_create(struct nvdp_context *ctx, struct nvdp__int8 **out) {
+    const char *missing = nvdp__int8_missing();
+    if (missing != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", missing);
     struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
     if (int8 == NULL) return NVDP_ERR_MEMORY;
     int8->ctx = ctx;

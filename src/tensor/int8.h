@@ -29,9 +29,13 @@ void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linea
 
 /* ---- the product itself (onednn.c; onednn_none.c stands in) ---- */
 
-const char *nvdp__int8_missing(void); /* why there are no such products; NULL where there are */
+const char *nvdp__int8_missing(void); /* why dense layers have none; NULL where they have */
+/* The largest x up to which products are exact: 255, or 127, half the digits, where the processor adds two of them in
+ * 16 bits first (AVX2); 0: there are no products, or slow ones. */
+int nvdp__int8_largest(void);
+/* NVDP_ERR_UNSUPPORTED where nvdp__int8_largest() is 0, NVDP_ERR_MEMORY. */
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out);
-/* y [rows, out] = x [rows, in] w [out, in]^T; x and y have room for nvdp__bf16_rows(rows) rows. */
+/* y [rows, out] = x [rows, in] w [out, in]^T, |w| at most 127; x and y have room for nvdp__bf16_rows(rows) rows. */
 void nvdp__int8_product(struct nvdp__bf16_engine *products, size_t rows, size_t in, size_t out,
                         uint8_t *x, const int8_t *w, int32_t *y);
 

@@ -129,17 +129,22 @@ nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
     return create(ctx, out);
 }
 
-const char *nvdp__int8_missing(void) {
-    int isa = (int)dnnl_get_effective_cpu_isa();
+int nvdp__int8_largest(void) {
+    int isa = (int)dnnl_get_effective_cpu_isa(), avx2 = (int)dnnl_cpu_isa_avx2;
     int wide = (int)dnnl_cpu_isa_avx512_core_vnni, narrow = (int)dnnl_cpu_isa_avx2_vnni;
-    if ((isa & wide) == wide || (isa & narrow) == narrow) return NULL;
-    return "this processor has no 8-bit dot products (AVX512_VNNI or AVX_VNNI)";
+    if ((isa & wide) == wide || (isa & narrow) == narrow) return 255;
+    return (isa & avx2) == avx2 ? 127 : 0; /* VPMADDUBSW: 2 * 127 * 127 < 2^15 */
+}
+
+const char *nvdp__int8_missing(void) {
+    return nvdp__int8_largest() == 255
+               ? NULL
+               : "this processor has no 8-bit dot products (AVX512_VNNI or AVX_VNNI)";
 }
 
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
-    const char *missing = nvdp__int8_missing();
-    if (missing != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", missing);
+    if (nvdp__int8_largest() == 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
     return create(ctx, out);
 }
 

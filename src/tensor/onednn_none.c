@@ -23,9 +23,13 @@ const char *nvdp__int8_missing(void) {
     return nvdp__bf16_missing(false);
 }
 
+int nvdp__int8_largest(void) {
+    return 0;
+}
+
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
     (void)out;
-    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", nvdp__int8_missing());
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
 }
 
 /* Without a device that was made nothing below is reached. */

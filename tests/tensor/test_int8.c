@@ -153,6 +153,42 @@ Test(int8, changed_weights_are_taken_up) {
     done(ctx, &dev);
 }
 
+/* The ends of both ranges next to one another, where sums of two products in 16 bits would have no room first. */
+Test(int8, sums_are_exact_up_to_the_largest) {
+    const int largest = nvdp__int8_largest();
+    if (largest == 0) cr_skip_test("no products of 8-bit integers");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__bf16_engine *products;
+    cr_assert_eq(nvdp__int8_products(ctx, &products), NVDP_OK);
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        const size_t in = widths[i];
+        uint8_t *x = calloc(nvdp__bf16_rows(ROWS), in);
+        int8_t *w = calloc(OUT, in);
+        int32_t *y = calloc(nvdp__bf16_rows(ROWS) * OUT, sizeof *y);
+        const int32_t *drawn = test_ints(ROWS * in, 0, 2 * largest);
+        const int32_t *sign = test_ints(OUT * in, -200, 200);
+        for (size_t k = 0; k < ROWS * in; k++)
+            x[k] = (uint8_t)(drawn[k] < largest ? drawn[k] : largest);
+        for (size_t k = 0; k < OUT * in; k++)
+            w[k] = (int8_t)(k < in ? 127 : sign[k] < -127 ? -127 : sign[k] > 127 ? 127 : sign[k]);
+        nvdp__int8_product(products, ROWS, in, OUT, x, w, y);
+        cr_assert_eq(nvdp__bf16_status(products), NVDP_OK);
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t c = 0; c < OUT; c++) {
+                int32_t sum = 0;
+                for (size_t k = 0; k < in; k++)
+                    sum += x[r * in + k] * w[c * in + k];
+                cr_assert_eq(y[r * OUT + c], sum, "%zu wide, row %zu, column %zu", in, r, c);
+            }
+        free(x);
+        free(w);
+        free(y);
+    }
+    nvdp__bf16_free(products);
+    nvdp_context_free(ctx);
+    test_free();
+}
+
 Test(int8, missing_is_an_error) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev;
