@@ -258,7 +258,8 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         for (size_t i = 0; i < n; i++) {
             memcpy(dataset->tag + dataset->offset[i], from->tag + from->offset[rows[i]],
                    (dataset->offset[i + 1] - dataset->offset[i]) * sizeof *from->tag);
-            storage->goes_on[i] = nvdp__dataset_storage(from)->goes_on[rows[i]];
+            storage->goes_on[i] = i > 0 && rows[i] == rows[i - 1] + 1 &&
+                                  nvdp__dataset_storage(from)->goes_on[rows[i]];
         }
     }
     if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));

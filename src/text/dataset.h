@@ -9,7 +9,7 @@ struct nvdp__dataset_storage {
     const char **labels; /* task.labels where they are not static; one block */
     bool *cut;           /* [count] whether the text was truncated */
     size_t *group; /* [count] texts that stay together in cross validation; NULL: each alone */
-    bool *goes_on; /* [count] of the sentence before it; NULL but with tags */
+    bool *goes_on; /* [count] of the sentence of the text before it; NULL but with tags */
 };
 
 static inline struct nvdp__dataset_storage *

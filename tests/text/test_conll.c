@@ -109,7 +109,11 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part), NVDP_OK);
     cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
     cr_expect_arr_eq(part->tag + 3, tags + 6, 3 * sizeof *tags);
-    cr_expect(part->index[0] == 4 && nvdp__dataset_storage(part)->goes_on[1]);
+    cr_expect_eq(part->index[0], 4);
+    cr_expect_not(nvdp__dataset_storage(part)->goes_on[1], "its sentence's beginning is not there");
+    nvdp_dataset_free(part);
+    cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){0, 1}, &part), NVDP_OK);
+    cr_expect(nvdp__dataset_storage(part)->goes_on[1]);
     nvdp_dataset_free(part);
     nvdp_dataset_free(data);
     teardown(&f);
