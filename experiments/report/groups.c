@@ -400,11 +400,22 @@ static void summarize(struct nvdp__group *group, double *scratch) {
         group->score[k] = over_seeds(group, scratch, offsetof(struct nvdp__report_run, score[k]));
     }
     group->validation = over_seeds(group, scratch, offsetof(struct nvdp__report_run, validation));
+    group->majority = over_seeds(group, scratch, offsetof(struct nvdp__report_run, majority));
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         group->quantity[k] =
             over_seeds(group, scratch, offsetof(struct nvdp__report_run, quantity[k]));
     }
     group->best = best_run(group);
+}
+
+/* Of a task. */
+static double majority_of(const struct nvdp_report *report, size_t task, double *scratch) {
+    size_t n = 0;
+    for (NVDP__EACH_GROUP(report, group)) {
+        for (size_t i = 0; i < group->runs && group->task == task; i++)
+            if (!isnan(group->run[i]->majority)) scratch[n++] = group->run[i]->majority;
+    }
+    return nvdp__stat_of(n, scratch).mean;
 }
 
 const struct nvdp__group *nvdp__chosen(const struct nvdp_report *report, size_t task, size_t family,
@@ -439,6 +450,9 @@ nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *rep
     qsort(report->group, report->groups, sizeof *report->group, by_place);
     for (size_t i = 0; i < report->groups; i++) {
         summarize(&report->group[i], scratch);
+    }
+    for (size_t i = 0; i < report->tasks; i++) {
+        report->task[i].majority = majority_of(report, i, scratch);
     }
     for (size_t i = 0; i < report->groups; i++) {
         struct nvdp__group *group = &report->group[i];

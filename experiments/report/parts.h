@@ -68,7 +68,8 @@ struct nvdp__report_run {
     char *metric[NVDP__REPORT_METRICS]; /* as they may be printed */
     char *metric_key;                   /* of the first, as files have it */
     double score[NVDP__REPORT_METRICS]; /* NaN from [metrics] on */
-    double majority, validation, seconds;
+    double majority; /* first metric of always saying the most frequent class; NaN */
+    double validation, seconds;
     double quantity[NVDP__QUANTITIES];
     char *infinite, *infinite_published; /* why, in words; NULL: nothing is, or nobody knows */
     bool measured;
@@ -99,6 +100,7 @@ struct nvdp__task_rows {
     char *label;
     const char *task, *data; /* of its runs */
     const struct nvdp__report_run *first;
+    double majority; /* mean over its runs, as each fold has its own; NaN */
 };
 
 /* One method with one set of options, over tasks and settings: what of lambda and C it was given. */
@@ -116,7 +118,7 @@ struct nvdp__group {
     const struct nvdp__report_run **run; /* [runs] by seed, fold */
     size_t runs;
     struct nvdp__stat score[NVDP__REPORT_METRICS];
-    struct nvdp__stat validation;
+    struct nvdp__stat validation, majority;
     struct nvdp__stat quantity[NVDP__QUANTITIES];
     const struct nvdp__report_run *best; /* largest validation score, the smallest seed on ties */
     bool selected;                       /* nvdp__chosen() of all */

@@ -180,6 +180,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run
                             "%s/result.json: expected scores in 'test', 'metrics', found none",
                             run->path));
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
+    if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
     if (!nvdp__is_reference(run->method)) run->quantity[NVDP__CERTIFIED] = certified(run, root);
 cleanup:
     json_decref(root);

@@ -146,11 +146,16 @@ static struct choice choose(const struct nvdp_report *report, unsigned in) {
     return made;
 }
 
-/* No better than always saying the most frequent class. */
+/* Matthews' and Pearson's correlation of what noise alone says are about 0. */
+static const double NO_CORRELATION = .02;
+
+/* No better than always saying the same. */
 static bool learned_nothing(const struct nvdp_report *report, const struct nvdp__group *group) {
-    const struct nvdp__report_run *first = report->task[group->task].first;
-    return !isnan(first->majority) && strcmp(first->metric[0], "accuracy") == 0 &&
-           group->score[0].mean <= first->majority;
+    const char *metric = report->task[group->task].first->metric[0];
+    const double score = group->score[0].mean;
+    if (strcmp(metric, "accuracy") == 0) return score <= group->majority.mean; /* NaN is not */
+    return (strcmp(metric, "matthews") == 0 || strcmp(metric, "pearson") == 0) &&
+           score < NO_CORRELATION;
 }
 
 static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
@@ -195,14 +200,13 @@ static void mark(struct nvdp__table *table, size_t first, size_t column, int bet
 static void add_majority(struct nvdp__table *table, const struct nvdp__task_rows *task,
                          size_t columns, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
-    if (isnan(task->first->majority)) return;
+    if (isnan(task->majority)) return;
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "majority class");
     for (size_t k = 0; k < columns; k++) {
         bool score =
             choice == NULL || choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
-        nvdp__table_cell(table, NAN, "%s",
-                         score ? nvdp__say_score(text, task->first->majority) : "-");
+        nvdp__table_cell(table, NAN, "%s", score ? nvdp__say_score(text, task->majority) : "-");
     }
 }
 
@@ -387,8 +391,8 @@ static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *
     if (text == NULL) table->status = NVDP_ERR_MEMORY;
     if (text != NULL && *text != '\0')
         nvdp__table_note(table,
-                         "No better than always saying the most frequent class: %s. Privacy "
-                         "is easy where nothing was learned.",
+                         "No better than always saying the same: %s. Privacy is easy where nothing "
+                         "was learned.",
                          text);
     free(text);
 }

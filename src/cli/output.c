@@ -81,7 +81,9 @@ void cli_scores_print(const struct nvdp_scores *scores) {
             cli_row(name, "%.4f  (%zu %s%s)", scores->mean[i], scores->n, what, interval);
         }
     }
-    if (!isnan(scores->majority)) cli_row("majority class", "%.4f", scores->majority);
+    if (!isnan(scores->majority))
+        cli_row("majority class", "%.4f%s", scores->majority,
+                scores->metric[0] == NVDP_METRIC_ACCURACY ? "" : "  (accuracy)");
 }
 
 int cli_write_text(struct cli *cli, const char *path, const char *text) {

@@ -102,7 +102,7 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
     char same[96] = "";
     if (t->told || 2 * t->state.step < t->steps || !(empty || mute)) return;
     t->told = true;
-    if (!isnan(scores->majority))
+    if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
         snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
               "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",

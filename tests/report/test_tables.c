@@ -359,7 +359,41 @@ Test(tables, collapsed) {
     for (size_t i = 0; i < 2; i++)
         made_run("collapsed", &few[i]);
     char *text = report_written("collapsed", "tables/table1.md");
-    support_contains(text, "No better than always saying the most frequent class: nvdp on sst2. ");
+    support_contains(text, "No better than always saying the same: nvdp on sst2. ");
+    free(text);
+}
+
+/* What always saying the most frequent class scores is 0 of Matthews' correlation, whatever its accuracy. */
+Test(tables, collapsed_by_other_metrics) {
+    static const struct made_run few[] = {
+        {.name = "a", .task = "cola", .metric = "matthews", .majority = .7, .score = .01},
+        {.name = "b", .task = "cola", .metric = "matthews", .method = "vtdp", .score = .3},
+        {.name = "c", .task = "stsb", .metric = "pearson", .score = -.05},
+        {.name = "d", .task = "mrpc", .metric = "f1", .score = .01},
+    };
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+        made_run("others", &few[i]);
+    char *text = report_written("others", "tables/table1.md");
+    support_contains(text, "| majority class | - | - | 0.0 | 0.0 |");
+    support_lacks(text, "| 70.0 |");
+    support_contains(text, "always saying the same: nvdp on cola, nvdp on stsb. ");
+    free(text);
+}
+
+/* Each fold has a most frequent class of its own. */
+Test(tables, majority_of_folds) {
+#define FOLD(f) "\"folds\": 2, \"fold\": " #f
+    static const struct made_run few[] = {
+        {.name = "a1", .majority = .8, .score = .7, .options = FOLD(1)},
+        {.name = "a2", .majority = .6, .score = .8, .options = FOLD(2)},
+        {.name = "b1", .method = "vtdp", .majority = .8, .score = .65, .options = FOLD(1)},
+        {.name = "b2", .method = "vtdp", .majority = .6, .score = .7, .options = FOLD(2)},
+    };
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+        made_run("folds", &few[i]);
+    char *text = report_written("folds", "tables/table1.md");
+    support_contains(text, "| majority class | - | - | 70.0 | 70.0 |");
+    support_contains(text, "always saying the same: vtdp on sst2. ");
     free(text);
 }
 

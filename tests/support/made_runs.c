@@ -54,9 +54,10 @@ static void write_result(const char *folder, const struct made_run *run) {
         snprintf(second, sizeof second, ", \"f1\": {\"mean\": %.17g, \"sd\": 0.0}", run->f1);
     snprintf(text, sizeof text,
              "{\"task\": \"x\", \"validation\": %.17g, \"seconds\": 36.0, \"test\": {\"n\": 40, "
-             "\"draws\": 5, \"metrics\": {\"accuracy\": {\"mean\": %.17g, \"sd\": 0.001}%s}, "
-             "\"majority\": 0.5}}",
-             run->validation, run->score, second);
+             "\"draws\": 5, \"metrics\": {\"%s\": {\"mean\": %.17g, \"sd\": 0.001}%s}, "
+             "\"majority\": %.17g}}",
+             run->validation, run->metric != NULL ? run->metric : "accuracy", run->score, second,
+             run->majority > 0 ? run->majority : .5);
     made_run_file(folder, run->name, "result.json", text);
     snprintf(text, sizeof text,
              "{\"event\":\"step\",\"step\":50}\n{\"event\":\"epoch\",\"epoch\":1,\"task_loss\":0.5,"

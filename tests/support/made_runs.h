@@ -13,6 +13,8 @@ struct made_run {
     double lambda_d; /* 0: lambda */
     unsigned seed;
     double validation, score;
+    const char *metric;     /* whose score is; NULL: accuracy */
+    double majority;        /* 0: .5 */
     double f1;              /* 0: the task has one metric */
     double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
     double bound;           /* proven; INFINITY is one; 0: none */
