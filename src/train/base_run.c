@@ -98,21 +98,21 @@ static bool same_outputs(const struct nvdp_task *a, const struct nvdp_task *b) {
     return true;
 }
 
-nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *t) {
+nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *takes) {
     struct nvdp__model_info info;
     char *owned = NULL;
     const char **labels = NULL;
+    *takes = true;
     if (t->config.from_base == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
     bool same = same_outputs(&info.task, &t->all->task);
-    if (!same)
+    if (!same && tell)
         nvdp__log(
             t->ctx, NVDP_LOG_NOTICE,
             "option --from-base: %s is of task %s with %zu outputs: its encoder is taken, the "
             "classifier initialised",
             t->config.from_base, info.task.name, info.outputs);
-    if (!same || nvdp_method_is_private(t->config.method))
-        nvdp__model_initialise_classifier(t->model, t->config.seed);
+    *takes = same && !nvdp_method_is_private(t->config.method);
     free(owned);
     free(labels);
     return NVDP_OK;

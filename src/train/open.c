@@ -16,6 +16,7 @@
 #include <math.h>
 #include <nvdp/rdp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* --- data and model --- */
@@ -277,12 +278,18 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
 static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->optimizer;
     const struct nvdp__params *params = &t->model->params;
+    const struct nvdp__dense *head = &t->model->classifier;
     struct nvdp__digest digest;
+    bool takes_head;
     if (t->config.decay_to == NVDP__DECAY_TO_ZERO) return NVDP_OK;
     optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
     if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_values(&t->model->dev, t->config.model, params, false, optimizer->anchor));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, false, &takes_head));
+    for (size_t i = head->weight; i <= head->bias && !takes_head; i++)
+        memset(optimizer->anchor + params->entry[i].offset, 0,
+               params->entry[i].count * sizeof *optimizer->anchor);
     nvdp__digest_begin(&digest);
     nvdp__digest_bytes(&digest, optimizer->anchor, params->total * sizeof *optimizer->anchor);
     nvdp__digest_end(&digest, t->anchor);

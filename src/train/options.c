@@ -196,8 +196,8 @@ static const struct nvdp_option end_options[] = {
     {"lr-head", NVDP_OPTION_REAL, "X", "largest learning rate of the classifier; negative: --lr",
      "-1", AT(lr_head), .max = 10, .traits = NVDP_TRAIT_NEGATIVE},
     {"decay-to", NVDP_OPTION_CHOICE, "W",
-     "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, as "
-     "the classifier, towards 0); reg implies pretrained and weight decay 0.01",
+     "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, and "
+     "a classifier that is initialised, towards 0); reg implies pretrained and weight decay 0.01",
      "zero", AT(decay_to), .choices = anchors},
     {"select", NVDP_OPTION_CHOICE, "E",
      "the epoch whose model is kept: best, by its validation score, or last", "best", AT(select),

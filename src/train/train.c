@@ -43,10 +43,12 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
 /* --- weights --- */
 
 nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
+    bool takes_head;
     nvdp__model_initialise_head(t->model, t->config.seed);
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_head(t));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, true, &takes_head));
+    if (!takes_head) nvdp__model_initialise_classifier(t->model, t->config.seed);
     return nvdp__model_initialise_bottleneck(t->model, t->dp == NULL ? t->train : NULL,
                                              t->config.seed);
 }

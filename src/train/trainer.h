@@ -85,8 +85,9 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
 /* lineage, texts, start.  Of private training NVDP_ERR_ARGUMENT where what it begins from saw the texts otherwise: no noise of
  * this run's takes that back. */
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *trainer);
-/* After the weights were loaded: initialises what of the base run's head does not fit. */
-nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *trainer);
+/* Whether the classifier of config.model is this run's to start from: a base run's only for the same outputs, and for base and
+ * reg.  `tell`: a notice where the outputs are others. */
+nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *trainer, bool tell, bool *takes);
 
 /* --- open.c --- */
 

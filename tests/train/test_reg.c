@@ -158,6 +158,43 @@ Test(reg, steps_are_those_of_a_plain_loop) {
     nvdp_context_free(ctx);
 }
 
+/* --- what a base run's classifier is to another model --- */
+
+/* The square of what the classifier of a run from `base` decays towards. */
+static double head_anchor(struct nvdp_context *ctx, const struct task *task, const char *base,
+                          enum nvdp_method method, const char *name) {
+    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(task, NULL)};
+    double square = 0;
+    t.config.method = method;
+    t.config.task = name;
+    t.config.model = NULL;
+    t.config.from_base = base;
+    t.config.columns =
+        (struct nvdp_task_options){.text_column = "sentence", .label_column = "label"};
+    cr_assert_eq(nvdp__trainer_take_base(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__trainer_open(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__trainer_allocate(&t, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const struct nvdp__param *head = &t.model->params.entry[t.model->classifier.weight];
+    for (size_t i = head->offset; i < head->offset + head->count; i++)
+        square += pow((double)t.optimizer.anchor[i], 2);
+    nvdp__trainer_close(&t);
+    return square;
+}
+
+Test(reg, a_classifier_that_is_not_taken_decays_towards_0) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char base[600];
+    snprintf(base, sizeof base, "%s", support_scratch_path("base"));
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, base);
+    config.epochs = 1;
+    task_train(ctx, &config);
+    cr_expect_gt(head_anchor(ctx, &task, base, NVDP_METHOD_REG, "sst2"), 0);
+    cr_expect_eq(head_anchor(ctx, &task, base, NVDP_METHOD_REG, "tsv"), 0, "another task's");
+    cr_expect_eq(head_anchor(ctx, &task, base, NVDP_METHOD_VIB_FIXED, "sst2"), 0, "a pooler's");
+    nvdp_context_free(ctx);
+}
+
 /* --- resuming --- */
 
 Test(reg, resumes_exactly) {
