@@ -243,17 +243,14 @@ cleanup:
     return status;
 }
 
-/* Training texts are those of the train split, or, where the file has none, all.  Scored are another
+/* Training texts are the labelled ones of the train split, or, where there are none, all.  Scored are another
  * file's texts, or this file's dev split beside its train split, or a tenth. */
 static nvdp_status divide(struct reuse *reuse) {
     const struct nvdp__embeddings *file = reuse->file;
     struct texts *train = &reuse->train;
     struct texts *test = &reuse->test;
-    bool train_split = false;
-    for (size_t i = 0; file->split != NULL && i < file->shape.texts; i++) {
-        train_split = train_split || file->split[i] == TRAIN;
-    }
     NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, TRAIN, train));
+    const bool train_split = file->split != NULL && train->count > 0;
     if (train->count == 0) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, ANY, train));
     if (reuse->eval_file != NULL) {
         NVDP_RETURN_IF_FAILED(choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, test));

@@ -254,6 +254,20 @@ Test(reuse, leaves_texts_without_labels_out) {
     bench_close(&bench);
 }
 
+/* Scored are then no texts that were trained on. */
+Test(reuse, divides_the_dev_split_where_it_alone_has_labels) {
+    static const char *const some[] = {"", "", "", "", "", "", "0", "", "", "", "", "", "", "1"};
+    struct made_embeddings file = made_embeddings_default();
+    file.splits = true;
+    struct bench bench = bench_open(&file);
+    set(&bench, "labels", label_file("dev.txt", file.texts, some, 14));
+    set(&bench, "epochs", "1");
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.scores.n, 4); /* of 42 */
+    cr_assert_eq(result.train_texts, 34);
+    bench_close(&bench);
+}
+
 static nvdp_status read_labels(struct nvdp_context *ctx, const char *text, bool regression,
                                const struct nvdp__labels *like, struct nvdp__labels *labels) {
     const struct nvdp__embeddings file = {.shape = {.texts = 4}};
