@@ -73,6 +73,38 @@ static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
                : nvdp__task_path(t->ctx, layout, t->config.data, NVDP_SPLIT_TRAIN, out);
 }
 
+/* A model that was trained on the part that this fold is scored on would be scored on what it knows: only the same fold's has
+ * not seen it. */
+static nvdp_status check_fold(const struct nvdp__trainer *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_options before = {0};
+    json_t *owner = NULL;
+    char *run = NULL, *record = NULL;
+    if (t->config.folds == 0 || t->config.resume != NULL ||
+        !nvdp__lineage_saw(t->lineage, t->texts))
+        return NVDP_OK;
+    run = nvdp__join(t->ctx, t->config.model, "..");
+    record = nvdp__join(t->ctx, t->config.model, "../run.json");
+    if (run == NULL || record == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (!nvdp__exists(record)) goto cleanup; /* pretrained: without their labels */
+    NVDP_TRY(nvdp__run_read_config(t->ctx, run, &before, &owner));
+    const bool same_texts = before.limit_train == t->config.limit_train &&
+                            (before.limit_train == 0 || before.seed == t->config.seed);
+    if (same_texts && before.folds == t->config.folds && before.fold == t->config.fold)
+        goto cleanup;
+    status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                        "option --folds: %s was trained on the texts that fold %zu is scored on: "
+                        "expected a run of the same fold to begin from, or a model that has not "
+                        "seen them (--base-epochs trains one in each fold)",
+                        t->config.from_base != NULL ? t->config.from_base : t->config.model,
+                        t->config.fold);
+cleanup:
+    json_decref(owner);
+    free(run);
+    free(record);
+    return status;
+}
+
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts};
@@ -80,6 +112,7 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     NVDP_TRY(train_file(t, &file));
     NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
     NVDP_TRY(nvdp__lineage_read(t->ctx, t->config.model, &t->lineage));
+    NVDP_TRY(check_fold(t));
     if (nvdp__dp_wanted(&t->config.dp))
         NVDP_TRY(nvdp__lineage_promise(t->ctx, t->lineage, seen, t->config.dp.insecure_seed != 0,
                                        &t->start));

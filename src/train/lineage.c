@@ -116,6 +116,15 @@ static bool has(const json_t *digests, const char *sha256) {
     return false;
 }
 
+bool nvdp__lineage_saw(const json_t *list, const char *sha256) {
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(list, i, entry) {
+        if (has(json_object_get(entry, "sha256"), sha256)) return true;
+    }
+    return false;
+}
+
 static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry) {
     const char *run = json_string_value(json_object_get(entry, "run"));
     if (json_object_get(entry, "sha256") == NULL)

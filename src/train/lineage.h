@@ -32,6 +32,8 @@ void nvdp__lineage_vocabularies(json_t *list);
 /* The run's own training, whose promise its records tell. */
 nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, json_t *list, const char *run,
                               struct nvdp__seen seen, bool vocabulary);
+/* Whether one of them saw the text file of this digest. */
+bool nvdp__lineage_saw(const json_t *list, const char *sha256);
 /* What all of them promise to an example of these texts: 0, 0 where none saw them.  NVDP_ERR_ARGUMENT where one did without
  * privacy, or with noise from a seed (unless `seeded`: this one says so as well), or may have. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const json_t *list,

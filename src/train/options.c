@@ -82,7 +82,8 @@ static const struct nvdp_option model_options[] = {
      AT(model), .group = "Model:"},
     {"from-base", NVDP_OPTION_TEXT, "RUN",
      "start from a finished run of base or reg, in place of --model: from its encoder; base and "
-     "reg also from its classifier, where the task is the same",
+     "reg also from its classifier, where the task is the same; a fold only from a run that has "
+     "not seen what it is scored on, such as the same fold's",
      NULL, AT(from_base)},
     {"base-epochs", NVDP_OPTION_INTEGER, "N",
      "with a bottleneck: two steps in one. The encoder and a classifier are fine-tuned first, so "

@@ -83,7 +83,7 @@ nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *trainer);
  * configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
 /* lineage, texts, start.  Of private training NVDP_ERR_ARGUMENT where what it begins from saw the texts otherwise: no noise of
- * this run's takes that back. */
+ * this run's takes that back; of a fold where that was trained on what the fold is scored on. */
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *trainer);
 /* Whether the classifier of config.model is this run's to start from: a base run's only for the same outputs, and for base and
  * reg.  `tell`: a notice where the outputs are others. */

@@ -144,6 +144,41 @@ Test(start, a_finished_model_of_another_shape_is_refused) {
 
 /* --- --from-base --- */
 
+/* What was trained on all texts knows those that a fold is scored on. */
+Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *run = strdup(support_scratch_path("run")), base[700];
+    struct nvdp__train_options config = still(&fixture, NVDP_METHOD_VIB_FIXED);
+    config.out = run;
+    config.folds = 3;
+    config.fold = 2;
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT,
+            "base was trained on the texts that fold 2 is scored on: expected a run of the same "
+            "fold");
+    config.from_base = NULL;
+    config.model = fixture.model;
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "base/model was trained on the texts");
+    config.model = fixture.task.model;
+    config.base_epochs = 1; /* one of its own */
+    task_train(fixture.ctx, &config);
+    snprintf(base, sizeof base, "%s/base", run);
+    config = still(&fixture, NVDP_METHOD_VIB_FIXED);
+    config.out = strdup(support_scratch_path("other"));
+    config.from_base = base;
+    config.folds = 3;
+    config.fold = 2;
+    task_train(fixture.ctx, &config);
+    config.fold = 1;
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 1 is scored on");
+    config.fold = 2;
+    config.limit_train = TASK_TRAIN - 1; /* dealt otherwise */
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 2 is scored on");
+    free((void *)config.out);
+    free(run);
+    nvdp_context_free(fixture.ctx);
+}
+
 Test(start, every_method_takes_the_encoder_of_a_base_run) {
     struct fixture fixture;
     open_fixture(&fixture);
