@@ -94,17 +94,19 @@ static char *replaced(struct nvdp_context *ctx, char *text, const char *word, co
 
 enum { DIGEST_DIGITS = 12 }; /* of a sweep's names */
 
-/* That each run starts from the base run of its own task and seed is no difference: "runs/sst2-base-s3-DIGEST"
- * becomes "runs/{task}-base-s{seed}-*", as grids have it; the model is that run's. */
+/* That each run starts from the base run of its own task, seed and fold is no difference: "runs/sst2-base-s3-DIGEST"
+ * becomes "runs/{task}-base-s{seed}-*", as grids have it, "base/fold-2" "base/fold-{fold}"; the model is that run's. */
 static nvdp_status generalize_base(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "from-base"));
-    char seed[24];
+    char seed[24], fold[32];
     if (path == NULL) return NVDP_OK;
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
+    snprintf(fold, sizeof fold, "fold-%lld", (long long)run->fold);
     char *text = nvdp__strdup(ctx, path), *digest = text != NULL ? strrchr(text, '-') : NULL;
     if (digest != NULL && strlen(digest) == 1 + DIGEST_DIGITS &&
         strspn(digest + 1, "0123456789abcdef") == DIGEST_DIGITS)
         memcpy(digest + 1, "*", 2);
+    if (run->fold > 0) text = replaced(ctx, text, fold, "fold-{fold}");
     text = replaced(ctx, text, run->task, "{task}");
     text = replaced(ctx, text, seed, "{seed}");
     if (text == NULL) return NVDP_ERR_MEMORY;

@@ -176,6 +176,22 @@ Test(groups, bases) {
     nvdp_context_free(ctx);
 }
 
+/* So are the folds of a cross validation, each from the same fold's base run. */
+Test(groups, bases_of_folds) {
+#define FROM_FOLD(f) "\"folds\": 2, \"fold\": " #f ", \"from_base\": \"cv/fold-" #f "\""
+    static const struct made_run runs[] = {
+        {.name = "a", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(1)},
+        {.name = "b", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(2)}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("cv", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "cv");
+    cr_assert_eq(report->groups, 1);
+    cr_expect_eq(report->group[0].runs, 2);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
 /* A bound is told where C proves one; one that is contradicted is not told, and the run is named. */
 Test(groups, bounds) {
     static const struct made_run runs[] = {
