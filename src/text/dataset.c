@@ -530,26 +530,34 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     const size_t *group = nvdp__dataset_storage(from)->group;
     const size_t count = from->count;
     struct nvdp__stream stream = split_stream(0, FOLD_STREAM, 0);
-    size_t groups = 0, n = 0;
-    int64_t *place = NULL; /* of a group in random order */
-    size_t *rows = NULL;
+    size_t groups = 0, n = 0, most = 0;
+    int64_t *place = NULL;               /* of a group in random order */
+    size_t *number = NULL, *rows = NULL; /* of the groups that are there: a sample has not all */
     for (size_t i = 0; i < count; i++)
-        groups = group == NULL ? count : group[i] >= groups ? group[i] + 1 : groups;
-    if (groups == 0 || groups < folds)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "folds: expected at most the %zu %s, found %zu",
-                            groups, group == NULL ? "texts" : "documents or sentences", folds));
+        most = nvdp__most(most, (group == NULL ? i : group[i]) + 1);
+    NVDP_TRY(NVDP__NEW(ctx, number, most + 1));
+    for (size_t i = 0; i < count; i++)
+        number[group == NULL ? i : group[i]] = 1;
+    for (size_t g = 0; g < most; g++)
+        if (number[g] > 0) number[g] = groups++;
+    if (groups == 0 || groups < folds) {
+        status = nvdp__fail(ctx, NVDP_ERR_INPUT, "folds: expected at most the %zu %s, found %zu",
+                            groups, group == NULL ? "texts" : "documents or sentences", folds);
+        goto cleanup;
+    }
     NVDP_TRY(NVDP__NEW(ctx, place, groups));
     NVDP_TRY(NVDP__NEW(ctx, rows, count));
     for (size_t g = 0; g < groups; g++)
         place[g] = (int64_t)g;
     nvdp__stream_shuffle(&stream, groups, place);
     for (size_t i = 0; i < count; i++) {
-        size_t at = (size_t)place[group == NULL ? i : group[i]];
+        size_t at = (size_t)place[number[group == NULL ? i : group[i]]];
         if ((at * folds / groups + 1 == fold) == held) rows[n++] = i;
     }
     NVDP_TRY(nvdp_dataset_select(ctx, from, n, rows, out));
 cleanup:
     free(place);
+    free(number);
     free(rows);
     return status;
 }

@@ -190,6 +190,28 @@ Test(conll, folds_by_document) {
     teardown(&f);
 }
 
+/* Of a sample, which has some of the sentences, all parts have as many, and none is empty. */
+Test(conll, folds_of_a_sample) {
+    struct fixture f = setup();
+    char text[4096] = "";
+    for (int s = 0; s < 100; s++)
+        strcat(text, "red B-COL\nsea O\n\n");
+    support_write_text(support_scratch_path("train.tsv"), text);
+    f.config.limit = 6;
+    for (f.config.limit_seed = 1; f.config.limit_seed <= 5; f.config.limit_seed++) {
+        struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *held = NULL;
+        for (size_t fold = 1; fold <= 3; fold++) {
+            cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held), NVDP_OK);
+            cr_expect_eq(held->count, 2);
+            nvdp_dataset_free(held);
+        }
+        cr_expect_eq(nvdp__dataset_fold(f.ctx, data, 7, 1, true, &held), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(f.ctx), "expected at most the 6");
+        nvdp_dataset_free(data);
+    }
+    teardown(&f);
+}
+
 Test(conll, training_wants_a_type) {
     struct fixture f = setup();
     struct nvdp_dataset *none = NULL;
