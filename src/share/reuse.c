@@ -155,6 +155,11 @@ static nvdp_status open_files(struct reuse *reuse) {
         return nvdp__fail(
             reuse->ctx, NVDP_ERR_INPUT, "%s: expected labels of at least 2 classes, found %zu",
             options->labels != NULL ? options->labels : options->file, reuse->labels.classes);
+    /* F1 and Matthews' correlation, as tasks have them, are of two classes; other labels may have more */
+    if (!reuse->task.regression && reuse->task.classes != (int)reuse->labels.classes) {
+        reuse->task.metrics = 1;
+        reuse->task.metric[0] = NVDP_METRIC_ACCURACY;
+    }
     reuse->task.classes = (int)reuse->labels.classes;
     if (options->eval_file == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->eval_file, &reuse->eval_file));

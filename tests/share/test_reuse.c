@@ -62,6 +62,11 @@ Test(reuse, learns_classes_from_the_file_alone) {
     cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
     cr_assert_gt(result.scores.mean[0], 0.9, "accuracy %g", result.scores.mean[0]);
     cr_assert_lt(fabs(result.scores.majority - 0.5), 1e-9);
+    file.task = "cola"; /* its metric applies */
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
+    result = must_reuse(&bench);
+    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_MATTHEWS);
+    cr_assert_gt(result.scores.mean[0], 0.8, "Matthews %g", result.scores.mean[0]);
     bench_close(&bench);
 }
 
@@ -72,13 +77,14 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     file.policy = NVDP_LENGTH_PUBLIC;
     file.separation = 4;
     file.splits = true;
-    file.task = "cola"; /* its metric applies */
+    file.task = "cola"; /* its metric is of two classes */
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 5);
     cr_assert_eq(result.scores.n, 85); /* the file's dev split */
     cr_assert_eq(result.train_texts, 464);
-    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_MATTHEWS);
+    cr_assert_eq(result.scores.metrics, 1);
+    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
     file.task = NULL;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
