@@ -131,10 +131,12 @@ static nvdp_status batch_gradient(struct nvdp__trainer *t, struct nvdp__pass *pa
 static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
                                     struct nvdp__draw *draw, struct nvdp__step_report *r) {
     struct nvdp_model *model = t->model;
-    size_t drawn;
+    size_t drawn, all_heads = 0;
     const struct nvdp__stretch own =
         nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order, &drawn);
     struct nvdp__step_losses sum = {0};
+    for (size_t i = 0; i < drawn; i++)
+        all_heads += heads_of(t->train, (size_t)t->order[i]);
     pass_over(t->train, t->order, own.first, &pass->part);
     nvdp__grad_sum_begin(t->sum, false);
     pass->divisor = t->dp->divisor;
@@ -148,9 +150,10 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, &model->dev, at == 0);
         model->dev.per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
+        const size_t heads = nvdp__model_heads(model, t->batch);
         pass->part.tokens += t->batch->tokens;
-        pass->part.heads += nvdp__model_heads(model, t->batch);
-        sum.task += share * r->losses.task;
+        pass->part.heads += heads;
+        if (heads > 0) sum.task += (double)heads / (double)all_heads * r->losses.task;
         sum.loss_g += share * r->losses.loss_g;
         sum.loss_d += share * r->losses.loss_d;
         r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);

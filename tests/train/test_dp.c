@@ -127,6 +127,27 @@ Test(dp, micro_batches_add_up) {
     close_fixture(&parts);
 }
 
+/* Of words: the mean over all of them, however few sentences are worked on at a time. */
+Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
+    const struct nvdp__dp_options dp = open_options();
+    double loss[2];
+    for (int k = 0; k < 2; k++) {
+        char path[600];
+        struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, k == 0 ? 2 : 64, NVDP_PRECISION_F32);
+        snprintf(f.task.data, sizeof f.task.data, "%s", support_scratch_path("ner"));
+        mkdir(f.task.data, 0700);
+        for (int file = 0; file < 2; file++) {
+            snprintf(path, sizeof path, "%s/%s.tsv", f.task.data, file == 0 ? "train" : "dev");
+            support_write_text(path, "a\tB-X\n\nb\tO\n\na\tO\nb\tI-X\na\tO\nb\tO\n");
+        }
+        f.t.config.task = "ner";
+        start(&f);
+        loss[k] = step(&f).losses.task;
+        close_fixture(&f);
+    }
+    cr_expect_float_eq(loss[0], loss[1], 1e-6 * loss[1], "%.9g, %.9g", loss[0], loss[1]);
+}
+
 /* One example, whatever its gradient, moves the sum by C, and not by more. */
 static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
     struct nvdp__dp_options dp = {.clip = 1e-3, .noise = 1, .sample_rate = 1};
