@@ -377,6 +377,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     nvdp__digest_number(&digest, model->dev.bf16 != NULL);
     nvdp__digest_number(&digest, bert->num_attention_heads);
     nvdp__digest_number(&digest, (uint64_t)bert->hidden_act);
+    nvdp__digest_number(&digest, nvdp__first_position(bert));
     nvdp__digest_bytes(&digest, &bert->layer_norm_eps, sizeof bert->layer_norm_eps);
     nvdp__digest_text(&digest, weights);
     hash_texts(dataset, &digest);

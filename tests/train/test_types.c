@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct type {
     const char *name;
@@ -105,5 +107,44 @@ Test(types, positions_of_padding_hold_no_tokens) {
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx),
                      "max_position_embeddings 32 (config.json's without the padding's), found 33");
+    nvdp_context_free(ctx);
+}
+
+/* Where positions begin is in config.json alone: states that were kept for one place are not found for another. */
+Test(types, kept_states_know_where_positions_begin) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
+    char model[600], from[700], to[700], cache[600],
+        *kept = strdup(support_scratch_path("kept")),
+        *computed = strdup(support_scratch_path("computed"));
+    static const char *const files[] = {"model.safetensors", "vocab.json", "merges.txt"};
+    snprintf(model, sizeof model, "%s", support_scratch_path("model3"));
+    snprintf(cache, sizeof cache, "%s", support_scratch_path("cache"));
+    cr_assert_eq(mkdir(model, 0700), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(from, sizeof from, "%s/%s", config.model, files[i]);
+        snprintf(to, sizeof to, "%s/%s", model, files[i]);
+        cr_assert_eq(symlink(from, to), 0);
+    }
+    snprintf(from, sizeof from, "%s/config.json", config.model);
+    snprintf(to, sizeof to, "%s/config.json", model);
+    char *text = support_read(from), *padding = strstr(text, "\"pad_token_id\": 1");
+    cr_assert_not_null(padding);
+    padding[strlen("\"pad_token_id\": ")] = '3';
+    support_write_text(to, text);
+    config.freeze_layers = 1;
+    config.cache = cache;
+    task_train(ctx, &config);
+    config.model = model;
+    config.out = kept;
+    task_train(ctx, &config);
+    config.out = computed;
+    config.no_prefix_cache = true;
+    task_train(ctx, &config);
+    cr_expect(support_same_file(kept, computed, "model/model.safetensors"));
+    free(text);
+    free(kept);
+    free(computed);
     nvdp_context_free(ctx);
 }
