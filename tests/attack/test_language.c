@@ -210,6 +210,36 @@ Test(language, finds_the_likeliest_text_of_a_chain) {
     nvdp_context_free(ctx);
 }
 
+/* Of twelve tokens that all look alike one is named, and ten are among ten. */
+Test(language, equal_scores_name_one_token) {
+    enum { COUNT = 12, COUNTED = 9 };
+    struct nvdp_context *ctx = support_context();
+    size_t place[COUNT], named[COUNT] = {0}, there[COUNT] = {0};
+    int32_t id[COUNT];
+    double times[COUNT], score[COUNT] = {0};
+    struct nvdp__tokens tokens = {.count = COUNT,
+                                  .place = place,
+                                  .id = id,
+                                  .times = times,
+                                  .named = named,
+                                  .there = there,
+                                  .stamp = 1};
+    struct nvdp__hits hits = {0};
+    for (size_t k = 0; k < COUNT; k++) {
+        id[k] = (int32_t)k;
+        place[k] = k + 1;
+        times[k] = COUNTED;
+    }
+    cr_assert_eq(nvdp__hits_create(ctx, 1, &hits), NVDP_OK);
+    for (size_t k = 0; k < COUNT; k++)
+        nvdp__judge(&tokens, 0, id[k], score, &hits);
+    cr_expect_eq(nvdp__hits_first(&hits, 0), 1);
+    cr_expect_eq(hits.of[1][0], 10); /* among ten */
+    cr_expect_eq(hits.of[3][0], 1);  /* rare, first */
+    free(hits.of[0]);
+    nvdp_context_free(ctx);
+}
+
 /* A score of texts, seeds and both, each with an effect of its own: the interval has the truth in 95 of 100 draws; with three
  * seeds, whose effect is known to no better than that, not much fewer. */
 Test(language, intervals_are_over_texts_and_seeds) {
