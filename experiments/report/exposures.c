@@ -83,11 +83,12 @@ struct nvdp__table nvdp__table_exposure(struct nvdp_context *ctx,
             put_group(&table, group_at(a, k));
     }
     if (table.rows > 0)
-        nvdp__table_note(&table,
-                         "exposure: log2 of the candidates less log2 of the secret's rank among "
-                         "them (Carlini et al. 2019); of secrets that were not planted 1.44 on "
-                         "average. first: share of secrets that the model finds most likely. "
-                         "Intervals of the mean over secrets (Student).");
+        nvdp__table_note(
+            &table, "exposure: log2 of the candidates less log2 of the secret's rank among "
+                    "them (Carlini et al. 2019); of secrets that were not planted 1.44 on "
+                    "average. first: share of secrets that the model finds most likely. "
+                    "Intervals of the mean over secrets (Student; where all are first, Clopper & "
+                    "Pearson).");
     return table;
 }
 

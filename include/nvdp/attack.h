@@ -31,7 +31,8 @@ struct nvdp_exposure_group {
     size_t secrets;                /**< how many */
     double loss;                   /**< mean, nats */
     double exposure;               /**< mean, bits */
-    struct nvdp_interval interval; /**< of it, 95 % (Student); NaN for one secret */
+    struct nvdp_interval interval; /**< of it, 95 % (Student; Clopper & Pearson's limit where
+                                        all are first); NaN for one secret */
     double first;                  /**< share of rank 1 */
 };
 

@@ -26,16 +26,20 @@ group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits
                                        .occurrences = member[0]->occurrences,
                                        .secrets = n};
     double square = 0;
+    size_t best = 0;
     memcpy(made.form, member[0]->form, sizeof made.form);
     for (size_t i = 0; i < n; i++) {
         made.loss += member[i]->loss / (double)n;
         made.exposure += member[i]->exposure / (double)n;
-        made.first += (member[i]->rank == 1) / (double)n;
+        best += member[i]->rank == 1;
     }
+    made.first = (double)best / (double)n;
     for (size_t i = 0; i < n; i++)
         square += pow(member[i]->exposure - made.exposure, 2);
     made.interval =
         nvdp__interval_student(INTERVAL, n, made.exposure, sqrt(square / fmax((double)n - 1, 1)));
+    if (best == n && n > 1) /* no spread: as few as that may be first, Clopper & Pearson 1934 */
+        made.interval.low = bits * nvdp__interval_share(INTERVAL, n, n).low;
     if (made.interval.low < 0) made.interval.low = 0;
     if (made.interval.high > bits) made.interval.high = bits;
     return made;

@@ -146,7 +146,7 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
     }
     for (size_t k = 0; k < sizeof score / sizeof *score; k++)
         NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
-                                              hits->of[score[k].hits], hits->of[score[k].of]));
+                                              hits->of[score[k].hits], hits->of[score[k].of], 0));
     return NVDP_OK;
 }
 
@@ -162,10 +162,10 @@ nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed obse
     for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
         double *more = hits->of[score[k].hits], *of = nearest->of[score[k].of];
         NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
-                                              nearest->of[score[k].hits], of));
+                                              nearest->of[score[k].hits], of, 0));
         for (size_t i = 0; i < seeds * n; i++)
             more[i] -= nearest->of[score[k].hits][i];
-        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].gain, seeds, n, more, of));
+        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].gain, seeds, n, more, of, -1));
     }
     return NVDP_OK;
 }

@@ -250,9 +250,9 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
                 of[4][s * n + i] = guesses[i] + words[i];
             }
         }
-        NVDP_TRY(nvdp__add_score(a, observed, "precision", seeds, n, of[0], of[1]));
-        NVDP_TRY(nvdp__add_score(a, observed, "recall", seeds, n, of[0], of[2]));
-        NVDP_TRY(nvdp__add_score(a, observed, "F1", seeds, n, of[3], of[4]));
+        NVDP_TRY(nvdp__add_score(a, observed, "precision", seeds, n, of[0], of[1], 0));
+        NVDP_TRY(nvdp__add_score(a, observed, "recall", seeds, n, of[0], of[2], 0));
+        NVDP_TRY(nvdp__add_score(a, observed, "F1", seeds, n, of[3], of[4], 0));
     }
 cleanup:
     release(&r);
@@ -335,7 +335,7 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
             auc += off / (double)(s + 1);
             square += off * (found - auc);
         }
-        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", seeds, n, hits, of));
+        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", seeds, n, hits, of, 0));
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
         /* Hanley & McNeil 1982, and what differs between seeds */
         const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
@@ -343,8 +343,10 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
             (auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
             (yes * no);
         const double of_seeds = seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0;
-        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc,
-                                 nvdp__half_width(of_texts, n, of_seeds, seeds), 0));
+        /* of so many pairs that have no text in common */
+        const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
+                                                : nvdp__half_width(of_texts, n, of_seeds, seeds);
+        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc, off, 0));
     }
 cleanup:
     release(&r);

@@ -1,6 +1,7 @@
 /* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
+#include "rdp/pairs.h"
 #include "share/linkage.h"
 
 #include <gsl/gsl_cdf.h>
@@ -95,28 +96,36 @@ double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds
     return gsl_cdf_tdist_Qinv(.025, all * all / share) * sqrt(all);
 }
 
+double nvdp__unseen(size_t trials) {
+    return nvdp__interval_share(.95, trials, 0).high;
+}
+
 /* What is off by chance, e = hits - ratio of, is a text's, a seed's, and the rest (two-way analysis of variance with random
  * effects: Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
  *
  *     of texts  =  n/(n - 1)  sum over texts (sum over seeds e)^2 / N^2
  *     of seeds  =  S/(S - 1)  sum over seeds (sum over texts e)^2 / N^2
  *
- * Both have the rest's part, which is not taken off again: what is left of it from three seeds is too uncertain. */
+ * Both have the rest's part, which is not taken off again: what is left of it from three seeds is too uncertain.  Where
+ * none or all are right there is nothing off, which does not show that it never happens: Clopper & Pearson's limit. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             const char *metric, size_t seeds, size_t n, const double *hits,
-                            const double *of) {
-    double sum = 0, all = 0, least = 0, texts = 0, columns = 0;
+                            const double *of, double least) {
+    double sum = 0, all = 0, texts = 0, columns = 0;
+    size_t trials = 0;
     for (size_t k = 0; k < seeds * n; k++) {
         sum += hits[k];
         all += of[k];
-        if (hits[k] < 0) least = -1; /* a difference */
     }
     const double ratio = sum / all, N = (double)n, S = (double)seeds;
     for (size_t i = 0; i < n; i++) {
-        double text = 0;
-        for (size_t s = 0; s < seeds; s++)
+        double text = 0, there = 0;
+        for (size_t s = 0; s < seeds; s++) {
             text += hits[s * n + i] - ratio * of[s * n + i];
+            there += of[s * n + i];
+        }
         texts += text * text;
+        trials += there > 0;
     }
     for (size_t s = 0; s < seeds; s++) {
         double column = 0;
@@ -126,8 +135,10 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
     }
     const double of_seeds = seeds > 1 ? columns * S / (S - 1) : 0;
     if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, 0);
-    return nvdp__add_value(attack, observed, metric, ratio,
-                           nvdp__half_width(texts * N / (N - 1), n, of_seeds, seeds) / all, least);
+    const double off = least == 0 && (ratio == 0 || ratio == 1)
+                           ? nvdp__unseen(trials)
+                           : nvdp__half_width(texts * N / (N - 1), n, of_seeds, seeds) / all;
+    return nvdp__add_value(attack, observed, metric, ratio, off, least);
 }
 
 /* --- all of it --- */

@@ -46,16 +46,18 @@ size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed o
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack);
 size_t nvdp__longest(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [seeds, n texts], with its 95 % interval over texts and seeds: both are drawn,
- * tokens are not (a ratio's, linearised); NaN where there is nothing. */
+ * tokens are not (a ratio's, linearised); NaN where there is nothing.  `least`: 0 of a share, -1 of a difference. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             const char *metric, size_t seeds, size_t n, const double *hits,
-                            const double *of);
+                            const double *of, double least);
 /* Adds value +- off, which ends at `least` and 1. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             const char *metric, double value, double off, double least);
 /* Half the width of a 95 % interval about an estimate with two independent errors, of these variances: of n texts, and of
  * seeds (where there are two). */
 double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds);
+/* A share that may be, with 97.5 % confidence, of what none of so many independent trials has shown: Clopper & Pearson 1934. */
+double nvdp__unseen(size_t trials);
 
 /* nearest.c, token.c, language.c, pooled.c */
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *attack);

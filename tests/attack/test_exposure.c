@@ -122,6 +122,9 @@ Test(exposure, what_was_seen_often_is_remembered) {
                        never->exposure);
     cr_expect(never->interval.low < never->exposure && never->exposure < never->interval.high);
     cr_expect_eq(often->first, 1, "loss %g", often->loss);
+    /* two of two: sqrt(.025) of all such secrets are, at least */
+    cr_expect_float_eq(often->interval.low, sqrt(.025) * log2(n), 1e-9);
+    cr_expect_float_eq(often->interval.high, log2(n), 1e-12);
     cr_expect_lt(often->loss, .5 * never->loss);
     nvdp_exposures_release(&found);
     nvdp_context_free(ctx);

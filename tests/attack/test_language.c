@@ -265,12 +265,54 @@ Test(language, intervals_are_over_texts_and_seeds) {
                 }
             }
             a.scores = 0;
-            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of), NVDP_OK);
+            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, 0),
+                         NVDP_OK);
             inside += a.score[0].interval.low < .5 && a.score[0].interval.high > .5;
         }
         cr_expect(inside > TRIALS * 90 / 100 && inside < TRIALS * 99 / 100, "%g: %zu", of_seed[c],
                   inside);
     }
+    free(a.score);
+    nvdp_context_free(ctx);
+}
+
+/* What happens in one text of a hundred is not seen in half of the draws: no interval of those may end at 0, nor, of its
+ * opposite, at 1.  Texts that have nothing to name show nothing.  Of differences none says what else there may be. */
+Test(language, intervals_of_nothing_and_of_all) {
+    enum { N = 60, S = 3, TRIALS = 1000 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__text_attack a = {.ctx = ctx};
+    const struct nvdp__noise noise = {.seed = 6};
+    double hits[S * N], of[S * N];
+    for (int opposite = 0; opposite < 2; opposite++) {
+        const double truth = opposite ? .99 : .01;
+        size_t inside = 0;
+        for (uint64_t trial = 0; trial < TRIALS; trial++) {
+            struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, trial);
+            for (size_t i = 0; i < N; i++) {
+                const bool hit = (nvdp__stream_uniform(&stream) < .01) != opposite;
+                for (size_t s = 0; s < S; s++) {
+                    hits[s * N + i] = 5 * hit;
+                    of[s * N + i] = 5;
+                }
+            }
+            a.scores = 0;
+            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, 0),
+                         NVDP_OK);
+            inside += a.score[0].interval.low <= truth && a.score[0].interval.high >= truth;
+        }
+        cr_expect_gt(inside, TRIALS * 95 / 100, "%zu", inside);
+    }
+    for (size_t k = 0; k < S * N; k++) {
+        hits[k] = 0;
+        of[k] = k % N < 20;
+    }
+    a.scores = 0;
+    for (int difference = 0; difference < 2; difference++)
+        cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, -difference),
+                     NVDP_OK);
+    cr_expect_float_eq(a.score[0].interval.high, 1 - pow(.025, 1 / 20.), 1e-9);
+    cr_expect_eq(a.score[1].interval.high, 0);
     free(a.score);
     nvdp_context_free(ctx);
 }
