@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "base/schema.h"
 #include "dchi/dchi.h"
+#include "rdp/pairs.h"
 #include "tensor/vector.h"
 
 #include <omp.h>
@@ -114,11 +115,6 @@ static int32_t likeliest(const struct nvdp_dchi *dchi, const double *log_prior,
     return found;
 }
 
-/* Standard error of a share that was seen in n draws. */
-static double share_error(double share, size_t n) {
-    return sqrt(share * (1 - share) / (double)n);
-}
-
 static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                 const double *prior, size_t draws, uint64_t seed,
                                 struct nvdp_inversion *found) {
@@ -166,8 +162,8 @@ static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi
     found->draws = draws;
     found->nearest = (double)nearest / (double)draws;
     found->bayes = (double)bayes / (double)draws;
-    found->nearest_error = share_error(found->nearest, draws);
-    found->bayes_error = share_error(found->bayes, draws);
+    found->nearest_error = nvdp__share_error(found->nearest, draws);
+    found->bayes_error = nvdp__share_error(found->bayes, draws);
 cleanup:
     free(end);
     free(log_prior);

@@ -149,6 +149,8 @@ struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, doubl
 void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high);
 /* Of a share of which `hits` of n were found. */
 struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits);
+/* Standard error of a share of n trials; of none and all as if it had been one, and all but one: 0 is of what is exact. */
+double nvdp__share_error(double share, size_t n);
 /* The upper `tail` quantile of Student's t; NaN unless 0 < tail < 1 and freedom >= 1. */
 double nvdp__student_quantile(double tail, double freedom);
 

@@ -95,3 +95,8 @@ struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hi
     if (hits < n) made.high = 1 - beta_inverse(tail, (double)(n - hits), (double)hits + 1);
     return made;
 }
+
+double nvdp__share_error(double share, size_t n) {
+    const double one = 1 / (double)n, inner = fmin(fmax(share, one), 1 - one);
+    return sqrt(inner * (1 - inner) / (double)n);
+}

@@ -5,6 +5,7 @@
  * by one [MASK] and guessed as one piece.  A text longer than the model takes is asked in stretches. */
 #include "dchi/sanitizer.h"
 #include "pretrain/evaluate.h"
+#include "rdp/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -169,8 +170,8 @@ nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,
     const double n = (double)a.found.guesses;
     a.found.original = n > 0 ? (double)a.original / n : NAN;
     a.found.sanitized = n > 0 ? (double)a.sanitized / n : NAN;
-    a.found.original_error = sqrt(a.found.original * (1 - a.found.original) / n);
-    a.found.sanitized_error = sqrt(a.found.sanitized * (1 - a.found.sanitized) / n);
+    a.found.original_error = nvdp__share_error(a.found.original, a.found.guesses);
+    a.found.sanitized_error = nvdp__share_error(a.found.sanitized, a.found.guesses);
     NVDP__GIVE(out, &a.found);
 cleanup:
     if (a.model.ctx != NULL) nvdp__pretrain_model_release(&a.model);

@@ -120,6 +120,13 @@ Test(inversion, noise_on_a_line) {
         cr_expect(got.nearest == again.nearest && got.bayes == again.bayes);
         cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 3, &got), NVDP_ERR_ARGUMENT);
         nvdp_dchi_free(dchi);
+        /* so little noise that all draws are right: not exact for that */
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got), NVDP_OK);
+        cr_expect(got.nearest == 1 && got.bayes == 1);
+        cr_expect_float_eq(got.nearest_error, 1e-3, 1e-6);
+        cr_expect_float_eq(got.bayes_error, 1e-3, 1e-6);
+        nvdp_dchi_free(dchi);
     }
     nvdp_vectors_free(vectors);
     nvdp_context_free(ctx);
