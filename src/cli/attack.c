@@ -232,7 +232,7 @@ static void print_pairs(const struct cli *cli, const struct nvdp_pair_attacks *f
     }
 }
 
-/* Sampler, densities, integral or proof are wrong where an attack shows more than is possible. */
+/* Sampler, densities, integral or proof are wrong where an attack shows more than is possible, or it is chance. */
 static int judge_pairs(struct cli *cli, const struct nvdp_pair_attacks *found) {
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
@@ -240,9 +240,9 @@ static int judge_pairs(struct cli *cli, const struct nvdp_pair_attacks *found) {
             return cli_error(
                 cli, CLI_FAILURE,
                 "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
-                "<= %s, found %.6g, %.6g, %.6g",
+                "<= %s, found %.6g, %.6g, %.6g; shown with confidence %g %%",
                 cli->args > 0 ? cli->arg[0] : "posteriors", p->p, p->q, found->delta, promise(cli),
-                p->shown, p->exact, found->certified);
+                p->shown, p->exact, found->certified, 100 * found->confidence);
     }
     return CLI_SUCCESS;
 }

@@ -316,6 +316,7 @@ Test(pipeline, certify_a_run) {
         1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
     support_contains(outcome.err, "VIOLATION: texts ");
     support_contains(outcome.err, "<= exact <= claimed, found ");
+    support_contains(outcome.err, "; shown with confidence 95 %");
     support_contains(outcome.out, "VIOLATION");
     support_contains(outcome.out, "\nclaimed ");
     cr_expect_null(strstr(outcome.out, "certified"));
