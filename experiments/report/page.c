@@ -140,9 +140,11 @@ static void put_linkage(FILE *to, const struct nvdp_report *report) {
     bool begun = false;
     for (NVDP__EACH_GROUP(report, group)) {
         const struct nvdp__stat *linked = &group->quantity[NVDP__LINKED];
-        const double texts = fmin(group->run[0]->how.texts, NVDP_LINKAGE_TEXTS);
-        const double releases = group->run[0]->how.releases;
+        const struct nvdp__measured *how = &group->run[0]->how;
         if (!group->selected || linked->n == 0) continue;
+        for (size_t k = 0; k < group->runs; k++) /* a seed that was measured */
+            if (!isnan(group->run[k]->quantity[NVDP__LINKED])) how = &group->run[k]->how;
+        const double texts = fmin(how->texts, NVDP_LINKAGE_TEXTS), releases = how->releases;
         fputs(begun ? "" : "<ul>\n", to);
         fputs("<li>", to);
         nvdp__put_html(to, report->task[group->task].label);

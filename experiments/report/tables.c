@@ -104,6 +104,16 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
     return "";
 }
 
+/* Of a mean over seeds that only some of the group's have: how many; else 0. */
+static size_t some_seeds(const struct column *column, const struct nvdp__group *group) {
+    const bool mean =
+        column->kind == READER || column->kind == DIVERGENCE || column->kind == NUMBER;
+    const size_t n = column->kind == VALIDATION ? group->validation.n
+                     : mean                     ? group->quantity[column->quantity].n
+                                                : 0;
+    return n < group->runs ? n : 0;
+}
+
 /* What is compared; NaN: nothing. */
 static double value_of(const struct column *column, const struct nvdp__group *group) {
     if (column->better == 0) return NAN;
@@ -167,8 +177,11 @@ static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "%s", family->label);
     for (size_t k = 0; k < choice->columns; k++) {
-        nvdp__table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s",
-                         say(text, choice->column[k], group));
+        const size_t some = some_seeds(choice->column[k], group);
+        char part[NVDP__NUMBER_SIZE] = "";
+        if (some > 0) snprintf(part, sizeof part, " (%zu of %zu)", some, group->runs);
+        nvdp__table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s%s",
+                         say(text, choice->column[k], group), part);
     }
 }
 
@@ -247,6 +260,20 @@ static struct nvdp__table fill(struct nvdp_context *ctx, const struct nvdp_repor
 
 /* --- what is said below them --- */
 
+static void note_some_seeds(struct nvdp__table *table, const struct nvdp_report *report,
+                            unsigned in) {
+    const struct choice choice = choose(report, in);
+    bool found = false;
+    for (NVDP__EACH_GROUP(report, group))
+        for (size_t k = 0; k < choice.columns; k++)
+            found |=
+                (group->selected || !choice.selected) && some_seeds(choice.column[k], group) > 0;
+    if (found)
+        nvdp__table_note(table,
+                         "CAUTION: (1 of 3) and the like: a mean over those seeds alone that "
+                         "have this number.");
+}
+
 static void note_scores(struct nvdp__table *table, const struct nvdp_report *report) {
     bool folds = false;
     for (size_t i = 0; i < report->runs; i++)
@@ -313,6 +340,21 @@ static void widen(struct extremes *range, double value) {
 }
 
 /* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
+/* Of more texts the largest divergence is larger, and fewer are named. */
+static void caution_of_texts(struct nvdp__table *table, const struct nvdp_report *report,
+                             size_t task) {
+    static const double ALIKE = 1.1; /* folds are */
+    struct extremes texts = {INFINITY, -INFINITY};
+    for (NVDP__EACH_GROUP(report, group))
+        for (size_t k = 0; group->task == task && k < group->runs; k++)
+            if (group->run[k]->measured) widen(&texts, group->run[k]->how.texts);
+    if (texts.high > ALIKE * texts.low)
+        nvdp__table_note(table,
+                         "CAUTION: %s was measured on %g texts in some runs, on %g in others: what "
+                         "is said of the worst and of named texts is not comparable.",
+                         report->task[task].label, texts.low, texts.high);
+}
+
 static void caution_of_measures(struct nvdp__table *table, const struct nvdp_report *report) {
     struct extremes order = {INFINITY, -INFINITY}, delta = order, releases = order;
     size_t drawn = 0, same_length = 0, measured = 0, given_length = 0, lonely = 0;
@@ -342,6 +384,8 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
                          order.low, delta.low, releases.low, releases.low == 1 ? "" : "s",
                          same_length > 0 ? ", pairs of texts of one length" : "");
     }
+    for (size_t task = 0; task < report->tasks; task++)
+        caution_of_texts(table, report, task);
     if (given_length > 0)
         nvdp__table_note(
             table,
@@ -407,6 +451,7 @@ static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_re
     note_selection(&table);
     note_privacy(&table, report);
     note_collapsed(&table, report);
+    note_some_seeds(&table, report, FIRST);
     cautions(&table, report);
     return table;
 }
@@ -451,6 +496,7 @@ static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_re
     if (any(report, NVDP__REUSE))
         nvdp__table_note(&table, "reader: score of a reader trained from the shared file alone.");
     if (any(report, NVDP__ATTACK)) note_attack(&table, report);
+    note_some_seeds(&table, report, SECOND);
     cautions(&table, report);
     return table;
 }

@@ -242,6 +242,7 @@ Test(analyses, attacks) {
 /* How often a text is named stands first on the page, of each method's selected setting, and in the tables. */
 Test(analyses, linkage) {
     static const struct made_run measured[] = {{.name = "a",
+                                                .seed = 1,
                                                 .lambda = .1,
                                                 .validation = .8,
                                                 .score = .8,
@@ -267,5 +268,15 @@ Test(analyses, linkage) {
     text = report_written("linked", "tables/table2.txt");
     support_contains(text, "named: share of samples whose text somebody names");
     support_contains(text, "0.125");
+    free(text);
+
+    /* a seed that was not measured, the first */
+    struct made_run bare = measured[0];
+    bare.name = "c";
+    bare.linked = bare.rd_max = 0;
+    bare.seed = 0;
+    made_run("linked", &bare);
+    text = report_written("linked", "index.html");
+    support_contains(text, line);
     free(text);
 }

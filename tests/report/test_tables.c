@@ -126,7 +126,10 @@ Test(tables, readers) {
                   "{\"metrics\": {\"accuracy\": {\"mean\": 0.137}}}");
     char *text = report_written("readers", "tables/table2.md");
     support_contains(text, "| reader | attack |");
-    support_contains(text, "| 84.0 | 13.7 |");
+    support_contains(text, "| 84.0 (1 of 2) | 13.7 (1 of 2) |");
+    support_contains(text, "| 12.0 | 0.700 | "); /* both seeds have them */
+    support_contains(text,
+                     "CAUTION: (1 of 3) and the like: a mean over those seeds alone that have");
     support_contains(text, "looks for a private attribute in the shared file.");
     support_lacks(text, "of a probe");
     free(text);
@@ -415,6 +418,7 @@ Test(tables, cautions) {
     text = report_written("cautions", "tables/table1.md");
     support_contains(text, "CAUTION: the runs were not measured alike (order 1.1 to 2, ");
     support_contains(text, "1 of 4 over pairs of one length only");
+    support_contains(text, "CAUTION: sst2 was measured on 4 texts in some runs, on 40 in others: ");
     support_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
     support_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
     free(text);
