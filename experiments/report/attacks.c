@@ -88,6 +88,11 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
         if (a->kind != NVDP__ANALYSIS_ATTACK) continue;
         if (!isnan(nvdp__real_of(a->root, "first"))) put_linkage(&table, a);
         if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
+        if (nvdp__real_of(a->root, "both") > 0)
+            nvdp__table_note(&table,
+                             "CAUTION: %.0f of the texts of %s are among the public ones that "
+                             "were learned from.",
+                             nvdp__real_of(a->root, "both"), a->label);
         json_array_foreach(scores, k, score) {
             const char *metric = nvdp__text_of(score, "metric");
             if (strcmp(nvdp__text_of(score, "observed"), "release") == 0)

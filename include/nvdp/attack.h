@@ -192,6 +192,8 @@ struct nvdp_text_attack {
     double weight[3];
     size_t scores;                 /**< how many */
     struct nvdp_text_score *score; /**< [scores] */
+    size_t
+        both; /**< attacked texts that are public ones, too, and were learned from: scores flatter the attacker */
 };
 
 /** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds, prior, beam,

@@ -1,5 +1,6 @@
 /* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
 #include "attack/texts.h"
+#include "base/random.h"
 #include "rdp/divergence.h"
 #include "rdp/pairs.h"
 #include "share/linkage.h"
@@ -183,6 +184,35 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
     return NVDP_OK;
 }
 
+/* Keys of texts, by their tokens (of two texts in 10^19 they are alike), ascending. */
+static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
+                             int64_t **out) {
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
+    for (size_t i = 0; i < data->count; i++) {
+        uint64_t key = NVDP__FNV1A;
+        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++)
+            key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
+        (*out)[i] = (int64_t)key;
+    }
+    qsort(*out, data->count, sizeof **out, nvdp__by_int64);
+    return NVDP_OK;
+}
+
+/* How many of the attacked texts are public ones. */
+static nvdp_status count_both(const struct nvdp__text_attack *a, size_t *both) {
+    nvdp_status status = NVDP_OK;
+    int64_t *known = NULL, *attacked = NULL;
+    NVDP_TRY(make_keys(a->ctx, a->known.data, &known));
+    NVDP_TRY(make_keys(a->ctx, a->attacked.data, &attacked));
+    for (size_t i = 0; i < a->attacked.data->count; i++)
+        *both += bsearch(&attacked[i], known, a->known.data->count, sizeof *known,
+                         nvdp__by_int64) != NULL;
+cleanup:
+    free(known);
+    free(attacked);
+    return status;
+}
+
 /* The texts of the split that are in the file, alone. */
 static nvdp_status open_shared(struct nvdp__text_attack *a, struct nvdp__shared_texts *shared) {
     nvdp_status status = NVDP_OK;
@@ -232,6 +262,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(open_shared(&a, &shared));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));
+    NVDP_TRY(count_both(&a, &made.both));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
     if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));

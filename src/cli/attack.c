@@ -347,6 +347,11 @@ static int learn(struct cli *cli, const struct values *values) {
     if (!cli->json) {
         cli_row("texts", "%zu, %zu public ones learned from, %zu draw%s of noise", found.texts,
                 found.public_texts, found.seeds, found.seeds == 1 ? "" : "s");
+        if (found.both > 0)
+            cli_row("CAUTION",
+                    "%zu of the texts are among the public ones: who knows them finds more "
+                    "than who does not",
+                    found.both);
         if (shared != NULL)
             cli_row("samples", "of %s%s", shared,
                     found.seeds == 1 ? "; intervals are over texts alone" : "");
@@ -363,11 +368,11 @@ static int learn(struct cli *cli, const struct values *values) {
                                                 "interval", cli_number(s->interval.low),
                                                 cli_number(s->interval.high)));
     }
-    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:s?, s:I, s:I, s:o}", "attack",
-                               found.attacker, "texts", (json_int_t)found.texts, "public_texts",
-                               (json_int_t)found.public_texts, "seeds", (json_int_t)found.seeds,
-                               "shared", shared, "releases", given_number(cli, "releases"), "seed",
-                               given_number(cli, "seed"), "scores", scores);
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o}", "attack", found.attacker, "texts",
+        (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "both",
+        (json_int_t)found.both, "seeds", (json_int_t)found.seeds, "shared", shared, "releases",
+        given_number(cli, "releases"), "seed", given_number(cli, "seed"), "scores", scores);
     const char *prior = nvdp_config_get(cli->config, "prior");
     if (values->kind == KIND_LANGUAGE) {
         json_object_set_new(object, "beam", json_integer(given_number(cli, "beam")));

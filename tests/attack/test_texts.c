@@ -360,6 +360,7 @@ Test(texts, of_tokens_that_are_shared) {
                  nvdp_context_error(ctx));
     cr_expect_eq(found.texts, TASK_DEV);
     cr_expect_eq(found.public_texts, TASK_TRAIN);
+    const size_t alike = found.both; /* few words make few sentences */
     cr_expect_gt(score(&found, "states", "first", false), .8);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
@@ -388,6 +389,12 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_float_eq(score(&found, "prior", "AUC", false), .5, 1e-12);
     nvdp_text_attack_release(&found);
 
+    cr_assert_eq(
+        attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, support_scratch_path("data/dev.tsv"), &found),
+        NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(found.both, TASK_DEV); /* their own texts */
+    cr_expect_lt(alike, TASK_DEV);
+    nvdp_text_attack_release(&found);
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_BAG, run, NULL, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "public: expected a file with the task's columns");
     free(known);

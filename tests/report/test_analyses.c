@@ -218,7 +218,7 @@ Test(analyses, attacks) {
                   "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
                   "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01}");
     made_run_file("attacks", "analyses", "near.json",
-                  "{\"attack\": \"nearest\", \"scores\": ["
+                  "{\"attack\": \"nearest\", \"both\": 3, \"scores\": ["
                   "{\"observed\": \"release\", \"metric\": \"first\", \"value\": 0.125, "
                   "\"interval\": [0.1, 0.15]}, {\"observed\": \"states\", \"metric\": \"first\", "
                   "\"value\": 0.75, \"interval\": [0.7, 0.8]}, {\"observed\": \"prior\", "
@@ -235,6 +235,9 @@ Test(analyses, attacks) {
                      "link,reidentify,\"the text, of 872; 1 sample\",25.00,20.00 to 30.00,-,0.10");
     support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25");
     support_contains(text, "two,pair,which of two texts,62.50,-,-,50.00");
+    free(text);
+    text = report_written("attacks", "tables/attacks.txt");
+    support_contains(text, "CAUTION: 3 of the texts of near are among the public ones");
     free(text);
     nvdp_context_free(ctx);
 }
