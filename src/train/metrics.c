@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "rdp/pairs.h"
 #include "text/dataset.h"
 #include "train/entities.h"
 #include "train/trainer.h"
@@ -159,7 +160,8 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
 /* --- intervals over texts ---
  *
  * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement, with all
- * their draws of the noise, and the interval is what the middle 95 % of such samples score. */
+ * their draws of the noise, and the interval is what the middle 95 % of such samples score.  An accuracy of 0 or 1 has
+ * Clopper & Pearson's limits (1934). */
 enum { RESAMPLES = 400, SMALL = 4096 /* floats a sample, too few for threads */ };
 
 struct resample {
@@ -214,6 +216,13 @@ static nvdp_status add_intervals(struct nvdp_context *ctx, const struct resample
         qsort(of_metric, RESAMPLES, sizeof *of_metric, nvdp__by_double);
         scores->low[k] = of_metric[RESAMPLES / 40];
         scores->high[k] = of_metric[RESAMPLES - 1 - RESAMPLES / 40];
+        if (of->task->metric[k] != NVDP_METRIC_ACCURACY || scores->low[k] != scores->high[k] ||
+            (scores->low[k] != 0 && scores->low[k] != 1))
+            continue; /* all right, or none: no sample of them differs */
+        const struct nvdp_interval limits =
+            nvdp__interval_share(.95, of->n, scores->low[k] > 0 ? of->n : 0);
+        scores->low[k] = limits.low;
+        scores->high[k] = limits.high;
     }
 cleanup:
     free(values);

@@ -327,6 +327,16 @@ Test(train, classes_weights_and_intervals) {
     cr_expect_float_eq(classes[1].precision, evaluation.scores.mean[0], 1e-12);
     cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
     free(classes);
+    /* texts of that class alone: 1, which others need not have */
+    FILE *file = fopen(support_scratch_path("data/dev.tsv"), "w");
+    fputs("sentence\tlabel\n", file);
+    for (size_t i = 0; i < 40; i++)
+        fputs("the cat is good\t1\n", file);
+    fclose(file);
+    cr_assert_eq(nvdp_evaluate(ctx, config, &evaluation), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(evaluation.scores.mean[0], 1);
+    cr_expect_float_eq(evaluation.scores.low[0], pow(.025, 1 / 40.), 1e-9);
+    cr_expect_eq(evaluation.scores.high[0], 1);
     nvdp_config_free(config);
     options.class_weights = "1,2,3";
     refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
