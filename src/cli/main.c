@@ -3,6 +3,7 @@
 
 #include "base/guess.h"
 #include <argp.h>
+#include <fcntl.h>
 #include <gsl/gsl_errno.h>
 #include <locale.h>
 #include <stdbool.h>
@@ -65,6 +66,13 @@ static void environment(char **argv) {
     bool blas = name_blas_core();
     bool threads = calm_threads();
     if (blas || threads) execv("/proc/self/exe", argv); /* where it fails, go on as we are */
+}
+
+/* A caller may have closed standard input, output or error (2>&-).  The next file opened would have that number, and what is
+ * said would be written into it: the number stays taken, by something that nothing can be read from or written to. */
+static void keep_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1) (void)open("/", O_PATH); /* the lowest that is free: fd */
 }
 
 /* --- the subcommands --- */
@@ -151,6 +159,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 }
 
 int main(int argc, char **argv) {
+    keep_standard_files();
     setlocale(LC_CTYPE, "");
     gsl_set_error_handler_off(); /* its functions then return NaN; else they would abort */
     argp_program_version_hook = print_version;

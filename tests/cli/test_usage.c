@@ -292,3 +292,16 @@ Test(usage, a_full_disk_is_a_failure) {
     support_contains(text, "cannot write to stdout");
     free(text);
 }
+
+/* Else the metrics, opened under number 2, would take the notes of every epoch. */
+Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
+    struct outcome o =
+        program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),
+                       support_scratch_path("closed"), support_scratch_path("said"));
+    program_release(&o);
+    char *rest = NULL, *metrics = support_read(support_scratch_path("closed/metrics.jsonl"));
+    for (const char *line = strtok_r(metrics, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        cr_assert_eq(line[0], '{', "%s", line);
+    free(metrics);
+}
