@@ -278,14 +278,14 @@ static nvdp_status begin(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t));
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_write_run(t));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, 0, &t->metrics);
+    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
 
 static nvdp_status go_on(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_load(t));
     if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
 
 /* ---- all of it ---- */

@@ -37,6 +37,7 @@ bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *t) {
 nvdp_status nvdp__pretrainer_save(void *pretrainer) {
     struct nvdp__pretrainer *t = pretrainer;
     if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__metrics_file_sync(t->ctx, t->config.out, t->metrics));
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     t->state.optimizer_steps = t->optimizer.steps_taken;

@@ -52,6 +52,7 @@ nvdp_status nvdp__trainer_save(void *trainer) {
     const char *frozen;
     if (!nvdp__trainer_writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
+    NVDP_RETURN_IF_FAILED(nvdp__metrics_file_sync(t->ctx, t->config.out, t->metrics));
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     t->state.optimizer_steps = t->optimizer.steps_taken;
@@ -206,7 +207,7 @@ nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
     if (!nvdp__trainer_writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(nvdp__trainer_begin_records(t));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
 
 nvdp_status nvdp__trainer_log(struct nvdp__trainer *t, json_t *line) {

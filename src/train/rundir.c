@@ -10,9 +10,11 @@
 #include <cblas.h>
 #include <errno.h>
 #include <gsl/gsl_version.h>
+#include <inttypes.h>
 #include <nvdp/version.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- what ran where and when --- */
@@ -49,21 +51,45 @@ cleanup:
 
 /* --- metrics.jsonl --- */
 
-nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory, uint64_t bytes,
-                                    FILE **out) {
+/* Of the first `bytes` of the file, those in whole lines that are there. */
+static uint64_t whole_lines(int fd, uint64_t bytes) {
+    struct stat info;
+    char last = '\n';
+    if (fstat(fd, &info) == 0 && (uint64_t)info.st_size < bytes) bytes = (uint64_t)info.st_size;
+    while (bytes > 0 && pread(fd, &last, 1, (off_t)bytes - 1) == 1 && last != '\n')
+        bytes--;
+    return bytes;
+}
+
+nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory,
+                                    uint64_t *bytes, FILE **out) {
     nvdp_status status = NVDP_OK;
     char *path = nvdp__join(ctx, directory, "metrics.jsonl");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    FILE *file = fopen(path, "a");
-    if (file == NULL || ftruncate(fileno(file), (off_t)bytes) != 0 ||
+    FILE *file = fopen(path, "a+e");
+    const uint64_t found = file != NULL ? whole_lines(fileno(file), *bytes) : 0;
+    if (file == NULL || ftruncate(fileno(file), (off_t)found) != 0 ||
         fseek(file, 0, SEEK_END) != 0) {
         status = nvdp__fail_errno(ctx, errno, "cannot open %s", path);
         if (file != NULL) fclose(file);
         file = NULL;
     }
-    if (status == NVDP_OK) *out = file;
+    if (status == NVDP_OK) {
+        if (found < *bytes)
+            nvdp__log(ctx, NVDP_LOG_WARNING,
+                      "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
+                      " in whole lines; later ones follow these",
+                      path, *bytes, found);
+        *bytes = found;
+        *out = file;
+    }
     free(path);
     return status;
+}
+
+nvdp_status nvdp__metrics_file_sync(struct nvdp_context *ctx, const char *directory, FILE *file) {
+    if (file == NULL || fsync(fileno(file)) == 0) return NVDP_OK;
+    return nvdp__fail_errno(ctx, errno, "cannot write %s/metrics.jsonl", directory);
 }
 
 nvdp_status nvdp__metrics_file_append(struct nvdp_context *ctx, const char *directory, FILE *file,

@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 /* metrics.jsonl, one JSON object a line, as long as the state that it belongs to: opens it, cut to
- * its first `bytes`. */
-nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory, uint64_t bytes,
-                                    FILE **out);
+ * its first *bytes, or, after a warning, to the whole lines that are left of them. */
+nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory,
+                                    uint64_t *bytes, FILE **out);
+/* On the disk before a state that counts its lines is; NULL allowed. */
+nvdp_status nvdp__metrics_file_sync(struct nvdp_context *ctx, const char *directory, FILE *file);
 /* Appends `line` (stolen; NULL: out of memory); adds its length to *bytes. */
 nvdp_status nvdp__metrics_file_append(struct nvdp_context *ctx, const char *directory, FILE *file,
                                       json_t *line, uint64_t *bytes);

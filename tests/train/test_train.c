@@ -116,6 +116,27 @@ Test(train, scores_before_a_resume_count) {
     nvdp_context_free(ctx);
 }
 
+/* As after a power failure, or a copy that ended early. */
+Test(train, lost_lines_of_metrics_do_not_become_zeros) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    config.epochs = 2;
+    task_train(ctx, &config);
+    const char *path = support_scratch_path("run/metrics.jsonl");
+    char *lines = support_read(path);
+    const size_t first = strcspn(lines, "\n") + 1;
+    cr_assert_eq(truncate(path, (off_t)first + 7), 0);
+    config.resume = config.out;
+    task_train(ctx, &config);
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect_eq((size_t)info.st_size, first, "%zu of %zu bytes", (size_t)info.st_size, first);
+    free(lines);
+    nvdp_context_free(ctx);
+}
+
 static bool is_over(void *calls) {
     return --*(int *)calls < 0;
 }
