@@ -212,6 +212,8 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const unsigned char tokens
 
 static nvdp_status wait_for_lock(struct nvdp__ledger *ledger) {
     for (int waits = 0; !nvdp__lock_whole(ledger->fd); waits++) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return io_error(ledger, "lock"); /* a file system without locks, say */
         if (nvdp_context_cancelled(ledger->ctx)) return FAIL(ledger, CANCELLED, "%s", "cancelled");
         if (waits == MOST_WAITS)
             return FAIL(ledger, IO, "cannot lock: another process has held it for %d seconds",

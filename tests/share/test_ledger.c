@@ -4,13 +4,19 @@
 #include "tiny_task.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
 #include <nvdp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -237,6 +243,33 @@ Test(ledger, survives_failing_allocations) {
 }
 
 /* Writers at once: each finds what the others have written. */
+/* From now on the process cannot lock files, as on a file system without locks. */
+static void lose_locks(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cr_skip_test("no filters of system calls here");
+}
+
+/* Not: that another process has held it for a minute. */
+Test(ledger, says_so_where_files_cannot_be_locked) {
+    const struct book book = book_open();
+    const int32_t word[] = {1};
+    struct nvdp__spent worst;
+    lose_locks();
+    cr_expect_eq(add(&book, 1, word, 1, 1, (struct nvdp__budget){0}, &worst), NVDP_ERR_IO);
+    support_contains(nvdp_context_error(book.ctx), "cannot lock: No locks available");
+    nvdp_context_free(book.ctx);
+}
+
 Test(ledger, writers_wait_for_one_another) {
     enum { WRITERS = 4, EACH = 5 };
     const struct book book = book_open();
