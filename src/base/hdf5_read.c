@@ -767,17 +767,31 @@ static nvdp_status open_index(struct nvdp__h5_image *image, struct nvdp__h5_obje
     return object->held != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
-/* Exactly so many bytes. */
-static bool inflate_to(const unsigned char *from, size_t size, unsigned char *to, size_t wanted) {
+static void *allocate(void *ctx, uInt count, uInt size) {
+    return nvdp__calloc(ctx, count, size);
+}
+
+static void release(void *ctx, void *memory) {
+    (void)ctx;
+    free(memory);
+}
+
+/* Exactly so many bytes: Z_OK.  Z_MEM_ERROR says nothing about them. */
+static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_t size,
+                      unsigned char *to, size_t wanted) {
     z_stream stream = {.next_in = (unsigned char *)from,
                        .avail_in = (uInt)size,
                        .next_out = to,
-                       .avail_out = (uInt)wanted};
-    if (inflateInit(&stream) != Z_OK) return false;
-    const int found = inflate(&stream, Z_FINISH);
-    const bool whole = found == Z_STREAM_END && stream.total_out == wanted;
+                       .avail_out = (uInt)wanted,
+                       .zalloc = allocate,
+                       .zfree = release,
+                       .opaque = ctx};
+    int found = inflateInit(&stream);
+    if (found != Z_OK) return found;
+    found = inflate(&stream, Z_FINISH);
+    if (found == Z_STREAM_END) found = stream.total_out == wanted ? Z_OK : Z_DATA_ERROR;
     inflateEnd(&stream);
-    return whole;
+    return found;
 }
 
 /* Bytes of one significance stood together; what is left over stood at the end. */
@@ -806,7 +820,11 @@ static nvdp_status read_chunk(struct nvdp__h5_image *image, struct nvdp__h5_obje
     const bool packed = object->deflate && !(chunk->skipped >> object->shuffle & 1);
     if (shuffled) NVDP_TRY(NVDP__NEW(image->ctx, apart, bytes));
     unsigned char *whole = shuffled ? apart : object->held;
-    if (packed ? !inflate_to(stored, chunk->bytes, whole, bytes) : chunk->bytes != bytes)
+    const int unpacked = packed ? inflate_to(image->ctx, stored, chunk->bytes, whole, bytes)
+                         : chunk->bytes == bytes ? Z_OK
+                                                 : Z_DATA_ERROR;
+    if (unpacked == Z_MEM_ERROR) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (unpacked != Z_OK)
         NVDP_TRY(cannot_read(image, object, "a chunk that does not unpack to its size"));
     if (!packed) memcpy(whole, stored, bytes);
     if (shuffled) unshuffle(apart, bytes, object->stored.size, object->held);

@@ -179,25 +179,31 @@ nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *ke
     return nvdp__h5_set_string(file, "signature", hex);
 }
 
-/* An attribute of hexadecimal digits; false where it is missing or anything else, capitals too: a signature is written in one
- * way. */
-static bool get_hex(struct nvdp__h5 *file, const char *name, size_t size, unsigned char *bytes) {
+/* An attribute of hexadecimal digits; *there false where it is missing or anything else, capitals too: a signature is written
+ * in one way. */
+static nvdp_status get_hex(struct nvdp__h5 *file, const char *name, size_t size,
+                           unsigned char *bytes, bool *there) {
     char *text = NULL;
-    const bool there = nvdp__h5_has_attribute(file, name) &&
-                       nvdp__h5_get_string(file, name, &text) == NVDP_OK &&
-                       text[strcspn(text, "ABCDEF")] == '\0' && from_hex(text, size, bytes);
+    *there = false;
+    if (!nvdp__h5_has_attribute(file, name)) return NVDP_OK;
+    nvdp_status status = nvdp__h5_get_string(file, name, &text);
+    *there =
+        status == NVDP_OK && text[strcspn(text, "ABCDEF")] == '\0' && from_hex(text, size, bytes);
     free(text);
-    return there;
+    return status == NVDP_ERR_MEMORY ? status : NVDP_OK;
 }
 
 nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
                                   unsigned char key[NVDP__PUBLIC_KEY], bool *valid) {
     unsigned char said[MESSAGE], signature[SIGNATURE];
+    bool there;
     *valid = false;
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
-    if (!get_hex(file, "public_key", NVDP__PUBLIC_KEY, key)) memset(key, 0, NVDP__PUBLIC_KEY);
-    if (!get_hex(file, "signature", SIGNATURE, signature)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(get_hex(file, "public_key", NVDP__PUBLIC_KEY, key, &there));
+    if (!there) memset(key, 0, NVDP__PUBLIC_KEY);
+    NVDP_RETURN_IF_FAILED(get_hex(file, "signature", SIGNATURE, signature, &there));
+    if (!there) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(message(file, said));
     *valid = crypto_sign_verify_detached(signature, said, sizeof said, key) == 0;
     return NVDP_OK;

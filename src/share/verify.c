@@ -24,6 +24,7 @@ struct verify {
     struct nvdp__h5 *file;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
+    nvdp_status status; /* NVDP_ERR_MEMORY once that was short: which says nothing of the file */
     /* what the attributes say */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
@@ -61,10 +62,15 @@ static enum nvdp_verdict whether(bool holds) {
 
 /* --- attributes: `fallback` where there is none, or none of that kind --- */
 
+static bool was_read(struct verify *v, nvdp_status status) {
+    if (status == NVDP_ERR_MEMORY) v->status = status;
+    return status == NVDP_OK;
+}
+
 static double real_of(struct verify *v, const char *name, double fallback) {
     double value = fallback;
     return nvdp__h5_has_attribute(v->file, name) &&
-                   nvdp__h5_get_real(v->file, name, &value) == NVDP_OK
+                   was_read(v, nvdp__h5_get_real(v->file, name, &value))
                ? value
                : fallback;
 }
@@ -73,7 +79,7 @@ static bool text_of(struct verify *v, const char *name, size_t size, char *out) 
     char *text = NULL;
     out[0] = '\0';
     if (!nvdp__h5_has_attribute(v->file, name) ||
-        nvdp__h5_get_string(v->file, name, &text) != NVDP_OK)
+        !was_read(v, nvdp__h5_get_string(v->file, name, &text)))
         return false;
     snprintf(out, size, "%s", text);
     free(text);
@@ -277,7 +283,7 @@ static void check_counts(struct verify *v) {
         check(v, NVDP_VERDICT_OPEN, "as many texts as it says", "it does not say");
         return;
     }
-    const bool read = nvdp__h5_get_int(v->file, "texts", &texts) == NVDP_OK;
+    const bool read = was_read(v, nvdp__h5_get_int(v->file, "texts", &texts));
     check(v, whether(read && texts >= 0 && (uint64_t)texts == shape->texts),
           "as many texts and samples as it says",
           "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
@@ -563,6 +569,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
         NVDP_TRY(status);
     if (v.held != NULL) NVDP_TRY(check_content(&v));
     NVDP_TRY(check_signature(&v, public_key != NULL ? wanted : NULL));
+    NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
 cleanup:
     nvdp__embeddings_free(v.held);
@@ -602,8 +609,8 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
     text_of(&v, "model_id", sizeof id, id);
-    (void)nvdp__h5_get_int(v.file, "texts", &texts);
-    (void)nvdp__h5_get_int(v.file, "releases", &samples);
+    was_read(&v, nvdp__h5_get_int(v.file, "texts", &texts));
+    was_read(&v, nvdp__h5_get_int(v.file, "releases", &samples));
     const struct nvdp__ledger_release *release = nvdp__ledger_find(ledger, id);
     if (release == NULL)
         check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
@@ -615,6 +622,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
               "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
               release->texts, release->samples, texts, samples);
     if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
+    NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
 cleanup:
     nvdp__ledger_close(ledger);

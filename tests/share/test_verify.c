@@ -155,6 +155,25 @@ Test(verify, holds_of_every_kind_of_export) {
 }
 
 /* (b): e^epsilon times what the weights' sampler is off adds to delta, so that a large epsilon proves nothing of a file. */
+/* Memory that is short is no fault of the file's. */
+Test(verify, survives_failing_allocations) {
+    const struct bench bench = bench_open(&clipped);
+    const struct nvdp_verification whole = verified(&bench, NULL);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    uint64_t k = 0;
+    for (nvdp_status status = NVDP_ERR_MEMORY; status != NVDP_OK;) {
+        nvdp__fail_allocation(bench.ctx, ++k);
+        status = nvdp_verify(bench.ctx, bench.file, NULL, &found);
+        nvdp__fail_allocation(bench.ctx, 0);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "k = %d: %s", (int)k,
+                  nvdp_context_error(bench.ctx));
+    }
+    cr_expect_gt(k, 40);
+    all_hold(&found);
+    cr_expect_eq(found.checks, whole.checks);
+    nvdp_context_free(bench.ctx);
+}
+
 Test(verify, certificate_takes_the_sampler_into_account) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__release_grids grids = nvdp__release_grids(1);
