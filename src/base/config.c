@@ -66,8 +66,8 @@ static void free_entry(struct entry *entry) {
 static nvdp_status store(struct nvdp_config *config, struct entry *entry, union nvdp__value value) {
     char number[NVDP__NUMBER_SIZE];
     const char *text = nvdp__option_format(&entry->row, &value, number);
-    char *copy = text == NULL ? NULL : strdup(text);
-    if (text != NULL && copy == NULL) return out_of_memory(config);
+    char *copy = text == NULL ? NULL : nvdp__strdup(config->ctx, text);
+    if (text != NULL && copy == NULL) return NVDP_ERR_MEMORY;
     free(entry->text);
     entry->text = copy;
     if (nvdp__option_is_text(&entry->row)) value.text = copy;
@@ -86,8 +86,14 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
             last = last->twin;
         last->twin = known->twin;
         known->twin = entry;
-        return known->at == NULL ? NVDP_OK
-                                 : store(config, known, nvdp__option_at(&known->row, known->at));
+        nvdp_status status = NVDP_OK;
+        if (known->at != NULL)
+            status = store(config, known, nvdp__option_at(&known->row, known->at));
+        if (status != NVDP_OK) { /* it stays the caller's */
+            known->twin = last->twin;
+            last->twin = NULL;
+        }
+        return status;
     }
     NVDP_RETURN_IF_FAILED(nvdp__reserve(config->ctx, &config->entry, &config->capacity,
                                         config->entries + 1, sizeof *config->entry));

@@ -366,6 +366,24 @@ Test(schema, kinds_of_work_can_be_joined) {
     nvdp_context_free(ctx);
 }
 
+Test(schema, joining_survives_failing_allocations) {
+    struct nvdp_context *ctx = support_context();
+    nvdp_status status = NVDP_ERR_MEMORY;
+    uint64_t k = 0;
+    for (; status != NVDP_OK; k++) {
+        struct nvdp_config *config = config_of(ctx, &schema),
+                           *other = config_of(ctx, &schema_of_more);
+        set(config, "name", "x");
+        nvdp__fail_allocation(ctx, k + 1);
+        status = nvdp_config_join(config, other);
+        nvdp__fail_allocation(ctx, 0);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
+        nvdp_config_free(config);
+    }
+    cr_expect_gt(k, 1);
+    nvdp_context_free(ctx);
+}
+
 /* Joined before it is joined: nobody is lost. */
 Test(schema, kinds_of_work_that_were_joined_can_be_joined) {
     const struct nvdp__schema schema_of_third = schema_of_more;
