@@ -341,7 +341,7 @@ char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *na
 
 bool nvdp__exists(const char *path) {
     struct stat info;
-    return stat(path, &info) == 0;
+    return lstat(path, &info) == 0;
 }
 
 bool nvdp__is_directory(const char *path) {

@@ -54,6 +54,7 @@ nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const v
 /* Whether a name has that ending, and something before it. */
 bool nvdp__ends_with(const char *name, const char *end);
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
+/* Whether something has that name: also a link to nothing, which is no optional file that is left out. */
 bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);
 /* Whether both are there and one file or folder, by whatever names; NULL is none. */

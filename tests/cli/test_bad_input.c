@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* --- places --- */
 
@@ -233,6 +234,17 @@ Test(bad_input, rows_of_the_dev_file) {
     refused(3, PARTS("dev.tsv:1: empty file"), train_command());
     cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
     refused(1, PARTS("dev.tsv: cannot read: No such file"), train_command());
+}
+
+/* A link to nothing (of data that was moved, say) is a split that cannot be read, not one that the task has not. */
+Test(bad_input, links_to_nothing) {
+    const char *dev = inside(program_task(), "dev.tsv");
+    cr_assert_eq(remove(dev), 0);
+    cr_assert_eq(symlink("nowhere.tsv", dev), 0);
+    refused(1, PARTS("dev.tsv: cannot read: No such file or directory"),
+            text("sanitize --quiet --task sst2 --data %s --mechanism santext --eta 2 --model %s "
+                 "--out %s",
+                 program_task(), program_model(), support_scratch_path("sanitized")));
 }
 
 Test(bad_input, bad_rows_can_be_skipped) {
