@@ -1,12 +1,12 @@
 #include "base/outdir.h"
 
 #include "base/file.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways) {
@@ -15,6 +15,18 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
     if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the output directory is not empty; use %s",
                       directory, ways);
+}
+
+nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock) {
+    if (*lock != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
+    DIR *opened = opendir(directory);
+    if (opened != NULL && flock(dirfd(opened), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        closedir(opened);
+        return nvdp__fail(ctx, NVDP_ERR_STATE, "%s: another process is writing there", directory);
+    }
+    *lock = opened;
+    return NVDP_OK;
 }
 
 static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {

@@ -3,11 +3,16 @@
 #define NVDP_SRC_OUTDIR_H
 
 #include "base/base.h"
+#include <dirent.h>
 
 /* Whether results may go there: the directory is new or empty, or may be overwritten.  `ways`: the options that lead past one
  * that is not, for the message. */
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways);
+/* The directory, made where it is not there, for one writer: *lock, until closedir() or the end of the process; one that is
+ * held stays.  NVDP_ERR_STATE where another has it.  On file systems that cannot lock directories, network ones, everybody
+ * gets it. */
+nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 /* Those of work that can be resumed. */
 #define NVDP__RUN_WAYS "--resume or --overwrite"
 /* Removes those of the named files and folders that are there; a name whose last part has a * is a

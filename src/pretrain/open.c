@@ -256,12 +256,12 @@ static const char *const files[] = {
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
-    NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, t->config.out));
     return nvdp__pretrainer_write_vocabulary(t);
 }
 
@@ -284,6 +284,7 @@ static nvdp_status begin(struct nvdp__pretrainer *t) {
 static nvdp_status go_on(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_load(t));
     if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
@@ -320,6 +321,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
 
 void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     if (t->metrics != NULL) fclose(t->metrics);
+    if (t->lock != NULL) closedir(t->lock);
     nvdp__mlm_evaluator_release(&t->evaluator);
     nvdp__batcher_release(&t->batcher);
     nvdp__privatizer_release(&t->privatizer);

@@ -4,6 +4,7 @@
 
 #include "pretrain/trainer.h"
 #include "train/grad_sum.h"
+#include <dirent.h>
 #include <stdio.h>
 
 /* What changes from step to step beyond parameters and moments; saved with them. */
@@ -55,6 +56,7 @@ struct nvdp__pretrainer {
     struct nvdp__pretrain_state state;
     struct nvdp_mlm_scores eval; /* the last; windows 0: none */
     FILE *metrics;
+    DIR *lock; /* of the directory */
     double saved_at;
 };
 

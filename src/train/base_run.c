@@ -1,6 +1,7 @@
 /* A base run, whose model a private run starts from: another run (--from-base), or one that it trains itself, in RUN/base
  * (--base-epochs). */
 #include "base/file.h"
+#include "base/outdir.h"
 #include "base/ranks.h"
 #include "model/model.h"
 #include "text/conll.h"
@@ -187,6 +188,8 @@ static nvdp_status begin_whole(struct nvdp__trainer *t) {
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_begin_records(&whole)));
     t->config.resume = t->config.out;
+    t->lock = whole.lock;
+    whole.lock = NULL;
 cleanup:
     nvdp__trainer_close(&whole);
     return status;
@@ -207,7 +210,11 @@ nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *t) {
     struct nvdp__train_options base;
     bool begun = false, done = false;
     NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
-    if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(begin_whole(t));
+    if (t->config.resume == NULL)
+        NVDP_RETURN_IF_FAILED(begin_whole(t));
+    else
+        NVDP_RETURN_IF_FAILED(
+            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->lock)));
     t->base_run = nvdp__join(ctx, t->config.out, "base");
     if (t->base_run == NULL) return NVDP_ERR_MEMORY;
     t->config.from_base = t->base_run;

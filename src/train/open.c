@@ -339,6 +339,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->prefix);
     nvdp__prefix_free(t->test_prefix);
     if (t->metrics != NULL) fclose(t->metrics);
+    if (t->lock != NULL) closedir(t->lock);
     nvdp__batch_free(t->batch);
     nvdp__grad_sum_free(t->sum);
     nvdp__dp_free(t->dp);

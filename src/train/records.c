@@ -154,6 +154,7 @@ static const char *const run_files[] = {"predictions_*.tsv",
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     char *base = nvdp__join(t->ctx, t->config.out, first[0]);
@@ -162,8 +163,7 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     free(base);
     NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, first, 1));
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files, files));
-    return nvdp__make_directory(t->ctx, t->config.out);
+    return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
 /* Of so many steps, where they are private; root is released on error. */
@@ -205,6 +205,7 @@ nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
 
 nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
     if (!nvdp__trainer_writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(nvdp__trainer_begin_records(t));
     return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);

@@ -8,6 +8,7 @@
 #include "train/grad_sum.h"
 #include "train/optimizer.h"
 #include "train/options.h"
+#include <dirent.h>
 #include <nvdp/evaluate.h>
 #include <stdio.h>
 
@@ -59,6 +60,7 @@ struct nvdp__trainer {
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
     FILE *metrics;
+    DIR *lock; /* of the run directory */
     double saved_at;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/outdir.h"
 #include "model/model.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -102,6 +103,20 @@ static void watch(const struct nvdp_progress *progress, void *user) {
 static bool stop(void *user) {
     const struct stopper *stopper = user;
     return stopper->step >= stopper->stop_at;
+}
+
+Test(pretrain, one_process_trains_in_a_folder) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = toy_text("train.txt", 30, 1), *out = support_scratch_path("held");
+    struct nvdp__pretrain_options config = toy_config(&text, out);
+    struct nvdp_pretrain_result result;
+    DIR *lock = NULL;
+    cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
+    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "held: another process is writing there");
+    cr_expect(nvdp__directory_empty(out));
+    closedir(lock);
+    nvdp_context_free(ctx);
 }
 
 /* Stopped and continued, to the same bits: weights, and every line of metrics.jsonl but the speed.

@@ -1,4 +1,5 @@
 /* Whole runs on a tiny task: learning, resuming, stopping, refusing. */
+#include "base/outdir.h"
 #include "support.h"
 #include "tiny_task.h"
 
@@ -113,6 +114,34 @@ Test(train, scores_before_a_resume_count) {
     long_scored(state);
     config.resume = config.out;
     cr_expect_gt(task_train(ctx, &config).score_seconds, 9e3);
+    nvdp_context_free(ctx);
+}
+
+/* Else the weights of one could end up beside what another says of them. */
+Test(train, one_process_trains_in_a_folder) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp_train_result result;
+    DIR *lock = NULL;
+    config.epochs = 1;
+    task_train(ctx, &config);
+    char *before = support_read(support_scratch_path("run/run.json"));
+    cr_assert_eq(nvdp__outdir_lock(ctx, config.out, &lock), NVDP_OK);
+    config.overwrite = true;
+    config.seed = 2;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "run: another process is writing there");
+    config.overwrite = false;
+    config.resume = config.out;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_STATE);
+    char *after = support_read(support_scratch_path("run/run.json"));
+    cr_expect_str_eq(after, before);
+    closedir(lock);
+    task_train(ctx, &config);
+    free(before);
+    free(after);
     nvdp_context_free(ctx);
 }
 
