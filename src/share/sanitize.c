@@ -9,9 +9,11 @@
 #include "base/outdir.h"
 #include "text/task.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096 };
 
@@ -154,6 +156,7 @@ struct sanitize {
     struct nvdp_dataset_config config;
     bool vectors; /* come out, as one file */
     bool folder;  /* else a file, or lines */
+    DIR *lock;    /* of the folder */
     struct nvdp__pieces pieces;
     /* rows of one piece */
     struct chunk {
@@ -612,7 +615,8 @@ static nvdp_status open_outputs(struct sanitize *work) {
     if (work->options->text != NULL)
         return folder == NULL ? NVDP_OK
                               : nvdp__output_open(work->ctx, folder, &work->part[0].output);
-    NVDP_TRY(nvdp__make_directory(work->ctx, folder));
+    NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock));
+    NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "--overwrite"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;
         path = nvdp__join(work->ctx, folder, work->part[i].name);
@@ -646,12 +650,27 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
     return NVDP_OK;
 }
 
+/* What was said and measured of earlier texts goes before others come: whatever happens then, nothing false is said of them. */
+static nvdp_status remove_words(const struct sanitize *work) {
+    static const char *const names[] = {"privacy.json", "statement.txt", "measured.json"};
+    nvdp_status status = NVDP_OK;
+    for (size_t i = 0; i < (work->folder ? 3 : 2) && status == NVDP_OK; i++) {
+        char *path = beside_path(work, names[i]);
+        NVDP_RETURN_IF_FAILED(NVDP__MADE(path));
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = nvdp__fail_errno(work->ctx, errno, "cannot remove %s", path);
+        free(path);
+    }
+    return status;
+}
+
 /* The texts, then what is said of them. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
     char *path = NULL, *words = NULL;
     json_t *privacy = nvdp__sanitized_json(&work->done, work->result.statement);
     if (privacy == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    if (work->options->out != NULL) NVDP_TRY(remove_words(work));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
@@ -802,6 +821,7 @@ static void release(struct sanitize *work) {
         free(work->part[i].path);
         free(work->part[i].made);
     }
+    if (work->lock != NULL) closedir(work->lock);
     nvdp__text_batch_release(&work->batch);
     json_decref(work->done.files);
     free(work->done.seen);

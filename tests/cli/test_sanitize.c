@@ -1,5 +1,6 @@
 /* nvdp sanitize: a task's files and lines of text, privatized token by token. */
 #include "base/file.h"
+#include "base/outdir.h"
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -177,6 +178,34 @@ Test(sanitize, layouts_of_ones_own) {
                              "--data %s --out %s --epochs 1",
                              program_train_options(), out, support_scratch_path("odd-run"));
     program_release(&outcome);
+}
+
+/* What was measured of a folder's texts goes with them, and their statement is never that of others: while two write, one is
+ * refused. */
+Test(sanitize, what_was_measured_goes_with_its_texts) {
+    static const char command[] =
+        "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext --eta %d "
+        "--overwrite --out %s --measure-tokens 0";
+    const char *out = support_scratch_path("measured");
+    const char *measured = support_scratch_path("measured/measured.json");
+    struct nvdp_context *ctx = support_context();
+    DIR *lock = NULL;
+    struct outcome outcome = program_expect(0, command, program_task(), program_model(), 1, out);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy --quiet --task sst2 --data %s --model %s --sanitized %s",
+                             program_task(), program_model(), out);
+    program_release(&outcome);
+    cr_assert(nvdp__exists(measured));
+    cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
+    outcome = program_expect(1, command, program_task(), program_model(), 50, out);
+    support_contains(outcome.err, "measured: another process is writing there");
+    program_release(&outcome);
+    closedir(lock);
+    cr_expect(nvdp__exists(measured));
+    outcome = program_expect(0, command, program_task(), program_model(), 50, out);
+    program_release(&outcome);
+    cr_expect_not(nvdp__exists(measured));
+    nvdp_context_free(ctx);
 }
 
 /* A line in, a line out, also of an empty one and where words are left out. */
