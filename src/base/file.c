@@ -37,6 +37,14 @@ static bool claim(int fd) {
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
+/* What has that name, be it a link: /dev/stdout is not to be replaced by a file, but the file that it is. */
+static char *place_of(struct nvdp_context *ctx, const char *path) {
+    struct stat info;
+    char *place = NULL;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) place = realpath(path, NULL);
+    return place != NULL ? place : nvdp__strdup(ctx, path);
+}
+
 /* Creates an empty neighbour of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
  * device or a pipe would replace it rather than write to it. */
 static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
@@ -70,9 +78,9 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {.ctx = ctx};
     int fd = -1;
-    output.path = nvdp__strdup(ctx, path);
+    output.path = place_of(ctx, path);
     if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(create_beside(ctx, path, &output.beside, &fd));
+    NVDP_TRY(create_beside(ctx, output.path, &output.beside, &fd));
     output.file = fdopen(fd, "wb");
     if (output.file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
     *out = output;
@@ -202,15 +210,19 @@ cleanup:
 nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock) {
     nvdp_status status = NVDP_OK;
     int fd = -1;
-    char *folder = nvdp__strdup(ctx, path), *name = nvdp__strdup(ctx, path);
+    char *place = place_of(ctx, path), *folder = NULL, *name = NULL;
+    NVDP_TRY(NVDP__MADE(place));
+    folder = nvdp__strdup(ctx, place);
+    name = nvdp__strdup(ctx, place);
     NVDP_TRY(NVDP__MADE(folder, name));
     if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers(ctx, dirname(folder), basename(name)));
-    NVDP_TRY(create_beside(ctx, path, beside, &fd));
+    NVDP_TRY(create_beside(ctx, place, beside, &fd));
     if (lock != NULL)
         *lock = fd;
     else
         close(fd);
 cleanup:
+    free(place);
     free(folder);
     free(name);
     return status;
@@ -219,10 +231,13 @@ cleanup:
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
                           bool replace) {
     nvdp_status status = NVDP_OK;
+    char *place = place_of(ctx, path);
     int fd = open(beside, O_WRONLY | O_CLOEXEC);
+    NVDP_TRY(NVDP__MADE(place));
     if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    NVDP_TRY(rename_onto(ctx, beside, path, replace));
+    NVDP_TRY(rename_onto(ctx, beside, place, replace));
 cleanup:
+    free(place);
     if (fd >= 0) close(fd);
     if (status != NVDP_OK) unlink(beside);
     return status;

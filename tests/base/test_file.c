@@ -86,6 +86,28 @@ Test(file, two_writers_have_two_neighbours) {
     nvdp_context_free(ctx);
 }
 
+Test(file, a_link_stays_one) {
+    struct nvdp_context *ctx = support_context();
+    const char *file = support_scratch_path("file"), *link = support_scratch_path("link");
+    struct stat info;
+    char *beside = NULL;
+    support_write_text(file, "old");
+    cr_assert_eq(symlink("file", link), 0);
+    cr_assert_eq(nvdp__write_file(ctx, link, "new", 3), NVDP_OK);
+    char *text = support_read(file);
+    cr_expect_str_eq(text, "new");
+    free(text);
+    cr_assert_eq(nvdp__beside(ctx, link, &beside, NULL), NVDP_OK);
+    support_write_text(beside, "newer");
+    cr_assert_eq(nvdp__publish(ctx, beside, link, true), NVDP_OK);
+    text = support_read(file);
+    cr_expect_str_eq(text, "newer");
+    cr_expect(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    free(text);
+    free(beside);
+    nvdp_context_free(ctx);
+}
+
 Test(file, replacing_keeps_permissions) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("private");
