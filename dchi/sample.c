@@ -459,7 +459,7 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
             nvdp__stream_open(&source.noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
         drawn[i] = any_token(dchi, &stream);
     }
-    memcpy(out, drawn, n * sizeof *out);
+    if (n > 0) memcpy(out, drawn, n * sizeof *out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
     return status;

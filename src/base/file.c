@@ -207,15 +207,21 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path) {
+    char *folder = nvdp__strdup(ctx, path), *name = nvdp__strdup(ctx, path);
+    nvdp_status status = NVDP__MADE(folder, name);
+    if (status == NVDP_OK) status = nvdp__remove_leftovers(ctx, dirname(folder), basename(name));
+    free(folder);
+    free(name);
+    return status;
+}
+
 nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock) {
     nvdp_status status = NVDP_OK;
     int fd = -1;
-    char *place = place_of(ctx, path), *folder = NULL, *name = NULL;
+    char *place = place_of(ctx, path);
     NVDP_TRY(NVDP__MADE(place));
-    folder = nvdp__strdup(ctx, place);
-    name = nvdp__strdup(ctx, place);
-    NVDP_TRY(NVDP__MADE(folder, name));
-    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers(ctx, dirname(folder), basename(name)));
+    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, place));
     NVDP_TRY(create_beside(ctx, place, beside, &fd));
     if (lock != NULL)
         *lock = fd;
@@ -223,8 +229,6 @@ nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **besi
         close(fd);
 cleanup:
     free(place);
-    free(folder);
-    free(name);
     return status;
 }
 

@@ -34,6 +34,8 @@ nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const ch
 /* Removes, with a notice, what processes that ended while they wrote have left in a directory: neighbours of `of` (NULL: of any
  * file), NAME.partial-PID-N, which nobody has locked.  What is in them was never given away. */
 nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory, const char *of);
+/* Those of that file. */
+nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path);
 /* A lock of the open file, which its closing or its process's end gives back; false where another has it. */
 bool nvdp__lock_whole(int fd);
 /* Makes a new name durable.  Some file systems refuse to sync a directory: the file is whole anyway. */

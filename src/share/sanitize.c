@@ -612,10 +612,14 @@ static nvdp_status open_outputs(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
     const char *folder = work->options->out;
     char *path = NULL;
-    if (work->options->text != NULL)
-        return folder == NULL ? NVDP_OK
-                              : nvdp__output_open(work->ctx, folder, &work->part[0].output);
+    if (work->options->text != NULL && folder == NULL) return NVDP_OK;
+    if (work->options->text != NULL) {
+        NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
+        NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
+        goto cleanup;
+    }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock));
+    NVDP_TRY(nvdp__remove_leftovers(work->ctx, folder, NULL)); /* draws that nobody counted */
     NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "--overwrite"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;

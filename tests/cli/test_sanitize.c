@@ -234,6 +234,26 @@ Test(sanitize, lines) {
     program_release(&outcome);
 }
 
+/* What killed processes were writing is another draw of the texts: it is not given away with what comes after. */
+Test(sanitize, leftovers_go) {
+    const char *text = support_scratch_path("text");
+    const char *in_folder = support_scratch_path("again/train.tsv.partial-1-0");
+    const char *of_file = support_scratch_path("again.txt.partial-1-0");
+    cr_assert_eq(mkdir(support_scratch_path("again"), 0777), 0);
+    support_write_text(text, "good film\n");
+    support_write_text(in_folder, "sentence\tlabel\n");
+    support_write_text(of_file, "bad\n");
+    struct outcome outcome = program_expect(
+        0, "sanitize --quiet --task sst2 --data %s --vectors %s %s --overwrite --out %s",
+        program_task(), table(), FAITHFUL, support_scratch_path("again"));
+    program_release(&outcome);
+    outcome = program_expect(0, "sanitize --quiet --text %s --vectors %s %s --out %s", text,
+                             table(), FAITHFUL, support_scratch_path("again.txt"));
+    program_release(&outcome);
+    cr_expect_not(nvdp__exists(in_folder));
+    cr_expect_not(nvdp__exists(of_file));
+}
+
 static char *drawn(const char *options) {
     struct outcome outcome =
         program_expect(0,
