@@ -18,12 +18,14 @@
 #include "train/dp.h"
 #include "train/options.h"
 #include "train/run.h"
+#include <errno.h>
 #include <math.h>
 #include <omp.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     SPLITS = 5,
@@ -205,7 +207,24 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
                : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path);
 }
 
+/* Where it would replace what is kept, the ledger above all, --overwrite is no permission. */
+static nvdp_status check_places(struct nvdp_context *ctx, const struct options *options) {
+    const char *const made[] = {options->out, options->card};
+    const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
+                                options->out};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
+            if (made[i] == NULL || kept[k] == NULL) continue;
+            if (strcmp(made[i], kept[k]) == 0 || nvdp__same_file(made[i], kept[k]))
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another file than %s",
+                                  i == 0 ? "out" : "card", kept[k]);
+        }
+    }
+    return NVDP_OK;
+}
+
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
+    NVDP_RETURN_IF_FAILED(check_places(ctx, options));
     if (options->overwrite) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
@@ -737,16 +756,25 @@ cleanup:
 
 /* --- the file under its name, in its format --- */
 
-/* The HDF5 form beside it is what others are made from; where it is not wanted, it goes. */
+/* The HDF5 form beside it is what others are made from; where it is not wanted, it goes.  A card is never that of another file:
+ * an older one goes before the new file has its name, the new one comes after it. */
 static nvdp_status write_forms(struct export *export) {
+    nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
     const struct nvdp__shared shared = {export->ctx, export->file, &export->shape, export->offset};
-    if (options->card != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__card_write(&shared, options->out, options->card, options->overwrite));
-    if (nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5)
-        return nvdp__shared_write(&shared, options->out, options->overwrite);
-    return nvdp__h5_commit(export->file, options->overwrite);
+    struct nvdp__output card = {0};
+    if (options->card != NULL) {
+        NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &card));
+        if (options->overwrite && unlink(card.path) != 0 && errno != ENOENT)
+            NVDP_TRY(nvdp__fail_errno(export->ctx, errno, "cannot remove %s", options->card));
+    }
+    NVDP_TRY(nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5
+                 ? nvdp__shared_write(&shared, options->out, options->overwrite)
+                 : nvdp__h5_commit(export->file, options->overwrite));
+    if (options->card != NULL) NVDP_TRY(nvdp__output_commit(&card, options->overwrite));
+cleanup:
+    nvdp__output_abort(&card);
+    return status;
 }
 
 /* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */

@@ -211,17 +211,14 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
 }
 
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
-                             bool replace) {
+                             struct nvdp__output *output) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
     struct nvdp__sayings words = {0};
     const char *last = strrchr(name, '/');
     NVDP_TRY(nvdp__sayings_read(shared, &words));
-    NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
-    NVDP_TRY(say_card(&output, shared, &words, last != NULL ? last + 1 : name));
-    NVDP_TRY(nvdp__output_commit(&output, replace));
+    NVDP_TRY(nvdp__output_open(shared->ctx, path, output));
+    NVDP_TRY(say_card(output, shared, &words, last != NULL ? last + 1 : name));
 cleanup:
-    nvdp__output_abort(&output);
     nvdp__sayings_release(&words);
     return status;
 }

@@ -24,9 +24,10 @@ nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *pa
 /* The bytes alone, of another format than HDF5. */
 nvdp_status nvdp__shared_put(const struct nvdp__shared *shared, enum nvdp__shared_format format,
                              struct nvdp__output *to);
-/* Writes a dataset card: what `name` is, for people who see the file in a collection of such. */
+/* Writes a dataset card: what `name` is, for people who see the file in a collection of such.  To be committed when that is
+ * there. */
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
-                             bool replace);
+                             struct nvdp__output *output);
 
 /* --- between them --- */
 

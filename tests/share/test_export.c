@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct run_choice hidden_run = {.method = NVDP_METHOD_NVDP,
                                              .policy = NVDP_LENGTH_HIDDEN,
@@ -605,6 +606,46 @@ Test(export, overwrites_only_on_request) {
 static bool stop(void *user) {
     int *left = user;
     return --*left < 0;
+}
+
+static void write_there(const struct nvdp_progress *progress, void *path) {
+    (void)progress;
+    support_write_text(path, "theirs");
+}
+
+/* Another file came meanwhile: the card would tell of it what holds of this one. */
+Test(export, leaves_no_card_without_its_file) {
+    struct bench bench = bench_open(&hidden_run);
+    const char *card = support_scratch_path("README.md");
+    set(&bench, "split", "test");
+    set(&bench, "card", card);
+    nvdp_context_set_progress(bench.ctx, write_there, bench.out);
+    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
+    cr_expect_not(nvdp__exists(card));
+    nvdp_context_set_progress(bench.ctx, NULL, NULL);
+    set(&bench, "overwrite", "true");
+    must_export(&bench);
+    cr_expect(nvdp__exists(card));
+    bench_close(&bench);
+}
+
+/* Not with --overwrite either: with the ledger the account of all releases would be gone. */
+Test(export, never_replaces_its_ledger) {
+    struct bench bench = bench_open(&hidden_run);
+    set(&bench, "split", "test");
+    set(&bench, "overwrite", "true");
+    set(&bench, "ledger", support_scratch_path("ledger"));
+    set(&bench, "ledger-key", support_scratch_path("ledger.key"));
+    must_export(&bench);
+    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("ledger"));
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another file than");
+    cr_assert_eq(symlink("ledger.key", support_scratch_path("link")), 0);
+    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("link"));
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another file than");
+    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("again.h5"));
+    set(&bench, "card", bench.out);
+    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected another file than");
+    bench_close(&bench);
 }
 
 Test(export, leaves_nothing_when_stopped) {
