@@ -7,6 +7,7 @@ of them is written down again here.
 from __future__ import annotations
 
 import json
+import locale
 import logging
 import math
 import os
@@ -31,7 +32,11 @@ def _open() -> tuple[FFI, Any]:
         raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
     ffi = FFI()
     declarations = re.sub(r"^#.*", "", (path.parent / "nvdp.cdef").read_text(), flags=re.MULTILINE)
-    ffi.cdef(declarations + "\nvoid free(void *);")
+    ffi.cdef(declarations + """
+        void free(void *);
+        void *duplocale(void *);
+        void *newlocale(int, const char *, void *);
+        void *uselocale(void *);""")
     return ffi, ffi.dlopen(str(path))
 
 
@@ -119,6 +124,15 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING)
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
+# Of the process's locale all but its decimal comma, which the library would take numbers to have.
+_numbers = lib.newlocale(1 << locale.LC_NUMERIC, b"C", lib.duplocale(ffi.cast("void *", -1)))
+
+
+def _begin_thread() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    lib.uselocale(_numbers)
+
+
 class Context:
     """A context and the thread that all its calls are made in.
 
@@ -163,8 +177,7 @@ class Context:
 
     def _renew(self) -> None:
         """Threads do not survive fork()."""
-        block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # noqa: E731
-        self._pool = ThreadPoolExecutor(1, "nvdp", block)
+        self._pool = ThreadPoolExecutor(1, "nvdp", _begin_thread)
         self._lock = threading.Lock()
 
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
@@ -222,7 +235,8 @@ class Context:
     def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
-                status = lib.nvdp_config_set(config, name.encode(), as_text(value).encode())
+                value = as_text(value).encode()
+                status = self._pool.submit(lib.nvdp_config_set, config, name.encode(), value).result()
                 if status != 0:
                     raise error(status, text(lib.nvdp_context_error(self.pointer)))
 

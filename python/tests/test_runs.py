@@ -1,6 +1,7 @@
 """Training on texts in memory, and what is done with the run; one small run for all of it."""
 
 import json
+import locale
 import os
 import signal
 import stat
@@ -271,6 +272,29 @@ def test_sklearn(run, compact, tmp_path):
     assert not np.array_equal(first, transformer.transform(texts))  # another release
     assert transformer.statement_
     check_estimator(NvdpTransformer())
+
+
+@pytest.fixture
+def decimal_comma():
+    """As graphical programs have it from the user's environment."""
+    before = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "it_IT.UTF-8", "ru_RU.UTF-8"):
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+            break
+        except locale.Error:
+            continue
+    else:
+        pytest.skip("no locale with a decimal comma")
+    yield
+    locale.setlocale(locale.LC_NUMERIC, before)
+
+
+def test_numbers_have_points(run, tmp_path, decimal_comma):
+    assert run.privacy(order=1.5).order == 1.5
+    out = tmp_path / "shared.safetensors"
+    assert "multiple of 0.00" in run.export(split="dev", out=out).statement
+    assert nvdp.open(out).verify().holds
 
 
 @pytest.mark.parametrize(
