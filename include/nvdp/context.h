@@ -7,7 +7,10 @@
  *
  * A program that handles signals must do so on an alternate stack (sigaltstack, SA_ONSTACK) or
  * block them in threads that call the library: oneDNN (to 3.11 at least) points its stack register
- * into the heap inside some products, where a handler's frame destroys memory. */
+ * into the heap inside some products, where a handler's frame destroys memory.
+ *
+ * Numbers in options and files have a decimal point: a program that sets LC_NUMERIC to a locale with a comma calls the library
+ * from threads whose own locale (uselocale) has a point. */
 #ifndef NVDP_CONTEXT_H
 #define NVDP_CONTEXT_H
 
