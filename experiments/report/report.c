@@ -277,7 +277,9 @@ nvdp_status nvdp_report_write(struct nvdp_context *ctx, struct nvdp_report *repo
         folder[k] = nvdp__join(ctx, report->out, names[k]);
         if (folder[k] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         NVDP_TRY(nvdp__make_directory(ctx, folder[k]));
+        NVDP_TRY(nvdp__remove_leftovers(ctx, folder[k], NULL));
     }
+    NVDP_TRY(nvdp__remove_leftovers(ctx, report->out, NULL));
     NVDP_TRY(nvdp__tables_make(ctx, report, table));
     NVDP_TRY(write_tables(ctx, folder[0], table));
     NVDP_TRY(write_numbers(ctx, report, folder[1]));

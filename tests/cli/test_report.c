@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char *make_runs(void) {
     static char folder[4096];
@@ -61,8 +62,14 @@ Test(report, of_trained_runs) {
     support_contains(outcome.out, "G 1e-3, D 0.5");
     support_contains(outcome.out, "report: index.html, tables/, figures/, data/");
     program_release(&outcome);
+    cr_assert_eq(mkdir(support_scratch_path("elsewhere"), 0777), 0);
+    cr_assert_eq(mkdir(support_scratch_path("elsewhere/tables"), 0777), 0);
+    const char *left =
+        support_scratch_path("elsewhere/tables/table1.tex.partial-1-0"); /* of a killed one */
+    support_write_text(left, "");
     outcome = program_expect(0, "report \"%s\" --no-figures --json --budgets 0,inf --out %s",
                              folder, support_scratch_path("elsewhere"));
+    cr_expect_neq(access(left, F_OK), 0);
     json_t *root = program_object(&outcome);
     program_release(&outcome);
     const json_t *budgets = json_object_get(root, "budgets");
