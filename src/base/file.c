@@ -121,11 +121,15 @@ void nvdp__sync_directory(const char *path) {
     free(copy);
 }
 
-/* Where the file system does not know how to: by a second name. */
+/* Where the file system does not know how to: by a second name; where it has none either, after a look. */
 static int rename_to_new(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
-    return link(from, to) == 0 ? unlink(from) : -1;
+    if (link(from, to) == 0) return unlink(from);
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return -1;
+    if (!nvdp__exists(to)) return rename(from, to);
+    errno = EEXIST;
+    return -1;
 }
 
 /* An empty file is nobody's. */

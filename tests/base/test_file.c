@@ -3,12 +3,17 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +88,39 @@ Test(file, two_writers_have_two_neighbours) {
     char *text = support_read(path);
     cr_assert_str_eq(text, "2");
     free(text);
+    nvdp_context_free(ctx);
+}
+
+/* From now on as on a file system that can neither rename without replacing nor make links. */
+static void lose_links(void) {
+#ifndef SYS_link
+    enum { SYS_link = SYS_linkat };
+#endif
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_link, 2, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cr_skip_test("no filters of system calls here");
+}
+
+Test(file, needs_no_links) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("new");
+    struct nvdp__output output;
+    lose_links();
+    for (int again = 0; again < 2; again++) {
+        cr_assert_eq(nvdp__output_open(ctx, path, &output), NVDP_OK);
+        cr_assert_eq(nvdp__output_write(&output, "new", 3), NVDP_OK);
+        cr_assert_eq(nvdp__output_commit(&output, false), again == 0 ? NVDP_OK : NVDP_ERR_ARGUMENT,
+                     "%s", nvdp_context_error(ctx));
+    }
     nvdp_context_free(ctx);
 }
 
