@@ -10,8 +10,8 @@
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways);
 /* The directory, made where it is not there, for one writer: *lock, until closedir() or the end of the process; one that is
- * held stays.  NVDP_ERR_STATE where another has it.  On file systems that cannot lock directories, network ones, everybody
- * gets it. */
+ * held stays.  NVDP_ERR_STATE where another has it.  On a network file system it holds among processes of one machine; where
+ * directories cannot be locked everybody gets it. */
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 /* Those of work that can be resumed. */
 #define NVDP__RUN_WAYS "--resume or --overwrite"

@@ -39,7 +39,8 @@ static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     return CLI_SUCCESS;
 }
 
-/* RUN/privacy.json, RUN/certificate.json. */
+/* RUN/privacy.json, RUN/certificate.json.  Where that cannot be (somebody else's run, a full disk) the report is printed all the
+ * same. */
 static int save(struct cli *cli, const char *name, const char *report) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", cli->arg[0], name) < 0)
@@ -58,9 +59,9 @@ static int give(struct cli *cli, const struct values *values,
         status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
                                   matrix, id);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
-    if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, "privacy.json", text);
-    if (code == CLI_SUCCESS && cli->json) puts(text);
-    if (code == CLI_SUCCESS && !cli->json) nvdp_privacy_report_print(report, stdout);
+    if (status == NVDP_OK && values->posteriors == NULL) code = save(cli, "privacy.json", text);
+    if (status == NVDP_OK && cli->json) puts(text);
+    if (status == NVDP_OK && !cli->json) nvdp_privacy_report_print(report, stdout);
     free(text);
     return code;
 }
@@ -125,13 +126,14 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     int code = status != NVDP_OK     ? cli_fail(cli, status)
                : values->out != NULL ? cli_write_text(cli, values->out, text)
                                      : CLI_SUCCESS;
+    const bool given = code == CLI_SUCCESS;
     if (code == CLI_SUCCESS && sanitized != NULL)
         code = asprintf(&beside, "%s/measured.json", sanitized) < 0
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
                    : cli_write_text(cli, beside, text);
-    if (code == CLI_SUCCESS && run) code = save(cli, "privacy.json", text);
-    if (code == CLI_SUCCESS && cli->json) puts(text);
-    if (code == CLI_SUCCESS && !cli->json) nvdp_dchi_report_print(&report, stdout);
+    if (given && run) code = save(cli, "privacy.json", text);
+    if (given && cli->json) puts(text);
+    if (given && !cli->json) nvdp_dchi_report_print(&report, stdout);
     free(beside);
     free(text);
     return code;
@@ -167,8 +169,10 @@ static int certify(struct cli *cli) {
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
     int code = save(cli, "certificate.json", text);
-    if (code == CLI_SUCCESS && cli->json) puts(text);
-    if (code == CLI_SUCCESS && !cli->json) nvdp_certificate_print(&certificate, stdout);
+    if (cli->json)
+        puts(text);
+    else
+        nvdp_certificate_print(&certificate, stdout);
     if (code == CLI_SUCCESS && certificate.theorem == NVDP_THEOREM_NONE) code = CLI_FAILURE;
     free(text);
     return code;

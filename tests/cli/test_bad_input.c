@@ -472,6 +472,22 @@ Test(bad_input, a_folder_that_cannot_be) {
             text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
+/* What was measured of a run that cannot be written to is told all the same. */
+Test(bad_input, a_run_that_keeps_no_report) {
+    char run[4096];
+    snprintf(run, sizeof run, "%s", make_run());
+    cr_assert_eq(mkdir(inside(run, "privacy.json"), 0777), 0);
+    cr_assert_eq(mkdir(inside(run, "certificate.json"), 0777), 0);
+    struct outcome outcome = program_expect(1, "privacy %s --limit 10", run);
+    support_contains(outcome.err, "privacy.json: cannot write: Is a directory");
+    support_contains(outcome.out, "Renyi divergence of order 1.1");
+    program_release(&outcome);
+    outcome = program_expect(1, "privacy %s --certify --json", run);
+    support_contains(outcome.err, "certificate.json: cannot write: Is a directory");
+    json_decref(program_object(&outcome));
+    program_release(&outcome);
+}
+
 /* The shell's limit on the size of a file stands for a full disk. */
 static int run_limited(int blocks, const char *args, char **err) {
     const char *messages = support_scratch_path("messages");
