@@ -133,10 +133,12 @@ cleanup:
 
 /* What a run writes; --overwrite removes exactly these.  The first ones are what other commands tell of RUN/model, and go
  * when it is another. */
-enum { OF_MODEL = 3 };
+enum { OF_MODEL = 5 };
 static const char *const run_files[] = {"predictions_*.tsv",
                                         "privacy.json",
                                         "certificate.json",
+                                        "reuse.json",
+                                        "attack.json",
                                         "run.json",
                                         "metrics.jsonl",
                                         "result.json",

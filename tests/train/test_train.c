@@ -172,7 +172,8 @@ static bool is_over(void *calls) {
 
 /* What was told of an earlier epoch's model, or of another run's, is not told of this one's. */
 Test(train, what_was_measured_goes_with_its_model) {
-    static const char *const told[] = {"privacy.json", "certificate.json", "predictions_dev.tsv"};
+    static const char *const told[] = {"privacy.json", "certificate.json", "predictions_dev.tsv",
+                                       "reuse.json", "attack.json"};
     enum { TOLD = sizeof told / sizeof *told };
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
