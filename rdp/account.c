@@ -106,6 +106,15 @@ static double excess_sum(const struct step *of, double h, double high) {
     return sum * h * exp(-HALF_LOG_2PI);
 }
 
+/* log A / l where that is q^l e^(l(l-1)/(2 sigma^2)), the part of w^l in which the example was drawn: with
+ *
+ *     far  =  (l-1)/(2 sigma^2) + log q  >=  40
+ *
+ * the rest is below l e^-80 of it, as E l (1-q)/q e^-c at that maximum is.  Out there t^2 ends the range of double. */
+static double drawn_part(double order, double noise, double rate) {
+    return (order - 1) / (2 * noise * noise) + log(rate);
+}
+
 double nvdp__log_moment(double order, double noise, double rate) {
     const struct step of = {order, noise, rate};
     if (rate == 0) return 0;
@@ -127,6 +136,8 @@ double nvdp_renyi_subsampled(double order, double noise, double rate) {
     if (!(order > 1 && noise >= LEAST_NOISE && rate >= 0 && rate <= 1) || isinf(order) ||
         isinf(noise))
         return NAN;
+    const double far = drawn_part(order, noise, rate);
+    if (far >= 40) return order / (order - 1) * far;
     return fmax(nvdp__log_moment(order, noise, rate), 0) / (order - 1);
 }
 

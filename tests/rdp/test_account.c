@@ -64,6 +64,27 @@ Test(account, renyi_whole_orders) {
               isnan(nvdp_renyi_subsampled(2, 1, 1.5)));
 }
 
+/* Far orders: l/(2 sigma^2) + l/(l-1) log q, which the quadrature before them comes to as well. */
+Test(account, renyi_far_orders, .timeout = 60) {
+    static const double orders[] = {1e8, 1e12, 1e17, 1e100, 1e300}, noises[] = {1e-3, .5, 1, 30},
+                        rates[] = {1e-300, 1e-5, .1, .999999, 1};
+    for (size_t i = 0; i < 100; i++) {
+        const double l = orders[i / 20], s = noises[i / 5 % 4], q = rates[i % 5];
+        cr_expect_leq(support_relative(nvdp_renyi_subsampled(l, s, q),
+                                       l / (2 * s * s) + l / (l - 1) * log(q), 0),
+                      1e-14, "%g %g %g", l, s, q);
+    }
+    for (size_t i = 0; i < 20; i++) { /* on both sides of where it begins */
+        const double s = noises[i / 5], q = rates[i % 5], from = 1 + 2 * s * s * (40 - log(q));
+        for (int side = -1; side <= 1; side += 2) {
+            const double l = from + side * 1e-3 * (from - 1);
+            cr_expect_leq(support_relative(nvdp_renyi_subsampled(l, s, q),
+                                           l / (2 * s * s) + l / (l - 1) * log(q), 0),
+                          1e-11, "%g %g %g", l, s, q);
+        }
+    }
+}
+
 /* Between whole orders: grows, and the moment is log-convex in the order (Hoelder). */
 Test(account, renyi_between_orders) {
     static const double noises[] = {.3, 1, 4}, rates[] = {1e-5, .01, .3};
