@@ -437,7 +437,7 @@ static nvdp_status add_metadata(const struct writer *writer, const char *const *
                                 json_t *header) {
     if (metadata == NULL || metadata[0] == NULL) return NVDP_OK;
     json_t *object = json_object();
-    if (json_object_set_new(header, "__metadata__", object) != 0)
+    if (json_object_set_new(header, METADATA, object) != 0)
         return nvdp__fail(writer->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", writer->path);
     for (size_t i = 0; metadata[i] != NULL; i += 2) {
         if (metadata[i + 1] == NULL ||
@@ -461,6 +461,9 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
                            "expected a file of fewer than 2^63 bytes, found %zu more", elements);
     if (json_object_get(header, source->name) != NULL)
         return SOURCE_FAIL(writer, source, "expected a name of its own, found it %s", "twice");
+    if (strcmp(source->name, METADATA) == 0)
+        return SOURCE_FAIL(writer, source, "expected a tensor's name, found that of the %s",
+                           "metadata");
     if (json_object_set_new(header, source->name, describe(source, *at, end)) != 0)
         return SOURCE_FAIL(writer, source, "expected a name in UTF-8, found %s", "other bytes");
     *at = end;

@@ -93,6 +93,7 @@ Test(safetensors_write, refusals_leave_nothing_behind) {
         {{{"a", NVDP_DTYPE_F32, 2, {SIZE_MAX, 2}, value}}, 1, "2^63"},
         {{{"a", NVDP_DTYPE_F32, 1, {1}, value}, {"a", NVDP_DTYPE_F32, 1, {1}, value}}, 2, "twice"},
         {{{"a\xff", NVDP_DTYPE_F32, 1, {1}, value}}, 1, "UTF-8"},
+        {{{"__metadata__", NVDP_DTYPE_F32, 1, {1}, value}}, 1, "that of the metadata"},
         {{{"a", NVDP_DTYPE_F16, 1, {2}, value}}, 1, "range of F16, found 1e+09"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
