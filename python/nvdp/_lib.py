@@ -31,7 +31,7 @@ def _open() -> tuple[FFI, Any]:
     if not path.is_file():
         raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
     ffi = FFI()
-    declarations = re.sub(r"^#.*", "", (path.parent / "nvdp.cdef").read_text(), flags=re.MULTILINE)
+    declarations = re.sub(r"^#.*", "", (path.parent / "nvdp.cdef").read_text("utf-8"), flags=re.MULTILINE)
     ffi.cdef(declarations + """
         void free(void *);
         void *duplocale(void *);

@@ -136,7 +136,7 @@ class Bottleneck(nn.Module):
         super().__init__()
         folder = Path(path)
         folder = folder / "model" if (folder / "run.json").is_file() else folder
-        encoder = from_json((folder / "config.json").read_text())
+        encoder = from_json((folder / "config.json").read_text("utf-8"))
         model = encoder.get("nvdp", {})
         self.method = model.get("method", "base")
         if self.method not in ("nvdp", "vib-fixed", "vib-learned", "vtdp"):

@@ -392,13 +392,13 @@ class Run:
     @property
     def config(self) -> Record:
         """Every option, as run.json has them."""
-        return from_json((self.path / "run.json").read_text()).config
+        return from_json((self.path / "run.json").read_text("utf-8")).config
 
     @property
     def result(self) -> Record:
         """What training told at its end, as result.json has it; `test`: scores on the dev file."""
         try:
-            return from_json((self.path / "result.json").read_text())
+            return from_json((self.path / "result.json").read_text("utf-8"))
         except FileNotFoundError:
             raise NvdpError(f"{self.path}: not finished; nvdp.resume() goes on", "ERR_STATE") from None
 
@@ -457,7 +457,8 @@ class Run:
                                           {"run": str(self.path), "input": source, "out": target, "samples": samples,
                                            "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
             self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL)
-            found = [from_json(line) for line in target.read_text().splitlines()]
+            # labels are what they are: "nan" is no number, U+2028 ends no line
+            found = [json.loads(line, object_pairs_hook=Record) for line in target.read_bytes().splitlines()]
         for one in found:
             del one["index"]
         return found

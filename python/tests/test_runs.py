@@ -1,10 +1,12 @@
 """Training on texts in memory, and what is done with the run; one small run for all of it."""
 
+import ast
 import json
 import locale
 import os
 import signal
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -66,6 +68,19 @@ def test_predict(run):
         run.predict([1])
     with pytest.raises(ValueError, match="tab"):
         run.predict(["a"], ["b"])
+
+
+def test_labels_are_what_they_are(compact, tmp_path):
+    """Neither numbers nor line ends, in whatever locale."""
+    labels = ["nan", "\u00fc\u2028"]
+    run = nvdp.train(["good film", "bad film"] * 12, labels * 12, model=compact, preset=None, method="base", epochs=1, max_length=8,
+                     out=tmp_path / "run", cache=None, threads=1)  # fmt: skip
+    assert set(run.predict(["good film"])[0].probabilities) == set(labels)
+    program = "import nvdp, sys; print(ascii([one.label for one in nvdp.Run(sys.argv[1]).predict(['good film', 'bad film'])]))"
+    plain = os.environ | {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    told = subprocess.run([sys.executable, "-c", program, run.path], env=plain, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert set(ast.literal_eval(told.stdout)) <= set(labels)
 
 
 def test_posteriors_and_privacy(run):
