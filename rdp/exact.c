@@ -827,6 +827,10 @@ cleanup:
 nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *set, size_t i,
                              size_t j, int releases, struct nvdp_exact **out) {
     nvdp_status status = NVDP_OK;
+    if (i >= set->texts || j >= set->texts)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "exact loss: expected texts below %zu, found %zu and %zu", set->texts, i,
+                          j);
     const size_t text[] = {i, j}, kappa = (size_t)set->kappa, dim = set->dim;
     const size_t rows = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
     const size_t components = set->alpha != NULL ? nvdp_sample_components(set, i) : 0;

@@ -15,11 +15,12 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *made = NULL;
     size_t items = 0;
-    if (dim == 0 || texts == SIZE_MAX)
+    if (dim == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "posteriors: expected a width of at least 1, found %zu", dim);
-    if (!nvdp__mul(rows, dim, &items))
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "posteriors: %zu rows of width %zu are too many",
+    if (!nvdp__mul(rows, dim, &items) || texts == SIZE_MAX)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY,
+                          "posteriors: %zu texts with %zu rows of width %zu are too many", texts,
                           rows, dim);
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->texts = texts;

@@ -134,10 +134,10 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * O(pairs x samples x tokens x p), a second for 10,000 samples of 30 tokens in 384 dimensions.
  * @param ctx        records messages, is asked to cancel
  * @param posteriors 2 or more texts; checked
- * @param certified  epsilon that is proven at the delta, of `releases` samples; INFINITY: none
+ * @param certified  epsilon >= 0 that is proven at the delta, of `releases` samples; INFINITY: none
  * @param config     of nvdp_attack_config_create(); NULL: the defaults
  * @param out        what was found, also where it does not hold; nvdp_pair_attacks_release(); untouched on error
- * @return NVDP_ERR_ARGUMENT for options out of range, two texts of different public lengths; NVDP_ERR_INPUT for posteriors that do
+ * @return NVDP_ERR_ARGUMENT for options or `certified` out of range, two texts of different public lengths; NVDP_ERR_INPUT for posteriors that do
  *         not pass nvdp_posteriors_check(), or have no two texts of one length; NVDP_ERR_NUMERIC;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,

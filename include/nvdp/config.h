@@ -190,7 +190,7 @@ nvdp_status nvdp_config_check(const struct nvdp_config *config);
  * (docs/formats.md).
  * @param config not NULL.
  * @param out the text; free().
- * @return NVDP_ERR_MEMORY. */
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT, naming the option, for a text that is not UTF-8. */
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out);
 
 /** The number of options, synonyms and a program's own included.

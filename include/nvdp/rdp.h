@@ -146,7 +146,7 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
 /** The loss of two texts of a set: everything that a release shares, as nvdp_renyi_texts() sums it.
  * @param ctx        records messages
  * @param posteriors a set that passes nvdp_posteriors_check()
- * @param i          the text of P
+ * @param i          the text of P, below posteriors->texts
  * @param j          the text of Q; where lengths are public and differ, delta is 1
  * @param releases   at least 1
  * @param[out] out   the loss; nvdp_exact_free()

@@ -144,6 +144,9 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     nvdp__schema_default(&nvdp__attack_schema, &options);
     if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
     if (options.delta == 0) options.delta = NVDP_PAIR_DELTA;
+    if (!(certified >= 0))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "certified: expected an epsilon >= 0 or inf, found %g", certified));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",

@@ -547,6 +547,9 @@ nvdp_status nvdp_config_check(const struct nvdp_config *config) {
 }
 
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
+    for (size_t i = 0; i < config->parts; i++)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__schema_check_texts(config->ctx, config->part[i].schema, config->part[i].values));
     json_t *object = json_object();
     int failed = object == NULL;
     for (size_t i = 0; i < config->parts; i++) {

@@ -79,12 +79,32 @@ nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__sche
     return schema->check != NULL ? schema->check(ctx, values) : NVDP_OK;
 }
 
+static bool is_saved(const struct nvdp__place *place) {
+    return place->row->sets == NULL && (place->row->traits & NVDP_TRAIT_UNSAVED) == 0;
+}
+
+nvdp_status nvdp__schema_check_texts(struct nvdp_context *ctx, const struct nvdp__schema *schema,
+                                     const void *values) {
+    struct nvdp__place place;
+    for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
+        if (!is_saved(&place) || !nvdp__option_is_text(place.row)) continue;
+        union nvdp__value value = nvdp__option_at(place.row, (const char *)values + place.offset);
+        json_t *text = value.text == NULL ? NULL : json_string(value.text);
+        if (value.text != NULL && text == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "%s: expected UTF-8, which JSON files can hold, found '%s'",
+                              place.key, value.text);
+        json_decref(text);
+    }
+    return NVDP_OK;
+}
+
 json_t *nvdp__schema_json(const struct nvdp__schema *schema, const void *values) {
     struct nvdp__place place;
     json_t *root = json_object();
     int failed = root == NULL;
     for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
-        if (place.row->sets != NULL || (place.row->traits & NVDP_TRAIT_UNSAVED) != 0) continue;
+        if (!is_saved(&place)) continue;
         union nvdp__value value = nvdp__option_at(place.row, (const char *)values + place.offset);
         json_t *to = place.parent == NULL ? root : json_object_get(root, place.parent);
         if (to == NULL) failed |= json_object_set_new(root, place.parent, to = json_object());

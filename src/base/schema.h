@@ -7,8 +7,8 @@
  * To add an option: a member of the struct, a row in the table, and the code that uses it.
  *
  * To add a kind of work, say "measure":
- *   - src/rdp/options.h: `struct nvdp__measure_options`, the plain struct;
- *   - src/rdp/options.c: its rows, ended by {0}; sections (tables shared with other kinds of work,
+ *   - rdp/options.h: `struct nvdp__measure_options`, the plain struct;
+ *   - rdp/options.c: its rows, ended by {0}; sections (tables shared with other kinds of work,
  *     such as the run to open, are sections of their own, with the offset of their struct);
  *         const struct nvdp__schema nvdp__measure_schema = {
  *             .kind = "measure", .size = sizeof(struct nvdp__measure_options),
@@ -57,6 +57,9 @@ void nvdp__schema_imply(const struct nvdp__schema *schema, void *values);
  * that is missing; then schema->check. */
 nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                const void *values);
+/* NVDP_ERR_ARGUMENT for a text to be saved that JSON cannot hold: one that is not UTF-8. */
+nvdp_status nvdp__schema_check_texts(struct nvdp_context *ctx, const struct nvdp__schema *schema,
+                                     const void *values);
 /* Every option that is saved, as files have it; NULL: out of memory. */
 json_t *nvdp__schema_json(const struct nvdp__schema *schema, const void *values);
 /* The reverse, from `object` of the file `path`: what it does not name keeps its value, keys that

@@ -239,6 +239,7 @@ static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrai
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__pretrain_options *c = values;
     size_t known = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__pretrain_schema, c));
     if (c->texts == 0 || c->text == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text: expected one file or more, found none");
     if (c->out == NULL || c->out[0] == '\0')

@@ -698,17 +698,19 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     if (object == NULL) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
                                       : describe_file(ctx, path, object));
+    bool whole = true;
     if (how != NVDP_DESCRIPTION_JSON) {
         fprintf(to, "%s\n", path);
         if (how == NVDP_DESCRIPTION_ALL)
             print_object(object, STEP, to);
         else
             print_brief(object, to);
-        goto cleanup;
+    } else {
+        whole = json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0;
+        fputc('\n', to);
     }
-    if (json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0)
+    if (!whole || fflush(to) != 0 || ferror(to) != 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: its description could not be written", path));
-    fputc('\n', to);
 cleanup:
     json_decref(object);
     return status;

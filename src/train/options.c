@@ -327,6 +327,7 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
     NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
     if (options->resume != NULL && options->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (options->model == NULL && options->from_base == NULL)

@@ -290,6 +290,8 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
                                               "and 2");
     support_set(ctx, config, "pair", "0,2");
     cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_attack_pairs(ctx, set, NAN, config, &found), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "certified: expected an epsilon >= 0 or inf");
     nvdp_config_free(config);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);

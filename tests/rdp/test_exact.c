@@ -632,5 +632,10 @@ Test(exact, edges) {
                                    0, NULL, NULL, 1, &exact),
                  NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "variance of Q, number 0");
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 0, 1, false, &set), NVDP_OK);
+    cr_expect_eq(nvdp_exact_texts(ctx, set, 0, 2, 1, &exact), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "texts below 2, found 0 and 2");
+    nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -66,6 +66,7 @@ Test(posteriors, create) {
     struct nvdp_posteriors *set = NULL;
     cr_expect_eq(nvdp_posteriors_create(ctx, 1, 1, 0, true, &set), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_posteriors_create(ctx, 1, SIZE_MAX / 4, 8, true, &set), NVDP_ERR_MEMORY);
+    cr_expect_eq(nvdp_posteriors_create(ctx, SIZE_MAX, 0, 8, true, &set), NVDP_ERR_MEMORY);
     cr_expect_null(set);
     cr_expect_eq(nvdp_posteriors_create(ctx, 0, 0, 3, true, &set), NVDP_OK);
     cr_expect_eq(nvdp_posteriors_check(ctx, set, NULL), NVDP_OK);

@@ -356,5 +356,10 @@ Test(describe, refuses_the_rest) {
     cr_assert_eq(nvdp_describe(ctx, directory, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "run.json"));
     fclose(to);
+    support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    to = fopen("/dev/full", "w");
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_BRIEF, to), NVDP_ERR_IO);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_IO);
+    fclose(to);
     nvdp_context_free(ctx);
 }

@@ -121,6 +121,23 @@ Test(options, files_keep_every_value) {
 }
 
 /* A run that is resumed refuses what changes its result, and takes the rest. */
+Test(options, texts_that_no_json_file_holds_are_named) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "task", "sst2");
+    support_set(ctx, config, "data", "d");
+    support_set(ctx, config, "model", "m");
+    support_set(ctx, config, "out", "run-\xe9");
+    cr_expect_eq(nvdp_config_check(config), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "out: expected UTF-8");
+    cr_expect_eq(nvdp_config_json(config, &text), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "out: expected UTF-8");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
 Test(options, resuming_refuses_a_change_exactly_where_it_affects_the_result) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0;; i++) {
