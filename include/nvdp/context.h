@@ -3,7 +3,11 @@
  *
  * The library never prints and never exits.  Messages, progress and the wish to stop pass through
  * the callbacks installed here.  A context is used by one calling thread at a time; the library's
- * own worker threads live inside its calls.  Callbacks are called by the calling thread.
+ * own worker threads work inside its calls alone.  Callbacks are called by the calling thread.
+ *
+ * After fork() the child calls the library on a thread that it makes itself: GNU's OpenMP keeps the
+ * workers of the thread that forked, fork() does not copy them, and a call there would wait for them
+ * without end.
  *
  * A program that handles signals must do so on an alternate stack (sigaltstack, SA_ONSTACK) or
  * block them in threads that call the library: oneDNN (to 3.11 at least) points its stack register

@@ -13,7 +13,6 @@
 
 NVDP_BEGIN_DECLS
 
-/** Dimensions of a tensor at most. */
 /** Sizes. */
 enum {
     NVDP_SAFETENSORS_RANK = 8 /**< most dimensions of a tensor */
