@@ -242,7 +242,6 @@ Test(ledger, survives_failing_allocations) {
     nvdp_context_free(book.ctx);
 }
 
-/* Writers at once: each finds what the others have written. */
 /* From now on the process cannot lock files, as on a file system without locks. */
 static void lose_locks(void) {
     struct sock_filter filter[] = {
@@ -270,6 +269,7 @@ Test(ledger, says_so_where_files_cannot_be_locked) {
     nvdp_context_free(book.ctx);
 }
 
+/* Writers at once: each finds what the others have written. */
 Test(ledger, writers_wait_for_one_another) {
     enum { WRITERS = 4, EACH = 5 };
     const struct book book = book_open();
