@@ -8,15 +8,19 @@
 #include <stdlib.h>
 
 enum { WORDS = 300, FEWEST = 5, HELD_OUT = 10, THRESHOLDS = 19 };
+/* What is learned from where there are few texts: so many samples of each, no more than SAMPLES in all, that ANSWERS are
+ * learned and NUMBERS are seen in them; one at least.  Noise that is seen once is learned as if the text said it. */
+enum { MOST_DRAWS = 20, SAMPLES = 10000, ANSWERS = 600000, NUMBERS = 1 << 25 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
 
 /* What is learned and guessed: y of the public texts. */
 struct reader {
     struct nvdp__text_attack *attack;
-    size_t width, outputs;
+    size_t width, outputs, draws;
     bool softmax;
-    double *y;              /* [known, outputs] */
-    double *x, *p;          /* [known, width], [known, outputs] */
+    double *all_x, *all_y;  /* `draws` - 1 other samples of the texts that are learned from, then */
+    double *x, *y;          /* [known, width], [known, outputs] */
+    double *p;              /* [known, outputs] */
     double *seen, *guess;   /* [attacked, width], [attacked, outputs] */
     double *weight, *trial; /* [outputs, width] */
     double penalty;         /* 0: not chosen yet */
@@ -24,8 +28,8 @@ struct reader {
 };
 
 static void release(struct reader *r) {
-    free(r->y);
-    free(r->x);
+    free(r->all_y);
+    free(r->all_x);
     free(r->p);
     free(r->seen);
     free(r->guess);
@@ -34,13 +38,24 @@ static void release(struct reader *r) {
     free(r->z);
 }
 
+static size_t trained(const struct reader *r) {
+    const size_t known = r->attack->known.data->count;
+    return known - known / HELD_OUT;
+}
+
 static nvdp_status reserve(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->y, known * r->outputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->x, known * r->width));
+    const size_t samples =
+        nvdp__least(SAMPLES, nvdp__least(ANSWERS / r->outputs, NUMBERS / r->width));
+    r->draws = nvdp__most(1, nvdp__least(MOST_DRAWS, samples / known));
+    const size_t before = (r->draws - 1) * trained(r);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
+    r->y = r->all_y + before * r->outputs;
+    r->x = r->all_x + before * r->width;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->p, known * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->seen, attacked * r->width));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
@@ -49,17 +64,17 @@ static nvdp_status reserve(struct reader *r) {
     return NVDP__NEW(a->ctx, r->z, nvdp__most_rows(a) * (set->dim + 1));
 }
 
-/* x [texts, width] of a corpus; the last column is 1. */
+/* x [texts, width] of a corpus' first ones; the last column is 1. */
 static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__observed observed,
-                 uint64_t seed, double *x) {
+                 uint64_t seed, uint32_t draw, size_t texts, double *x) {
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
-    for (size_t i = 0; i < corpus->data->count; i++) {
+    for (size_t i = 0; i < texts; i++) {
         const size_t rows = nvdp__release_rows(set, i);
         double *to = x + i * r->width, *log_pi = r->z + rows * p;
         memset(to, 0, r->width * sizeof *to);
         to[r->width - 1] = 1;
-        nvdp__observe(corpus, observed, seed, 0, i, rows, r->z, log_pi);
+        nvdp__observe(corpus, observed, seed, draw, i, rows, r->z, log_pi);
         for (size_t k = 0; k < rows; k++) {
             const double share = set->alpha != NULL ? exp(log_pi[k]) : 0;
             const bool first = k >= prior && k < prior + kappa;
@@ -72,33 +87,30 @@ static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__
     }
 }
 
-/* In units of the public texts' standard deviations about their means. */
-static void standardise(struct reader *r) {
-    const size_t known = r->attack->known.data->count, attacked = r->attack->attacked.data->count;
+/* In units of the standard deviations of x [n], the public texts', about its means. */
+static void standardise(struct reader *r, size_t n, double *x) {
+    const size_t attacked = r->attack->attacked.data->count;
     for (size_t d = 0; d + 1 < r->width; d++) {
         double mean = 0, square = 0;
-        for (size_t i = 0; i < known; i++)
-            mean += r->x[i * r->width + d] / (double)known;
-        for (size_t i = 0; i < known; i++)
-            square += pow(r->x[i * r->width + d] - mean, 2) / (double)known;
+        for (size_t i = 0; i < n; i++)
+            mean += x[i * r->width + d] / (double)n;
+        for (size_t i = 0; i < n; i++)
+            square += pow(x[i * r->width + d] - mean, 2) / (double)n;
         const double by = square > 0 ? 1 / sqrt(square) : 0;
-        for (size_t i = 0; i < known; i++)
-            r->x[i * r->width + d] = (r->x[i * r->width + d] - mean) * by;
+        for (size_t i = 0; i < n; i++)
+            x[i * r->width + d] = (x[i * r->width + d] - mean) * by;
         for (size_t i = 0; i < attacked; i++)
             r->seen[i * r->width + d] = (r->seen[i * r->width + d] - mean) * by;
     }
-}
-
-static size_t trained(const struct reader *r) {
-    const size_t known = r->attack->known.data->count;
-    return known - known / HELD_OUT;
 }
 
 /* Learns from nine tenths of the public texts; the tenth chooses the penalty, once.  p and guess are filled. */
 static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_t seed) {
     struct nvdp__text_attack *a = r->attack;
     const size_t known = a->known.data->count, n = trained(r), held = known - n;
-    const size_t size = r->outputs * r->width;
+    const size_t size = r->outputs * r->width, attacked = a->attacked.data->count;
+    const size_t before = observed == NVDP__OBSERVED_RELEASE ? (r->draws - 1) * n : 0;
+    double *x = r->x - before * r->width;
     double best = INFINITY;
     if (observed == NVDP__OBSERVED_PRIOR) {
         for (size_t k = 0; k < r->outputs; k++) {
@@ -107,19 +119,24 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
                 sum += r->y[i * r->outputs + k] / (double)n;
             for (size_t i = 0; i < known; i++)
                 r->p[i * r->outputs + k] = sum;
-            for (size_t i = 0; i < a->attacked.data->count; i++)
+            for (size_t i = 0; i < attacked; i++)
                 r->guess[i * r->outputs + k] = sum;
         }
         return NVDP_OK;
     }
-    pool(r, &a->known, observed, seed, r->x);
-    pool(r, &a->attacked, observed, seed, r->seen);
-    standardise(r);
+    for (size_t i = 0; i < before; i += n)
+        pool(r, &a->known, observed, seed, (uint32_t)(i / n) + 1, n, x + i * r->width);
+    pool(r, &a->known, observed, seed, 0, known, r->x);
+    pool(r, &a->attacked, observed, seed, 0, attacked, r->seen);
+    for (size_t i = 0; i < before; i += n)
+        memcpy(r->y - (before - i) * r->outputs, r->y, n * r->outputs * sizeof *r->y);
+    standardise(r, before + known, x);
     const size_t tries = r->penalty > 0 ? 1 : sizeof PENALTIES / sizeof *PENALTIES;
     for (size_t k = 0; k < tries; k++) {
         const double l2 = tries == 1 ? r->penalty : PENALTIES[k];
-        NVDP_RETURN_IF_FAILED(nvdp__logistic_fit(a->ctx, n, r->width, r->x, r->outputs, r->y,
-                                                 r->softmax, l2, r->trial));
+        NVDP_RETURN_IF_FAILED(nvdp__logistic_fit(a->ctx, before + n, r->width, x, r->outputs,
+                                                 r->y - before * r->outputs, r->softmax, l2,
+                                                 r->trial));
         nvdp__logistic_apply(held, r->width, r->x + n * r->width, r->outputs, r->trial, r->softmax,
                              r->p + n * r->outputs);
         const double loss = nvdp__logistic_loss(held, r->outputs, r->p + n * r->outputs,
@@ -130,8 +147,7 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
         r->penalty = l2;
     }
     nvdp__logistic_apply(known, r->width, r->x, r->outputs, r->weight, r->softmax, r->p);
-    nvdp__logistic_apply(a->attacked.data->count, r->width, r->seen, r->outputs, r->weight,
-                         r->softmax, r->guess);
+    nvdp__logistic_apply(attacked, r->width, r->seen, r->outputs, r->weight, r->softmax, r->guess);
     return NVDP_OK;
 }
 
