@@ -29,6 +29,13 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
     return NVDP_OK;
 }
 
+/* Also where a process that was forked meanwhile has it open. */
+void nvdp__outdir_unlock(DIR *lock) {
+    if (lock == NULL) return;
+    (void)flock(dirfd(lock), LOCK_UN);
+    closedir(lock);
+}
+
 static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
     if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
     return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);

@@ -321,7 +321,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
 
 void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     if (t->metrics != NULL) fclose(t->metrics);
-    if (t->lock != NULL) closedir(t->lock);
+    nvdp__outdir_unlock(t->lock);
     nvdp__mlm_evaluator_release(&t->evaluator);
     nvdp__batcher_release(&t->batcher);
     nvdp__privatizer_release(&t->privatizer);

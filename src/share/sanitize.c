@@ -825,7 +825,7 @@ static void release(struct sanitize *work) {
         free(work->part[i].path);
         free(work->part[i].made);
     }
-    if (work->lock != NULL) closedir(work->lock);
+    nvdp__outdir_unlock(work->lock);
     nvdp__text_batch_release(&work->batch);
     json_decref(work->done.files);
     free(work->done.seen);

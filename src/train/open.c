@@ -1,5 +1,6 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "base/file.h"
+#include "base/outdir.h"
 #include "bert/bilstm.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
@@ -339,7 +340,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->prefix);
     nvdp__prefix_free(t->test_prefix);
     if (t->metrics != NULL) fclose(t->metrics);
-    if (t->lock != NULL) closedir(t->lock);
+    nvdp__outdir_unlock(t->lock);
     nvdp__batch_free(t->batch);
     nvdp__grad_sum_free(t->sum);
     nvdp__dp_free(t->dp);

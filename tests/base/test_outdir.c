@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,28 @@ static void expect_end(pid_t child) {
     int status = 1;
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert_eq(status, 0);
+}
+
+/* One writer; given back though a process that was forked meanwhile lives on. */
+Test(outdir, has_one_writer) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("new/locked");
+    DIR *mine = NULL, *other = NULL;
+    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK);
+    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK); /* it is held */
+    cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "locked: another process is writing there");
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    nvdp__outdir_unlock(mine);
+    cr_expect_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_OK);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    nvdp__outdir_unlock(other);
+    nvdp_context_free(ctx);
 }
 
 /* Partial files of processes that ended go; those of others, and names that are not ours, stay. */

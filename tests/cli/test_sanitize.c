@@ -200,7 +200,7 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
     outcome = program_expect(1, command, program_task(), program_model(), 50, out);
     support_contains(outcome.err, "measured: another process is writing there");
     program_release(&outcome);
-    closedir(lock);
+    nvdp__outdir_unlock(lock);
     cr_expect(nvdp__exists(measured));
     outcome = program_expect(0, command, program_task(), program_model(), 50, out);
     program_release(&outcome);

@@ -115,7 +115,7 @@ Test(pretrain, one_process_trains_in_a_folder) {
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_STATE);
     support_contains(nvdp_context_error(ctx), "held: another process is writing there");
     cr_expect(nvdp__directory_empty(out));
-    closedir(lock);
+    nvdp__outdir_unlock(lock);
     nvdp_context_free(ctx);
 }
 

@@ -138,7 +138,7 @@ Test(train, one_process_trains_in_a_folder) {
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_STATE);
     char *after = support_read(support_scratch_path("run/run.json"));
     cr_expect_str_eq(after, before);
-    closedir(lock);
+    nvdp__outdir_unlock(lock);
     task_train(ctx, &config);
     free(before);
     free(after);
