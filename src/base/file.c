@@ -145,11 +145,16 @@ static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const
     return NVDP_OK;
 }
 
+nvdp_status nvdp__output_flush(struct nvdp__output *out) {
+    if (ferror(out->file)) return write_error(out, EIO);
+    if (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0) return write_error(out, errno);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
     int lock = -1;
-    if (ferror(out->file)) NVDP_TRY(write_error(out, EIO));
-    if (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0) NVDP_TRY(write_error(out, errno));
+    NVDP_TRY(nvdp__output_flush(out));
     lock = fcntl(fileno(out->file), F_DUPFD_CLOEXEC, 0); /* until it has its name */
     int closed = fclose(out->file);
     out->file = NULL;

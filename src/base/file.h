@@ -18,6 +18,8 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct
 nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count);
 nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* All of it to the disk: of several files that appear together each, before the first has its name. */
+nvdp_status nvdp__output_flush(struct nvdp__output *out);
 /* fflush, fsync, close, rename, fsync of the directory.  On failure nothing is left.  Not `replace`: NVDP_ERR_ARGUMENT where
  * a file that is not empty has that name meanwhile. */
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace);

@@ -75,15 +75,24 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
     return status;
 }
 
-nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
+nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
     char *text =
         json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
-    char *line = text == NULL ? NULL : nvdp__format(ctx, "%s\n", text);
-    nvdp_status status =
-        line == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON text could not be made", path)
-                     : nvdp__write_file(ctx, path, line, strlen(line));
-    free(line);
+    nvdp_status status = text == NULL ? nvdp__fail(out->ctx, NVDP_ERR_MEMORY,
+                                                   "%s: the JSON text could not be made", out->path)
+                                      : nvdp__output_printf(out, "%s\n", text);
     free(text);
+    return status;
+}
+
+nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__json_put(&output, value));
+    NVDP_TRY(nvdp__output_commit(&output, true));
+cleanup:
+    nvdp__output_abort(&output);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define NVDP_SRC_JSON_H
 
 #include "base/base.h"
+#include "base/file.h"
 #include <jansson.h>
 
 /* Reads one object; syntax errors name file and line. */
@@ -14,6 +15,8 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
                                      const char *name, json_t **out);
 /* Writes with indentation and real numbers in 17 digits; atomic. */
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
+/* The same, not committed yet. */
+nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value);
 
 /* Members of `object` read from `path` (for messages).  A missing key, or a null, takes
  * `fallback`; the

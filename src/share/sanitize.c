@@ -668,31 +668,46 @@ static nvdp_status remove_words(const struct sanitize *work) {
     return status;
 }
 
-/* The texts, then what is said of them. */
+/* What is said of the texts, beside its name, on the disk. */
+static nvdp_status write_words(const struct sanitize *work, struct nvdp__output *privacy,
+                               struct nvdp__output *statement) {
+    nvdp_status status = NVDP_OK;
+    char *first = beside_path(work, "privacy.json"), *second = beside_path(work, "statement.txt");
+    json_t *object = nvdp__sanitized_json(&work->done, work->result.statement);
+    NVDP_TRY(NVDP__MADE(first, second));
+    if (object == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(nvdp__output_open(work->ctx, first, privacy));
+    NVDP_TRY(nvdp__json_put(privacy, object));
+    NVDP_TRY(nvdp__output_flush(privacy));
+    NVDP_TRY(nvdp__output_open(work->ctx, second, statement));
+    NVDP_TRY(nvdp__output_printf(statement, "%s\n", work->result.statement));
+    NVDP_TRY(nvdp__output_flush(statement));
+cleanup:
+    json_decref(object);
+    free(first);
+    free(second);
+    return status;
+}
+
+/* When all is on the disk: the texts, then what is said of them. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
-    char *path = NULL, *words = NULL;
-    json_t *privacy = nvdp__sanitized_json(&work->done, work->result.statement);
-    if (privacy == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    if (work->options->out != NULL) NVDP_TRY(remove_words(work));
+    struct nvdp__output privacy = {0}, statement = {0};
+    const bool told = work->options->out != NULL;
+    for (size_t i = 0; i < SPLITS; i++)
+        if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
+    if (told) NVDP_TRY(write_words(work, &privacy, &statement));
+    if (told) NVDP_TRY(remove_words(work));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
         if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output, true));
     }
-    if (work->options->out == NULL) goto cleanup;
-    path = beside_path(work, "privacy.json");
-    NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp__json_write(work->ctx, path, privacy));
-    free(path);
-    path = beside_path(work, "statement.txt");
-    words = nvdp__format(work->ctx, "%s\n", work->result.statement);
-    NVDP_TRY(NVDP__MADE(path, words));
-    NVDP_TRY(nvdp__write_file(work->ctx, path, words, strlen(words)));
+    if (told) NVDP_TRY(nvdp__output_commit(&privacy, true));
+    if (told) NVDP_TRY(nvdp__output_commit(&statement, true));
 cleanup:
-    json_decref(privacy);
-    free(path);
-    free(words);
+    nvdp__output_abort(&privacy);
+    nvdp__output_abort(&statement);
     return status;
 }
 

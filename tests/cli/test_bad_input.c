@@ -497,6 +497,22 @@ static int run_limited(int blocks, const char *args, char **err) {
     return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
 }
 
+/* The second file does not fit: the first does not come either. */
+Test(bad_input, sanitized_files_come_together) {
+    char rows[2048] = "sentence\tlabel\n", *err = NULL;
+    support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
+    for (int i = 0; i < 90; i++)
+        strcat(rows, "good film\t1\n");
+    support_write_text(inside(program_task(), "dev.tsv"), rows);
+    const char *args = text(
+        "sanitize --quiet --task sst2 --data %s --mechanism santext --eta 50 --model %s --out %s",
+        program_task(), program_model(), inside(out_folder(), "sanitized"));
+    cr_assert_eq(run_limited(1, args, &err), 1, "%s", err);
+    support_contains(err, "dev.tsv: cannot write: File too large");
+    free(err);
+    cr_assert_eq(remove(inside(out_folder(), "sanitized")), 0, "it is not empty");
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* Libraries that wait for memory until they get it are told of before they are loaded. */
 Test(bad_input, a_limit_on_memory, .timeout = 60) {
