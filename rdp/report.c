@@ -411,9 +411,10 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
             say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
 }
 
-/* The causes, most frequent first, and what takes them away; `option` is `less` below the order. */
+/* The causes, most frequent first, and what takes them away; `option` is `less` below the order.  It names its
+ * command, as others print this too. */
 static void print_causes(const struct nvdp_infinite_summary *from, const char *option, double less,
-                         FILE *to) {
+                         bool exact, FILE *to) {
     static const char *const said[2][3] = {
         {"variance of a token against another's", "pseudo-count of a token against another's",
          "mean of a token against another's"},
@@ -472,8 +473,9 @@ static void print_causes(const struct nvdp_infinite_summary *from, const char *o
                 "    nvdp train --clip-alpha-max less than %.4g times --clip-alpha-min, padding's "
                 "pseudo-count between them; or --weights constant\n",
                 from->limit);
-    if (cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        fputs("    --exact: its epsilon is finite also where a divergence is not\n", to);
+    if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
+        fputs("    nvdp privacy --exact: its epsilon is finite also where a divergence is not\n",
+              to);
 }
 
 /* "a to b" */
@@ -549,7 +551,7 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     } else {
         print_infinite(pairs, to);
     }
-    print_causes(&report->infinite, "--order", 0, to);
+    print_causes(&report->infinite, "nvdp privacy --order", 0, report->exact.struct_size != 0, to);
     fprintf(to,
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
             "measured",
@@ -617,12 +619,14 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
             report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
         fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
-        print_causes(&report->infinite_published, "--published-moment", 1, to);
+        print_causes(&report->infinite_published, "nvdp privacy --published-moment", 1,
+                     report->exact.struct_size != 0, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
         fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
                 report->infinite_best.of);
-        print_causes(&report->infinite_best, "one of --moments", 1, to);
+        print_causes(&report->infinite_best, "nvdp privacy with one of --moments", 1,
+                     report->exact.struct_size != 0, to);
     }
     print_lonely(report, to);
     if (report->small_population) {
