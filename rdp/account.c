@@ -110,7 +110,8 @@ static double excess_sum(const struct step *of, double h, double high) {
  *
  *     far  =  (l-1)/(2 sigma^2) + log q  >=  40
  *
- * the rest is below l e^-80 of it, as E l (1-q)/q e^-c at that maximum is.  Out there t^2 ends the range of double. */
+ * the rest of A is below e^-39 of it: (1-q)^l where nothing was drawn is, and so is E l (1-q)/q e^-c at that maximum.  Farther
+ * out steps are below the spacing of double, and t^2 ends its range. */
 static double drawn_part(double order, double noise, double rate) {
     return (order - 1) / (2 * noise * noise) + log(rate);
 }
