@@ -223,6 +223,12 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
         if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: expected choices",
                               row.name);
+        const struct nvdp_option usual = {.type = row.type};
+        const bool whole = row.type == NVDP_OPTION_INTEGER && row.width == sizeof(int);
+        if (row.width != 0 && !whole && row.width != nvdp__option_width(&usual))
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "option --%s: expected a member of %zu bytes, found one of %zu",
+                              row.name, nvdp__option_width(&usual), row.width);
         if (row.default_value != NULL && !nvdp__option_parse(&row, row.default_value, &value))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "option --%s: expected %s as its default, found '%s'", row.name,

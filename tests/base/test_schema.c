@@ -344,6 +344,11 @@ Test(schema, a_program_has_options_of_its_own) {
     cr_assert_null(strstr(text, "loud"), "the library's files know nothing of it");
     free(text);
     cr_assert_eq(nvdp_config_add(config, options, sizeof *options, &own), NVDP_ERR_ARGUMENT);
+    float single = 1; /* of a real, which is a double */
+    const struct nvdp_option narrow[] = {
+        {.name = "narrow", .type = NVDP_OPTION_REAL, .width = sizeof single}, {0}};
+    refused(ctx, nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
+            "option --narrow: expected a member of 8 bytes, found one of 4");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
