@@ -169,18 +169,25 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
                             struct nvdp_exact_pair *pair) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__bdp_options *bdp = &options->bdp;
-    const char **text = NULL;
-    size_t points = 0;
+    const char **text = NULL, **deltas = NULL;
+    size_t points = 0, more = 0;
     struct nvdp_exact *exact = NULL;
     struct nvdp_exact_point point;
     NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &points));
+    if (options->exact.deltas != NULL)
+        NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
     NVDP_TRY(nvdp_exact_texts(ctx, set, pair->p, pair->q, bdp->releases, &exact));
     pair->strip = nvdp_exact_strip(exact);
-    pair->points = nvdp__least(points, NVDP_EXACT_POINTS);
+    pair->points = nvdp__least(points + more, NVDP_EXACT_POINTS);
     for (size_t i = 0; i < pair->points; i++) {
-        NVDP_TRY(nvdp_exact_delta(ctx, exact, strtod(text[i], NULL), &point));
-        pair->curve[i].epsilon = point.epsilon;
-        pair->curve[i].delta = point.delta;
+        if (i < points) {
+            NVDP_TRY(nvdp_exact_delta(ctx, exact, strtod(text[i], NULL), &point));
+            pair->curve[i].epsilon = point.epsilon;
+            pair->curve[i].delta = point.delta;
+        } else {
+            pair->curve[i].delta = strtod(deltas[i - points], NULL);
+            NVDP_TRY(nvdp_exact_epsilon(ctx, exact, pair->curve[i].delta, &pair->curve[i].epsilon));
+        }
     }
     NVDP_TRY(nvdp_exact_epsilon(ctx, exact, bdp->delta, &pair->epsilon));
     NVDP_TRY(nvdp_exact_gdp(ctx, exact, bdp->delta, &pair->mu));
@@ -191,6 +198,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
 cleanup:
     nvdp_exact_free(exact);
     free(text);
+    free(deltas);
     return status;
 }
 

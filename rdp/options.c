@@ -49,6 +49,9 @@ static const struct nvdp_option options[] = {
      .unit = "pairs", .min = 1, .max = 1e9},
     {"at-epsilon", NVDP_OPTION_LIST, "E", "epsilons of these curves, at most 32",
      "0,0.5,1,2,4,8,16,32", AT(exact.epsilons), .unit = "nats"},
+    {"at-delta", NVDP_OPTION_LIST, "D",
+     "with --exact: deltas of these curves, too, each in (0, 1): the epsilon of each", NULL,
+     AT(exact.deltas)},
     {"pair", NVDP_OPTION_TEXT, "I,J",
      "with --exact: the curve of this pair of texts too, by their numbers from 0", NULL,
      AT(exact.pair)},
@@ -81,26 +84,40 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
                       failure, bdp->delta);
 }
 
-static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exact_options *exact) {
+/* Numbers joined by commas, between low and high; their number is added to *n. */
+static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const char *list,
+                              double low, double high, size_t *n) {
     const char **text = NULL;
-    size_t n = 0;
+    size_t count = 0;
     nvdp_status status = NVDP_OK;
+    if (list == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, list, &text, &count));
+    for (size_t i = 0; i < count && status == NVDP_OK; i++) {
+        char *end;
+        const double value = strtod(text[i], &end);
+        if (end == text[i] || *end != '\0' || !(value > low && value < high))
+            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found '%s'", name,
+                                isinf(high) ? "finite numbers" : "numbers in (0, 1)", text[i]);
+    }
+    *n += count;
+    free(text);
+    return status;
+}
+
+static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exact_options *exact) {
+    size_t n = 0;
     if (exact->pair != NULL && !exact->wanted)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: expected exact with it, found none");
     if (exact->mean_pairs != nvdp__privacy_defaults().exact.mean_pairs && !exact->wanted)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "exact_pairs: expected exact with it, found none");
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, exact->epsilons, &text, &n));
-    if (n > NVDP_EXACT_POINTS) status = outside(ctx, "at_epsilon", "at most 32 numbers", (double)n);
-    for (size_t i = 0; i < n && status == NVDP_OK; i++) {
-        char *end;
-        const double value = strtod(text[i], &end);
-        if (end == text[i] || *end != '\0' || !isfinite(value))
-            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "at_epsilon: expected finite numbers, found '%s'", text[i]);
-    }
-    free(text);
-    return status;
+    if (exact->deltas != NULL && !exact->wanted)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "at_delta: expected exact with it, found none");
+    NVDP_RETURN_IF_FAILED(check_list(ctx, "at_epsilon", exact->epsilons, -INFINITY, INFINITY, &n));
+    NVDP_RETURN_IF_FAILED(check_list(ctx, "at_delta", exact->deltas, 0, 1, &n));
+    return n <= NVDP_EXACT_POINTS
+               ? NVDP_OK
+               : outside(ctx, "at_epsilon, at_delta", "at most 32 numbers", (double)n);
 }
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {

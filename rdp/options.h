@@ -27,6 +27,7 @@ struct nvdp__exact_options {
     bool wanted;
     size_t mean_pairs;    /* drawn, for the mean */
     const char *epsilons; /* of curves; numbers joined by commas */
+    const char *deltas;   /* of the same curves */
     const char *pair;     /* "I,J"; NULL */
 };
 

@@ -31,6 +31,7 @@ NVDP_BEGIN_DECLS
  *     exact             the exact loss too (struct nvdp_exact_summary), of posteriors, every pair; false
  *     exact-pairs       pairs drawn for its mean; 200
  *     at-epsilon        epsilons of its curves; 0 to 32
+ *     at-delta          deltas of them, too, each in (0, 1); none
  *     pair              "I,J": a pair whose curve is wanted beside those of the worst and a typical one
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -185,9 +186,10 @@ struct nvdp_exact_pair {
     double mu;      /**< nvdp_exact_gdp() as far as that delta */
     size_t points;  /**< of the curve */
     struct {
-        double epsilon;         /**< as asked for */
-        double delta;           /**< there */
-    } curve[NVDP_EXACT_POINTS]; /**< delta(epsilon) */
+        double epsilon;
+        double delta;
+    } curve
+        [NVDP_EXACT_POINTS]; /**< delta of at-epsilon's epsilons, then epsilon >= 0 of at-delta's deltas */
     double tpr
         [NVDP_EXACT_FPRS]; /**< true positives of the best test with nvdp_exact_fpr[] false ones */
 };

@@ -178,6 +178,28 @@ static int certify(struct cli *cli) {
     return code;
 }
 
+/* What says nothing of a run with a bottleneck, or of posteriors, is not to seem to. */
+static int check_given(struct cli *cli) {
+    static const char *const of_mechanisms[] = {
+        "p",       "oov",   "sensitive", "sensitive-from", "sensitive-list", "sensitive-from-data",
+        "vectors", "model", "task",      "text",           "text-column",    "text-pair-column",
+        NULL};
+    const char *name = cli_given_one(cli, of_mechanisms, true);
+    if (cli_given(cli, "eta")) /* or --epsilon, which is the same */
+        return cli_usage(cli,
+                         "--eta and --epsilon are of a mechanism that privatizes texts: expected "
+                         "--sanitizer or --sanitized with them; the exact loss's curves have "
+                         "--at-epsilon");
+    if (name != NULL)
+        return cli_usage(cli,
+                         "--%s is of a mechanism that privatizes texts: expected --sanitizer "
+                         "or --sanitized with it",
+                         name);
+    if (cli_given(cli, "at-epsilon") && !cli_given(cli, "exact"))
+        return cli_usage(cli, "--at-epsilon: expected --exact or --certify with it");
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
@@ -187,6 +209,7 @@ static int run(struct cli *cli) {
     const enum noise noise =
         cli->args == 1 && values.posteriors == NULL ? noise_of(cli->arg[0]) : NO_NOISE;
     if (noise == OF_TOKENS) return measure_texts(cli, &values);
+    CLI_TRY(check_given(cli));
     if (values.out != NULL) values.pairs = values.out;
     if (noise == OF_SEQUENCES) return measure_states(cli, &values);
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
@@ -211,7 +234,7 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
-                "  nvdp privacy run --exact --delta 1e-6 --pair 3,17\n"
+                "  nvdp privacy run --exact --pair 3,17 --at-epsilon 1,5 --at-delta 1e-5,1e-6\n"
                 "  nvdp privacy run --certify --delta 1e-6 --releases 4\n"
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
                 "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"

@@ -217,7 +217,9 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     program_release(&of_run);
     program_release(&of_file);
     struct outcome exact = program_expect(
-        0, "privacy --posteriors %s --exact --at-epsilon 1,2 --pair 0,1 --json --quiet",
+        0,
+        "privacy --posteriors %s --exact --at-epsilon 1,2 --at-delta 1e-4 --pair 0,1 --json "
+        "--quiet",
         posteriors);
     json_t *told = program_object(&exact), *part = json_object_get(told, "exact");
     const double worst = support_number(json_object_get(part, "worst"));
@@ -225,8 +227,18 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     cr_expect(worst <= support_number(json_object_get(json_object_get(told, "epsilon"), "max")));
     const json_t *asked = json_array_get(json_object_get(part, "pairs"), 2);
     cr_expect_str_eq(json_string_value(json_object_get(asked, "which")), "asked");
-    cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 2);
+    cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 3);
     json_decref(told);
+    program_release(&exact);
+    exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
+    support_contains(exact.err, "--eta and --epsilon are of a mechanism that privatizes texts");
+    support_contains(exact.err, "the exact loss's curves have --at-epsilon");
+    program_release(&exact);
+    exact = program_expect(2, "privacy %s --oov drop", run);
+    support_contains(exact.err, "--oov is of a mechanism that privatizes texts");
+    program_release(&exact);
+    exact = program_expect(2, "privacy %s --at-epsilon 3", run);
+    support_contains(exact.err, "--at-epsilon: expected --exact or --certify");
     program_release(&exact);
     exact = program_expect(0, "privacy %s --limit 10 --exact", run);
     support_contains(exact.out, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05");

@@ -356,8 +356,9 @@ Test(exact, all_pairs) {
                 sum += epsilon / (14 * 13);
                 if (p == 2 && q == 7) asked = epsilon;
             }
-        struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases",
-                                                     "2", "pair", "2,7", "at-epsilon", "1,3");
+        struct nvdp_privacy_report report =
+            MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases", "2", "pair", "2,7",
+                     "at-epsilon", "1,3", "at-delta", "1e-3,1e-6");
         const struct nvdp_exact_summary *got = &report.exact;
         cr_expect_eq(got->pairs, 14 * 13);
         cr_expect_eq(got->drawn, 14 * 13);
@@ -366,7 +367,10 @@ Test(exact, all_pairs) {
         cr_expect_leq(support_relative(got->asked.epsilon, asked, 0), 1e-9);
         cr_expect_lt(got->evaluated, got->pairs);
         cr_expect_leq(got->worst.epsilon, report.epsilon.sum.max * (1 + 1e-9));
-        cr_expect_eq(got->worst.points, 2);
+        cr_expect_eq(got->worst.points, 4);
+        cr_expect_eq(got->worst.curve[2].delta, 1e-3);
+        cr_expect_eq(got->worst.curve[2].epsilon, got->worst.epsilon);
+        cr_expect_gt(got->worst.curve[3].epsilon, got->worst.epsilon);
         cr_expect_eq(got->worst.curve[1].epsilon, 3);
         struct nvdp_exact *exact = NULL;
         cr_assert_eq(nvdp_exact_texts(ctx, set, got->worst.p, got->worst.q, 2, &exact), NVDP_OK);
@@ -403,6 +407,10 @@ Test(exact, lengths_that_are_public_tell_apart) {
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,0");
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,9");
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-epsilon", "1,x");
+    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-delta", "1e-5,1");
+    support_contains(nvdp_context_error(ctx), "at_delta: expected numbers in (0, 1), found '1'");
+    (void)measured(ctx, set, (const char *const[]){"at-delta", "1e-5", NULL}, NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "at_delta: expected exact with it");
     (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "pair: expected exact with it");
     (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
