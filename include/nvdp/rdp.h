@@ -199,7 +199,7 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *ex
  * @param ctx   records messages
  * @param exact the loss
  * @param delta in (0, 1)
- * @param[out] mu the least
+ * @param[out] mu the least; +inf where delta(0) is 1 to the last digit of a double, unless variances and pseudo-counts are equal
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_NUMERIC */
 nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *exact, double delta,
                            double *mu);
