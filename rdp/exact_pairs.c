@@ -174,8 +174,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
     struct nvdp_exact *exact = NULL;
     struct nvdp_exact_point point;
     NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &points));
-    if (options->exact.deltas != NULL)
-        NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
+    NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
     NVDP_TRY(nvdp_exact_texts(ctx, set, pair->p, pair->q, bdp->releases, &exact));
     pair->strip = nvdp_exact_strip(exact);
     pair->points = nvdp__least(points + more, NVDP_EXACT_POINTS);

@@ -84,13 +84,12 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
                       failure, bdp->delta);
 }
 
-/* Numbers joined by commas, between low and high; their number is added to *n. */
+/* Numbers joined by commas (NULL: none), between low and high; their number is added to *n. */
 static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const char *list,
                               double low, double high, size_t *n) {
     const char **text = NULL;
     size_t count = 0;
     nvdp_status status = NVDP_OK;
-    if (list == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, list, &text, &count));
     for (size_t i = 0; i < count && status == NVDP_OK; i++) {
         char *end;

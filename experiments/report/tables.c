@@ -339,7 +339,6 @@ static void widen(struct extremes *range, double value) {
     range->high = fmax(range->high, value);
 }
 
-/* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
 /* Of more texts the largest divergence is larger, and fewer are named. */
 static void caution_of_texts(struct nvdp__table *table, const struct nvdp_report *report,
                              size_t task) {
@@ -355,6 +354,7 @@ static void caution_of_texts(struct nvdp__table *table, const struct nvdp_report
                          report->task[task].label, texts.low, texts.high);
 }
 
+/* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
 static void caution_of_measures(struct nvdp__table *table, const struct nvdp_report *report) {
     struct extremes order = {INFINITY, -INFINITY}, delta = order, releases = order;
     size_t drawn = 0, same_length = 0, measured = 0, given_length = 0, lonely = 0;

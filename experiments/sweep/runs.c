@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/json.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -139,9 +138,7 @@ nvdp_status nvdp__sweep_forget_failure(struct nvdp_context *ctx, const char *dir
                                        const char *name) {
     char *path = failure_path(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    if (unlink(path) != 0 && errno != ENOENT)
-        status = nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
+    nvdp_status status = nvdp__remove(ctx, path);
     free(path);
     return status;
 }

@@ -160,10 +160,9 @@ static void count_right(const struct reader *r, const struct nvdp_dataset *data,
                 const size_t own = place - 1;
                 const double least = mixed(r, &to, r->row[own], own) + to.weight * log_p[own];
                 size_t above = 0;
-                for (size_t k = 0; k < count && above == 0; k++) { /* as nvdp__judge */
-                    const double here = mixed(r, &to, r->row[k], k) + to.weight * log_p[k];
-                    above += here > least || (k < own && here == least);
-                }
+                for (size_t k = 0; k < count && above == 0; k++)
+                    above += nvdp__goes_before(mixed(r, &to, r->row[k], k) + to.weight * log_p[k],
+                                               k, least, own);
                 right[e][w] += above == 0;
             }
     }

@@ -95,9 +95,8 @@ void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *
     const size_t place = t->place[id];
     const bool rare = place == 0 || t->times[place - 1] < RARE;
     size_t above = 0, top = 0;
-    for (size_t k = 0; k < t->count; k++) { /* of equals the first is named */
-        above += place > 0 &&
-                 (score[k] > score[place - 1] || (k < place - 1 && score[k] == score[place - 1]));
+    for (size_t k = 0; k < t->count; k++) {
+        above += place > 0 && nvdp__goes_before(score[k], k, score[place - 1], place - 1);
         if (score[k] > score[top]) top = k;
     }
     hits->of[TOKENS][text]++;

@@ -95,8 +95,12 @@ struct nvdp__hits {
 nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits);
 void nvdp__hits_clear(size_t texts, const struct nvdp__hits *hits);
 double nvdp__hits_first(const struct nvdp__hits *hits, size_t text); /* tokens named first */
-/* Counts for `text` a vector of token `id`, which was given a score for each token [count]; of equal ones the first goes
- * before: who cannot tell tokens apart names one of them. */
+/* Of two tokens, by place, which is named before the other: of equals the first. */
+static inline bool nvdp__goes_before(double score, size_t place, double other, size_t its) {
+    return score > other || (score == other && place < its);
+}
+/* Counts for `text` a vector of token `id`, which was given a score for each token [count]: who cannot tell tokens apart
+ * names one of them. */
 void nvdp__judge(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
                  const struct nvdp__hits *hits);
 /* After all vectors of text i of `data`: counts for `text` which of its tokens were named, and begins the next one. */

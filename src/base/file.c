@@ -367,6 +367,11 @@ char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *na
     return nvdp__format(ctx, directory[length - 1] == '/' ? "%s%s" : "%s/%s", directory, name);
 }
 
+nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path) {
+    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
+    return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
+}
+
 bool nvdp__exists(const char *path) {
     struct stat info;
     return lstat(path, &info) == 0;

@@ -40,6 +40,8 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
 nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path);
 /* A lock of the open file, which its closing or its process's end gives back; false where another has it. */
 bool nvdp__lock_whole(int fd);
+/* Removes what has that name; nothing has it: NVDP_OK. */
+nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path);
 /* Makes a new name durable.  Some file systems refuse to sync a directory: the file is whole anyway. */
 void nvdp__sync_directory(const char *path);
 

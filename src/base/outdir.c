@@ -36,11 +36,6 @@ void nvdp__outdir_unlock(DIR *lock) {
     closedir(lock);
 }
 
-static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
-    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
-    return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
-}
-
 /* In place of glob(), which would take the directory's own name for a pattern, too. */
 static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
                                    const char *pattern) {
@@ -50,7 +45,7 @@ static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directo
         if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0) continue;
         char *path = nvdp__join(ctx, directory, entry->d_name);
         NVDP_TRY(NVDP__MADE(path));
-        status = remove_one(ctx, path);
+        status = nvdp__remove(ctx, path);
         free(path);
         NVDP_TRY(status);
     }
@@ -67,7 +62,7 @@ nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
         char *last = strrchr(path, '/');
         nvdp_status status;
         if (strchr(name[i], '*') == NULL) {
-            status = remove_one(ctx, path);
+            status = nvdp__remove(ctx, path);
         } else {
             if (last != NULL) *last = '\0';
             status = last != NULL ? remove_matching(ctx, path, last + 1)

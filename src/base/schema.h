@@ -67,7 +67,7 @@ json_t *nvdp__schema_json(const struct nvdp__schema *schema, const void *values)
 nvdp_status nvdp__schema_read(struct nvdp_context *ctx, const char *path, const json_t *object,
                               const struct nvdp__schema *schema, void *values);
 
-/* The items of a list, as NVDP_OPTION_LIST joins them.  One block for free(). */
+/* The items of a list, as NVDP_OPTION_LIST joins them; of NULL none.  One block for free(). */
 nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
                              size_t *count);
 

@@ -18,14 +18,12 @@
 #include "train/dp.h"
 #include "train/options.h"
 #include "train/run.h"
-#include <errno.h>
 #include <math.h>
 #include <omp.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     SPLITS = 5,
@@ -765,8 +763,7 @@ static nvdp_status write_forms(struct export *export) {
     struct nvdp__output card = {0};
     if (options->card != NULL) {
         NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &card));
-        if (options->overwrite && unlink(card.path) != 0 && errno != ENOENT)
-            NVDP_TRY(nvdp__fail_errno(export->ctx, errno, "cannot remove %s", options->card));
+        if (options->overwrite) NVDP_TRY(nvdp__remove(export->ctx, card.path));
     }
     NVDP_TRY(nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5
                  ? nvdp__shared_write(&shared, options->out, options->overwrite)

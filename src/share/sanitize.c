@@ -9,11 +9,9 @@
 #include "base/outdir.h"
 #include "text/task.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096 };
 
@@ -661,8 +659,7 @@ static nvdp_status remove_words(const struct sanitize *work) {
     for (size_t i = 0; i < (work->folder ? 3 : 2) && status == NVDP_OK; i++) {
         char *path = beside_path(work, names[i]);
         NVDP_RETURN_IF_FAILED(NVDP__MADE(path));
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = nvdp__fail_errno(work->ctx, errno, "cannot remove %s", path);
+        status = nvdp__remove(work->ctx, path);
         free(path);
     }
     return status;
