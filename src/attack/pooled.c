@@ -1,7 +1,8 @@
 /* What one vector a text tells, read by logistic regression: of its words (bag), or of its label (attribute).  The vector is
- * that of the first token, [CLS], beside the mean of all of a sample's vectors, and where there are weights their weighted
- * mean. */
+ * that of the first token, [CLS], beside a mean of all of a sample's vectors, and where there are weights their weighted
+ * mean.  The first mean's weights are the shares of public texts in which a row is a token's, and no padding. */
 #include "attack/texts.h"
+#include "rdp/pairs.h"
 
 #include <math.h>
 #include <nvdp/audit.h>
@@ -25,6 +26,7 @@ struct reader {
     double *weight, *trial; /* [outputs, width] */
     double penalty;         /* 0: not chosen yet */
     double *z;              /* of one sample */
+    double *own; /* [most rows]: of the public texts' k-th rows the share that are tokens' */
 };
 
 static void release(struct reader *r) {
@@ -36,11 +38,31 @@ static void release(struct reader *r) {
     free(r->weight);
     free(r->trial);
     free(r->z);
+    free(r->own);
 }
 
 static size_t trained(const struct reader *r) {
     const size_t known = r->attack->known.data->count;
     return known - known / HELD_OUT;
+}
+
+/* A row that is padding, or the prior's, is noise alone. */
+static nvdp_status count_own(struct reader *r) {
+    const struct nvdp__text_attack *a = r->attack;
+    const struct nvdp_posteriors *set = a->known.set;
+    const struct nvdp__form form = nvdp__form_of_posteriors(set);
+    const size_t most = nvdp__most_rows(a);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->own, most));
+    for (size_t k = 0; k < most; k++) {
+        size_t own = 0, all = 0;
+        for (size_t i = 0; i < a->known.data->count; i++) {
+            if (k >= nvdp__release_rows(set, i)) continue;
+            own += nvdp__form_source(&form, nvdp__rows(set, i), k) >= 0;
+            all++;
+        }
+        r->own[k] = all > 0 ? (double)own / (double)all : 1;
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status reserve(struct reader *r) {
@@ -61,6 +83,7 @@ static nvdp_status reserve(struct reader *r) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
+    NVDP_RETURN_IF_FAILED(count_own(r));
     return NVDP__NEW(a->ctx, r->z, nvdp__most_rows(a) * (set->dim + 1));
 }
 
@@ -71,15 +94,18 @@ static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
     for (size_t i = 0; i < texts; i++) {
         const size_t rows = nvdp__release_rows(set, i);
-        double *to = x + i * r->width, *log_pi = r->z + rows * p;
+        double *to = x + i * r->width, *log_pi = r->z + rows * p, own = 0;
         memset(to, 0, r->width * sizeof *to);
         to[r->width - 1] = 1;
         nvdp__observe(corpus, observed, seed, draw, i, rows, r->z, log_pi);
+        for (size_t k = 0; k < rows; k++)
+            own += r->own[k];
         for (size_t k = 0; k < rows; k++) {
+            const double weight = own > 0 ? r->own[k] / own : 0;
             const double share = set->alpha != NULL ? exp(log_pi[k]) : 0;
             const bool first = k >= prior && k < prior + kappa;
             for (size_t d = 0; d < p; d++) {
-                to[d] += r->z[k * p + d] / (double)rows;
+                to[d] += weight * r->z[k * p + d];
                 if (first) to[p + d] += r->z[k * p + d] / (double)kappa;
                 if (set->alpha != NULL) to[2 * p + d] += share * r->z[k * p + d];
             }
