@@ -64,6 +64,12 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
 nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
                               bool *chosen);
 
+/* As nvdp_dataset_load_file, of texts that nobody has labels of: a column of that name may hold fillers (load.c). */
+nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
+                                     const struct nvdp_tokenizer *tokenizer,
+                                     const struct nvdp_dataset_config *config, const char *path,
+                                     struct nvdp_dataset **out);
+
 /* load.c: the bytes of a cached data set, without the cache's header; *out stays NULL where they
  * are not sound. */
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,

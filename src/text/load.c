@@ -459,3 +459,10 @@ nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_t
                                    struct nvdp_dataset **out) {
     return load(ctx, tokenizer, config, NVDP__LABELS_FOUND, path, out);
 }
+
+nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
+                                     const struct nvdp_tokenizer *tokenizer,
+                                     const struct nvdp_dataset_config *config, const char *path,
+                                     struct nvdp_dataset **out) {
+    return load(ctx, tokenizer, config, NVDP__LABELS_IGNORED, path, out);
+}

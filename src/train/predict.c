@@ -196,8 +196,8 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                                                 : "words in columns (--data)");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
     NVDP_RETURN_IF_FAILED(is_table(options->input)
-                              ? nvdp_dataset_load_file(ctx, nvdp_model_tokenizer(run->model),
-                                                       &config, options->input, &run->dataset)
+                              ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
+                                                         &config, options->input, &run->dataset)
                               : read_lines(ctx, run, options->input, &run->dataset));
     run->dataset->split = NVDP_SPLIT_TEST; /* no draw of token noise that a training text has */
     return nvdp__run_privatize(ctx, run);

@@ -92,6 +92,14 @@ Test(predict, new_texts_through_the_noise) {
     cr_assert_eq(json_array_size(lines), 40);
     cr_assert_null(json_object_get(json_array_get(lines, 0), "probabilities"));
     json_decref(lines);
+
+    /* Fillers where labels are not known change nothing. */
+    outcome = program_shell("sed '2,$s/\t.*/\t-1/' %s/dev.tsv >%s.tsv && " NVDP_BINARY_DIR
+                            "/nvdp predict %s --quiet --input %s.tsv",
+                            program_task(), out, run, out);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_str_eq(outcome.out, file);
+    program_release(&outcome);
     free(file);
 
     char options[8192];
