@@ -754,43 +754,48 @@ cleanup:
 
 /* --- the file under its name, in its format --- */
 
+/* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */
+static nvdp_status check_form(struct export *export, const char *written) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    unsigned char key[NVDP__PUBLIC_KEY];
+    bool valid = false;
+    NVDP_TRY(nvdp__embeddings_open(export->ctx, written, &file));
+    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &valid));
+    if (!valid)
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_NUMERIC,
+                            "%s: its values cannot be told back to the step, as its signature "
+                            "needs: export to .safetensors or .h5, or without sign",
+                            export->options->out));
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
 /* The HDF5 form beside it is what others are made from; where it is not wanted, it goes.  A card is never that of another file:
  * an older one goes before the new file has its name, the new one comes after it. */
 static nvdp_status write_forms(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
     const struct nvdp__shared shared = {export->ctx, export->file, &export->shape, export->offset};
-    struct nvdp__output card = {0};
+    const enum nvdp__shared_format format = nvdp__shared_format_of(options->out);
+    struct nvdp__output form = {0}, card = {0};
+    if (format != NVDP__SHARED_HDF5) {
+        NVDP_TRY(nvdp__output_open(export->ctx, options->out, &form));
+        NVDP_TRY(nvdp__shared_put(&shared, format, &form));
+        NVDP_TRY(nvdp__output_flush(&form));
+        if (options->sign != NULL) NVDP_TRY(check_form(export, form.beside));
+    }
     if (options->card != NULL) {
         NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &card));
         if (options->overwrite) NVDP_TRY(nvdp__remove(export->ctx, card.path));
     }
-    NVDP_TRY(nvdp__shared_format_of(options->out) != NVDP__SHARED_HDF5
-                 ? nvdp__shared_write(&shared, options->out, options->overwrite)
-                 : nvdp__h5_commit(export->file, options->overwrite));
+    NVDP_TRY(format != NVDP__SHARED_HDF5 ? nvdp__output_commit(&form, options->overwrite)
+                                         : nvdp__h5_commit(export->file, options->overwrite));
     if (options->card != NULL) NVDP_TRY(nvdp__output_commit(&card, options->overwrite));
 cleanup:
+    nvdp__output_abort(&form);
     nvdp__output_abort(&card);
-    return status;
-}
-
-/* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */
-static nvdp_status check_form(struct export *export) {
-    nvdp_status status = NVDP_OK;
-    const char *path = export->options->out;
-    struct nvdp__h5 *file = NULL;
-    unsigned char key[NVDP__PUBLIC_KEY];
-    bool valid = false;
-    NVDP_TRY(nvdp__embeddings_open(export->ctx, path, &file));
-    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &valid));
-    if (!valid)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_NUMERIC,
-                            "%s: its values cannot be told back to the step, as its signature "
-                            "needs: export to .safetensors or .h5, or without sign",
-                            path));
-cleanup:
-    if (status != NVDP_OK) remove(path);
-    nvdp__h5_free(file);
     return status;
 }
 
@@ -821,8 +826,6 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
     NVDP_TRY(write_forms(&export));
-    if (options.sign != NULL && nvdp__shared_format_of(options.out) != NVDP__SHARED_HDF5)
-        NVDP_TRY(check_form(&export));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {

@@ -124,17 +124,6 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *path, bool replace) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
-    NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
-    NVDP_TRY(nvdp__shared_put(shared, nvdp__shared_format_of(path), &output));
-    NVDP_TRY(nvdp__output_commit(&output, replace));
-cleanup:
-    nvdp__output_abort(&output);
-    return status;
-}
-
 /* --- the dataset card --- */
 
 static const char *size_category(size_t texts) {

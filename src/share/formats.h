@@ -18,10 +18,7 @@ struct nvdp__shared {
     const int64_t *offset; /* [N S + 1] rows of the samples, also where lengths are hidden */
 };
 
-/* Writes it under `path` in the format of its name, which is another than HDF5; not `replace`:
- * NVDP_ERR_ARGUMENT where such a file is there. */
-nvdp_status nvdp__shared_write(const struct nvdp__shared *shared, const char *path, bool replace);
-/* The bytes alone, of another format than HDF5. */
+/* Its bytes in another format than HDF5. */
 nvdp_status nvdp__shared_put(const struct nvdp__shared *shared, enum nvdp__shared_format format,
                              struct nvdp__output *to);
 /* Writes a dataset card: what `name` is, for people who see the file in a collection of such.  To be committed when that is

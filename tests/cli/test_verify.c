@@ -104,6 +104,33 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
 }
 
+/* Float32 holds no step of 2^-12 of numbers in the ten thousands: that is found before an older file is replaced. */
+Test(verify, what_cannot_be_signed_replaces_nothing) {
+    char run[512], key[512], shared[512];
+    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    snprintf(key, sizeof key, "%s", support_scratch_path("sender.key"));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("shared.parquet"));
+    struct outcome o = program_expect(0, "train %s --method vib-fixed --vib-sigma 20000 --out %s",
+                                      program_train_options(), run);
+    program_release(&o);
+    o = program_expect(0, "verify --make-key %s", key);
+    program_release(&o);
+    support_write_text(shared, "precious");
+    o = program_expect(1, "export %s --split dev --out %s --sign %s --overwrite", run, shared, key);
+    support_contains(o.err, "shared.parquet: its values cannot be told back to the step");
+    program_release(&o);
+    char *kept = support_read(shared);
+    cr_assert_str_eq(kept, "precious");
+    free(kept);
+    o = program_shell("ls %s*", shared);
+    cr_assert_eq(strlen(o.out), strlen(shared) + 1, "%s", o.out);
+    program_release(&o);
+    o = program_expect(0, "export %s --split dev --out %s --overwrite", run, shared);
+    program_release(&o);
+    o = program_expect(0, "verify %s", shared);
+    program_release(&o);
+}
+
 Test(verify, wrong_usage_and_input) {
     const char *text = support_scratch_path("text");
     support_write_text(text, "no HDF5");

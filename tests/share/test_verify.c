@@ -101,8 +101,12 @@ static void in_other_formats(const struct bench *bench) {
     const struct nvdp__shared shared = {bench->ctx, file, &held->shape, held->offset};
     for (size_t i = 0; i < 2; i++) {
         struct bench other = *bench;
+        struct nvdp__output output;
         snprintf(other.file, sizeof other.file, "%s", support_scratch_path(names[i]));
-        cr_assert_eq(nvdp__shared_write(&shared, other.file, true), NVDP_OK);
+        cr_assert_eq(nvdp__output_open(bench->ctx, other.file, &output), NVDP_OK);
+        cr_assert_eq(nvdp__shared_put(&shared, nvdp__shared_format_of(other.file), &output),
+                     NVDP_OK);
+        cr_assert_eq(nvdp__output_commit(&output, true), NVDP_OK);
         struct nvdp_verification found = verified(&other, NULL);
         all_hold(&found);
     }
