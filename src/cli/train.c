@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct values {
     bool dry_run, no_cache;
@@ -233,14 +234,22 @@ static const char *fold_folder(const char *out, size_t fold, char folder[PATH_MA
     return folder;
 }
 
-static int train_fold(struct cli *cli, const char *folder, size_t fold,
+/* One that an interrupted cross validation has begun goes on. */
+static int train_fold(struct cli *cli, const char *out, size_t fold,
                       struct nvdp_train_result *result) {
-    char number[24];
+    char folder[PATH_MAX], number[24], record[PATH_MAX + 16];
     snprintf(number, sizeof number, "%zu", fold);
+    snprintf(record, sizeof record, "%s/run.json", fold_folder(out, fold, folder));
+    const bool begun = !cli_given(cli, "overwrite") && access(record, F_OK) == 0;
     nvdp_status status = nvdp_config_set(cli->config, "out", folder);
     if (status == NVDP_OK) status = nvdp_config_set(cli->config, "fold", number);
+    if (status == NVDP_OK) status = nvdp_config_set(cli->config, "resume", begun ? folder : NULL);
     if (status == NVDP_OK) status = nvdp_train(cli->ctx, cli->config, result);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    if (status == NVDP_OK) return CLI_SUCCESS;
+    const int code = cli_fail(cli, status);
+    if (status == NVDP_ERR_CANCELLED && !cli->quiet)
+        fprintf(stderr, "%s: the same command goes on with this fold and the others\n", cli->name);
+    return code;
 }
 
 static int cross_validate(struct cli *cli, size_t folds) {
@@ -253,7 +262,7 @@ static int cross_validate(struct cli *cli, size_t folds) {
         code = cli_error(cli, CLI_FAILURE, "%s: %s", out, strerror(errno));
     for (size_t f = 0; f < folds && result != NULL && code == CLI_SUCCESS; f++) {
         result[f].struct_size = sizeof *result;
-        code = train_fold(cli, fold_folder(out, f + 1, folder), f + 1, &result[f]);
+        code = train_fold(cli, out, f + 1, &result[f]);
     }
     if (code == CLI_SUCCESS && result != NULL && cli->json) {
         json_t *list = json_array();

@@ -111,12 +111,28 @@ Test(ner, cross_validation) {
                        1e-9 * one);
     json_decref(whole);
     program_release(&planned);
-    struct outcome trained = program_expect(
-        0,
-        "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 --epochs 1 "
-        "--threads 1 --folds 4 --json --out %s",
-        data, program_model(), run);
+    char command[2048];
+    snprintf(command, sizeof command,
+             "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 "
+             "--epochs 1 --threads 1 --folds 4 --json --out %s",
+             data, program_model(), run);
+    struct outcome trained = program_expect(0, "%s", command);
     json_t *result = program_object(&trained), *fold;
+    /* Where one is not finished, and others have not begun, the same command goes on; another one does not. */
+    struct outcome again = program_shell("cd %s && rm -r fold-4 fold-2/result.json", run);
+    program_release(&again);
+    again = program_expect(0, "%s", command);
+    json_t *same = program_object(&again);
+    for (size_t f = 0; f < 4; f++) {
+        const json_t *const of[] = {json_array_get(json_object_get(result, "folds"), f),
+                                    json_array_get(json_object_get(same, "folds"), f)};
+        cr_expect(json_equal(json_object_get(of[0], "test"), json_object_get(of[1], "test")));
+    }
+    json_decref(same);
+    program_release(&again);
+    again = program_expect(2, "%s --lr 1e-5", command);
+    support_contains(again.err, "option --lr: a resumed run keeps its own configuration");
+    program_release(&again);
     json_int_t words = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "folds"), i, fold) {
