@@ -235,10 +235,11 @@ size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
     return drawn;
 }
 
-struct nvdp__stretch nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
                                     struct nvdp__params *params, uint64_t step, int64_t *rows,
                                     size_t *drawn) {
     *drawn = nvdp__dp_draw(dp, step, rows);
+    dp->seen = dp->clipped = 0;
     const struct nvdp__stretch own = nvdp__rank_stretch(dp->ctx, *drawn);
     nvdp__grad_rows(params, 0, NULL);
     if (own.count == 0 || nvdp__per_example_first(dp->grads))
@@ -258,11 +259,14 @@ static float clip_weight(double clip, double norm) {
     return (double)weight * norm > clip ? nextafterf(weight, 0) : weight;
 }
 
-nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, bool first) {
+nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, bool first) {
     size_t texts = nvdp__per_example_texts(dev);
     nvdp_status status = nvdp__per_example_norms(dev, NULL, dp->norm);
-    for (size_t i = 0; i < texts && status == NVDP_OK; i++)
+    for (size_t i = 0; i < texts && status == NVDP_OK; i++) {
         dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
+        dp->clipped += dp->weight[i] < 1;
+    }
+    dp->seen += texts;
     if (status == NVDP_OK) nvdp__per_example_add(dev, dp->weight, first);
     dev->per_example = NULL;
     return status;
@@ -324,6 +328,8 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *li
     NVDP_RETURN_IF_FAILED(
         nvdp_account_epsilon(dp->ctx, RUN(dp, steps), dp->delta, NVDP_ACCOUNTANT_RDP, &epsilon));
     if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
+    if (dp->seen > 0)
+        json_object_set_new(line, "clipped", json_real((double)dp->clipped / (double)dp->seen));
     return NVDP_OK;
 }
 

@@ -52,6 +52,7 @@ struct nvdp__dp {
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
     float *weight;
+    size_t seen, clipped; /* of a step's examples, in this process */
 };
 
 /* For `examples` that are seen `epochs` times on average, or, epochs 0, for `steps`; `texts` are worked on
@@ -80,13 +81,13 @@ uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed);
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
 /* The same, before a step's gradient, which becomes dense, as every row has noise; it becomes 0 where this
  * process has nobody, or nobody was drawn yet: which of the `drawn` are its own. */
-struct nvdp__stretch nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
                                     struct nvdp__params *params, uint64_t step, int64_t *rows,
                                     size_t *drawn);
 /* Before the backward pass of some of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
 /* After it: their gradients, clipped, are added to the parameters' (set where `first`). */
-nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, bool first);
+nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, bool first);
 /* The step's noise onto the sum, before that of all processes: by the first of them, or by each. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
@@ -96,8 +97,8 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
-/* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl; nothing
- * where dp is NULL or adds no noise. */
+/* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl, and as "clipped" the share
+ * of the last step's examples whose gradient was longer than C; nothing where dp is NULL or adds no noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line);
 /* What a statement tells of a run beside its numbers. */
 struct nvdp__dp_story {

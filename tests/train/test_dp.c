@@ -111,7 +111,7 @@ Test(dp, without_noise_and_clipping_it_is_ordinary_training) {
 /* Some at a time or all at once: the same sum. */
 Test(dp, micro_batches_add_up) {
     struct nvdp__dp_options dp = open_options();
-    dp.clip = 0.05; /* about half of the examples are clipped */
+    dp.clip = 15; /* some examples' gradients are longer, others shorter */
     dp.noise = 1;
     dp.insecure_seed = 5;
     struct fixture whole = open_fixture(NVDP_METHOD_NVDP, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
@@ -123,6 +123,13 @@ Test(dp, micro_batches_add_up) {
     const struct nvdp__params *params = params_of(&whole);
     cr_expect_leq(distance(params->total, params->grad, params_of(&parts)->grad),
                   1e-5 * norm_of(params->total, params->grad));
+    json_t *line = json_object();
+    cr_assert_eq(nvdp__dp_spent(parts.t.dp, 1, line), NVDP_OK);
+    const double clipped = json_real_value(json_object_get(line, "clipped"));
+    json_decref(line);
+    cr_expect_eq(parts.t.dp->seen, parts.t.dp->examples);
+    cr_expect_eq(parts.t.dp->clipped, whole.t.dp->clipped);
+    cr_expect(clipped > 0 && clipped < 1, "%g", clipped);
     close_fixture(&whole);
     close_fixture(&parts);
 }
@@ -159,6 +166,7 @@ static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
     double norm = norm_of(params_of(&f)->total, params_of(&f)->grad) * f.t.dp->divisor;
     cr_expect_leq(norm, dp.clip * (1 + 1e-6));
     cr_expect_geq(norm, dp.clip * (precision == NVDP_PRECISION_F32 ? 0.99 : 0.95), "%g", norm);
+    cr_expect_eq(f.t.dp->clipped, 1);
     close_fixture(&f);
 }
 
