@@ -113,10 +113,11 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
               : t->state.step == t->steps ? ": nothing is learned"
                                           : ": nothing is learned so far",
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
-              empty           ? "a smaller --lambda, --kl-schedule warmup, "
-              : t->dp != NULL ? "a larger budget or --dp-batch, "
-              : bottleneck    ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
-                              : "another --lr or --lr-head, more --epochs, ",
+              empty ? "a smaller --lambda, --kl-schedule warmup, "
+              : t->dp != NULL
+                  ? "a larger --dp-clip, classes of equal size, a larger budget or --dp-batch, "
+              : bottleneck ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
+                           : "another --lr or --lr-head, more --epochs, ",
               bottleneck && t->config.from_base == NULL ? "or --from-base RUN"
                                                         : "or another --seed");
 }
