@@ -19,10 +19,15 @@ SENTENCES = 10  # a document
 SEEDS = range(1, 6)
 STUDENT = 2.776  # of five, 95 %
 STEPS, BATCH, NOISE = 80, 256, 0.632
-SWEEPS = {
+SWEEPS = {  # (noise, batch, steps) each
     "noise": [(noise, BATCH, STEPS) for noise in (0.45, NOISE, 1, 2)],
     "epochs": [(NOISE, BATCH, steps) for steps in (20, 40, STEPS, 160)],
     "batch, and noise with it": [(NOISE * batch / BATCH, batch, STEPS) for batch in (64, 128, BATCH, 512)],
+}
+AXES = {  # what a sweep is drawn over, of a setting and the number of private examples
+    "noise": lambda setting, examples: setting[0],
+    "epochs": lambda setting, examples: setting[2] * setting[1] / examples,
+    "batch, and noise with it": lambda setting, examples: setting[1],
 }
 PLAIN, PUBLIC = (0, 32, 300), (0, 0, 0)
 
@@ -129,8 +134,8 @@ def figure(options, found, examples):
         file.write("set key off\n")
         gains = [gain(found, setting) for settings in SWEEPS.values() for setting in settings]
         file.write("set y2range [%g:%g]\n" % (min(0, min(mean - off for mean, off in gains) - 0.05), max(mean + off for mean, off in gains) + 0.05))
-        for k, (sweep, settings) in enumerate(SWEEPS.items()):
-            at = [setting[0] if k == 0 else setting[2] * setting[1] / examples if k == 1 else setting[1] for setting in settings]
+        for sweep, settings in SWEEPS.items():
+            at = [AXES[sweep](setting, examples) for setting in settings]
             file.write("set xlabel '%s'\nset xrange [%g:%g]\nunset xtics\nset xtics nolog (%s)\n$points << end\n" % (
                 sweep, min(at) / 1.2, max(at) * 1.2, ", ".join("'%.2g' %g" % (x, x) if x < 10 else "'%g' %g" % (x, x) for x in at)))
             for x, setting in zip(at, settings):
