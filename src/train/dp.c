@@ -192,8 +192,11 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
         made->draws.release = &made->draw_key;
     }
     made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
+    made->share = nvdp__calloc(ctx, texts, sizeof *made->share);
     made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
-    NVDP_TRY(NVDP__MADE(made->norm, made->weight));
+    NVDP_TRY(NVDP__MADE(made->norm, made->share, made->weight));
+    for (size_t i = 0; i < texts; i++)
+        made->share[i] = 1;
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__dp_free(made);
@@ -206,6 +209,7 @@ void nvdp__dp_free(struct nvdp__dp *dp) {
     nvdp__release_key_wipe(&dp->noise_key);
     nvdp__per_example_free(dp->grads);
     free(dp->norm);
+    free(dp->share);
     free(dp->weight);
     free(dp);
 }
@@ -263,8 +267,9 @@ nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, bool fi
     size_t texts = nvdp__per_example_texts(dev);
     nvdp_status status = nvdp__per_example_norms(dev, NULL, dp->norm);
     for (size_t i = 0; i < texts && status == NVDP_OK; i++) {
-        dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
-        dp->clipped += dp->weight[i] < 1;
+        const float weight = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
+        dp->clipped += weight < 1;
+        dp->weight[i] = (float)(dp->share[i] * (double)weight); /* never above weight */
     }
     dp->seen += texts;
     if (status == NVDP_OK) nvdp__per_example_add(dev, dp->weight, first);

@@ -197,6 +197,7 @@ static void count_classes(const struct nvdp_dataset *train, double *count) {
 /* Numbers, one a class. */
 static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
     const char *at = t->config.class_weights;
+    bool any = false;
     for (size_t c = 0; c < classes; c++) {
         char *end;
         t->class_weight[c] = strtod(at, &end);
@@ -209,8 +210,23 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
                               classes, t->all->task.labels[0], t->all->task.labels[classes - 1],
                               t->config.class_weights);
         at = end + 1;
+        any = any || t->class_weight[c] > 0;
     }
-    return NVDP_OK;
+    if (any) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "class_weights: expected a number above 0 among them, found %s",
+                      t->config.class_weights);
+}
+
+/* What a weight before clipping would do is undone by it: each text's clipped gradient is weighed, by at most 1,
+ * and no text moves the sum by more than before. */
+static void weigh_clipped(struct nvdp__trainer *t, size_t classes) {
+    double most = 0;
+    for (size_t c = 0; c < classes; c++)
+        most = fmax(most, t->class_weight[c]);
+    for (size_t c = 0; c < classes; c++)
+        t->class_weight[c] /= most;
+    t->model->class_weight = NULL;
 }
 
 static nvdp_status weigh_classes(struct nvdp__trainer *t) {
@@ -224,7 +240,11 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
                           "class_weights: expected none with scores as labels, found %s", how);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
     t->model->class_weight = t->class_weight;
-    if (strcmp(how, "balanced") != 0) return read_weights(t, classes);
+    if (strcmp(how, "balanced") != 0) {
+        NVDP_RETURN_IF_FAILED(read_weights(t, classes));
+        if (nvdp__dp_wanted(&t->config.dp) && !task->tags) weigh_clipped(t, classes);
+        return NVDP_OK;
+    }
     if (nvdp__dp_wanted(&t->config.dp))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "class_weights: expected none or numbers with private training, which "

@@ -57,7 +57,8 @@ static const struct nvdp_option task_options[] = {
      AT(limit_dev), .unit = "texts"},
     {"class-weights", NVDP_OPTION_TEXT, "W",
      "of the classes in the loss: none, balanced (the rarer the more: texts / (classes x texts of "
-     "the class)), or a number for each, in the order of their names",
+     "the class)), or a number for each, in the order of their names; of private training, of "
+     "texts' clipped gradients, against the largest",
      "none", AT(class_weights)},
     {"skip-bad-rows", NVDP_OPTION_FLAG, NULL,
      "count malformed rows instead of stopping at the first", NULL, AT(skip_bad_rows)},

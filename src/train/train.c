@@ -115,7 +115,7 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
               empty ? "a smaller --lambda, --kl-schedule warmup, "
               : t->dp != NULL
-                  ? "a larger --dp-clip, classes of equal size, a larger budget or --dp-batch, "
+                  ? "a larger --dp-clip, budget or --dp-batch, even classes (--class-weights), "
               : bottleneck ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
                            : "another --lr or --lr-head, more --epochs, ",
               bottleneck && t->config.from_base == NULL ? "or --from-base RUN"

@@ -42,7 +42,7 @@ struct nvdp__trainer {
     struct nvdp__given *given; /* what noise reads; NULL: nothing */
     struct nvdp_dataset *all, *train, *validation,
         *test;            /* `train` may be `all`, `validation` `test` */
-    double *class_weight; /* NULL: none */
+    double *class_weight; /* of losses, the model's, or of clipped gradients; NULL: none */
     struct nvdp_model *model;
     /* Of `all` and `test`; NULL: nothing frozen, or not needed yet. */
     struct nvdp__prefix *prefix, *test_prefix;

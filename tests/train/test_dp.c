@@ -178,6 +178,61 @@ Test(dp, each_example_is_clipped) {
     is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_BF16);
 }
 
+/* The first step's sum, free() it. */
+static float *weighed_sum(const char *weights, double noise) {
+    const struct nvdp__dp_options dp = {
+        .clip = 0.5, .noise = 1, .sample_rate = 1, .insecure_seed = 3};
+    struct fixture f = open_fixture(NVDP_METHOD_VIB_LEARNED, &dp, 7, NVDP_PRECISION_F32);
+    f.t.config.class_weights = weights;
+    start(&f);
+    f.t.dp->noise = noise;
+    step(&f);
+    const struct nvdp__params *params = params_of(&f);
+    float *copy = malloc(params->total * sizeof *copy);
+    cr_assert_not_null(copy);
+    memcpy(copy, params->grad, params->total * sizeof *copy);
+    close_fixture(&f);
+    return copy;
+}
+
+static size_t weighed_total(void) {
+    struct fixture f = open_fixture(NVDP_METHOD_VIB_LEARNED, NULL, 7, NVDP_PRECISION_F32);
+    start(&f);
+    const size_t total = params_of(&f)->total;
+    close_fixture(&f);
+    return total;
+}
+
+/* Weights of classes are of clipped gradients, against the largest, and leave the noise as it is: before
+ * clipping they would do nothing.  Sums of floats, added up in another order: 1e-5. */
+Test(dp, classes_weigh_clipped_gradients) {
+    const size_t total = weighed_total();
+    float *all = weighed_sum("none", 0), *same = weighed_sum("3,3", 0),
+          *one = weighed_sum("0,5", 0), *other = weighed_sum("0.1,0", 0),
+          *mixed = weighed_sum("1,4", 0), *noisy = weighed_sum("none", 1),
+          *mixed_noisy = weighed_sum("1,4", 1);
+    cr_expect_eq(memcmp(all, same, total * sizeof *all), 0);
+    cr_expect_gt(norm_of(total, one), 1e-3);
+    cr_expect_gt(norm_of(total, other), 1e-3);
+    double off[3] = {0}, most = 0;
+    for (size_t i = 0; i < total; i++) {
+        most = fmax(most, fabs((double)noisy[i]));
+        off[0] = fmax(off[0], fabs((double)one[i] + (double)other[i] - (double)all[i]));
+        off[1] = fmax(off[1], fabs((double)one[i] + (double)other[i] / 4 - (double)mixed[i]));
+        off[2] = fmax(off[2], fabs((double)noisy[i] - (double)all[i] -
+                                   ((double)mixed_noisy[i] - (double)mixed[i])));
+    }
+    for (int k = 0; k < 3; k++)
+        cr_expect_leq(off[k], 1e-5 * most, "%d: %g of %g", k, off[k], most);
+    free(all);
+    free(same);
+    free(one);
+    free(other);
+    free(mixed);
+    free(noisy);
+    free(mixed_noisy);
+}
+
 /* Gradients of a step over the first n examples: the sum without noise. */
 static float *sum_over(size_t n, bool last_is_nothing) {
     const struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1};

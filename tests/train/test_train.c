@@ -391,6 +391,8 @@ Test(train, classes_weights_and_intervals) {
     nvdp_config_free(config);
     options.class_weights = "1,2,3";
     refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
+    options.class_weights = "0,0";
+    refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected a number above 0 among them, found 0,0");
     options.class_weights = "balanced";
     options.limit_dev = 0;
     const double balanced = task_train(ctx, &options).test.mean[0];
