@@ -335,7 +335,13 @@ Test(start, two_steps_in_one_resume_exactly) {
     nvdp_context_free(fixture.ctx);
 }
 
-/* The run that was there goes as a whole, but not for one that cannot begin. */
+static void leave(const char *name) {
+    FILE *file = fopen(support_scratch_path(name), "w");
+    cr_assert_not_null(file, "%s", name);
+    fclose(file);
+}
+
+/* The run that was there goes as a whole, also where processes were killed, but not for one that cannot begin. */
 Test(start, two_steps_in_one_replace_a_run) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -351,6 +357,9 @@ Test(start, two_steps_in_one_replace_a_run) {
     config.data = fixture.task.data;
     text[0] = support_read(support_scratch_path("run/base/run.json"));
     config.seed++;
+    leave("run/state.ckpt.partial-1-0");
+    leave("run/base/state.ckpt.partial-1-0");
+    leave("run/base/model/model.safetensors.partial-1-0");
     task_train(fixture.ctx, &config);
     text[1] = support_read(support_scratch_path("run/base/run.json"));
     cr_expect_str_neq(text[0], text[1]);
