@@ -97,7 +97,7 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
         nvdp__dp_begin(t->dp, dev, n);
         nvdp_status status = nvdp__pretrain_model_step(&t->model, t->batcher.batch,
                                                        &t->batcher.masked, pass, &losses);
-        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, dev, at == 0);
+        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, dev, NULL, NULL, at == 0);
         dev->per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
         r->losses.nll += losses.nll;

@@ -192,11 +192,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
         made->draws.release = &made->draw_key;
     }
     made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
-    made->share = nvdp__calloc(ctx, texts, sizeof *made->share);
     made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
-    NVDP_TRY(NVDP__MADE(made->norm, made->share, made->weight));
-    for (size_t i = 0; i < texts; i++)
-        made->share[i] = 1;
+    NVDP_TRY(NVDP__MADE(made->norm, made->weight));
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__dp_free(made);
@@ -209,7 +206,6 @@ void nvdp__dp_free(struct nvdp__dp *dp) {
     nvdp__release_key_wipe(&dp->noise_key);
     nvdp__per_example_free(dp->grads);
     free(dp->norm);
-    free(dp->share);
     free(dp->weight);
     free(dp);
 }
@@ -263,13 +259,15 @@ static float clip_weight(double clip, double norm) {
     return (double)weight * norm > clip ? nextafterf(weight, 0) : weight;
 }
 
-nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, bool first) {
+nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const float *label,
+                          const double *weight, bool first) {
     size_t texts = nvdp__per_example_texts(dev);
     nvdp_status status = nvdp__per_example_norms(dev, NULL, dp->norm);
     for (size_t i = 0; i < texts && status == NVDP_OK; i++) {
-        const float weight = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
-        dp->clipped += weight < 1;
-        dp->weight[i] = (float)(dp->share[i] * (double)weight); /* never above weight */
+        dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
+        dp->clipped += dp->weight[i] < 1;
+        if (weight != NULL) /* rounds to no more than it was */
+            dp->weight[i] = (float)(weight[(size_t)label[i]] * (double)dp->weight[i]);
     }
     dp->seen += texts;
     if (status == NVDP_OK) nvdp__per_example_add(dev, dp->weight, first);

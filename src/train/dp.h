@@ -51,7 +51,6 @@ struct nvdp__dp {
     uint64_t secret;                 /* of masks, dropout and samples; the same in all processes */
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
-    double *share; /* of each clipped gradient, 0 to 1, that is added; 1 where nobody sets it */
     float *weight;
     size_t seen, clipped; /* of a step's examples, in this process */
 };
@@ -87,8 +86,10 @@ struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__devi
                                     size_t *drawn);
 /* Before the backward pass of some of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
-/* After it: their gradients, clipped, are added to the parameters' (set where `first`), dp->share of each. */
-nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, bool first);
+/* After it: their gradients, clipped, each times weight[label], at most 1 (weight NULL: 1), are added to the
+ * parameters' (set where `first`). */
+nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const float *label,
+                          const double *weight, bool first);
 /* The step's noise onto the sum, before that of all processes: by the first of them, or by each. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);

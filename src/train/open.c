@@ -218,43 +218,48 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
                       t->config.class_weights);
 }
 
-/* What a weight before clipping would do is undone by it: each text's clipped gradient is weighed, by at most 1,
- * and no text moves the sum by more than before. */
-static void weigh_clipped(struct nvdp__trainer *t, size_t classes) {
-    double most = 0;
-    for (size_t c = 0; c < classes; c++)
-        most = fmax(most, t->class_weight[c]);
-    for (size_t c = 0; c < classes; c++)
-        t->class_weight[c] /= most;
-    t->model->class_weight = NULL;
-}
-
-static nvdp_status weigh_classes(struct nvdp__trainer *t) {
-    const char *how = t->config.class_weights;
-    const struct nvdp_task *task = &t->all->task;
-    const size_t classes = (size_t)task->classes;
+static void balance(struct nvdp__trainer *t, size_t classes) {
     double all = 0;
-    if (strcmp(how, "none") == 0) return NVDP_OK;
-    if (task->regression)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none with scores as labels, found %s", how);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
-    t->model->class_weight = t->class_weight;
-    if (strcmp(how, "balanced") != 0) {
-        NVDP_RETURN_IF_FAILED(read_weights(t, classes));
-        if (nvdp__dp_wanted(&t->config.dp) && !task->tags) weigh_clipped(t, classes);
-        return NVDP_OK;
-    }
-    if (nvdp__dp_wanted(&t->config.dp))
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none or numbers with private training, which "
-                          "balanced would count the texts for, found balanced");
     count_classes(t->train, t->class_weight);
     for (size_t c = 0; c < classes; c++)
         all += t->class_weight[c];
     for (size_t c = 0; c < classes; c++)
         t->class_weight[c] =
             t->class_weight[c] > 0 ? all / ((double)classes * t->class_weight[c]) : 0;
+}
+
+static void divide_by_largest(struct nvdp__trainer *t, size_t classes) {
+    double most = 0;
+    for (size_t c = 0; c < classes; c++)
+        most = fmax(most, t->class_weight[c]);
+    for (size_t c = 0; c < classes; c++)
+        t->class_weight[c] /= most;
+}
+
+/* What a weight of a text's loss does is undone by clipping: in private training clipped gradients are weighed, by at
+ * most 1, so that no text moves the sum by more than before. */
+static nvdp_status weigh_classes(struct nvdp__trainer *t) {
+    const char *how = t->config.class_weights;
+    const struct nvdp_task *task = &t->all->task;
+    const size_t classes = (size_t)task->classes;
+    const bool balanced = strcmp(how, "balanced") == 0, private = nvdp__dp_wanted(&t->config.dp);
+    if (strcmp(how, "none") == 0) return NVDP_OK;
+    if (task->regression)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "class_weights: expected none with scores as labels, found %s", how);
+    if (balanced && private)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "class_weights: expected none or numbers with private training, which "
+                          "balanced would count the texts for, found balanced");
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
+    if (balanced)
+        balance(t, classes);
+    else
+        NVDP_RETURN_IF_FAILED(read_weights(t, classes));
+    if (private && !task->tags)
+        divide_by_largest(t, classes);
+    else
+        t->model->class_weight = t->class_weight;
     return NVDP_OK;
 }
 

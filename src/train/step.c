@@ -127,13 +127,6 @@ static nvdp_status batch_gradient(struct nvdp__trainer *t, struct nvdp__pass *pa
     return NVDP_OK;
 }
 
-/* What is taken of the clipped gradients of the batch's texts. */
-static void weigh_classes(struct nvdp__trainer *t) {
-    if (t->class_weight == NULL || t->model->class_weight != NULL) return;
-    for (size_t i = 0; i < t->batch->texts; i++)
-        t->dp->share[i] = t->class_weight[(size_t)t->batch->label[i]];
-}
-
 /* The clipped sum over those whom the step draws, some at a time, with noise.  Nobody may be. */
 static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
                                     struct nvdp__draw *draw, struct nvdp__step_report *r) {
@@ -141,6 +134,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
     size_t drawn, all_heads = 0;
     const struct nvdp__stretch own =
         nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order, &drawn);
+    const double *weight = model->class_weight == NULL ? t->class_weight : NULL; /* else losses */
     struct nvdp__step_losses sum = {0};
     for (size_t i = 0; i < drawn; i++)
         all_heads += heads_of(t->train, (size_t)t->order[i]);
@@ -152,10 +146,10 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         size_t n = nvdp__least(own.count - at, t->config.batch);
         double share = (double)n / (double)drawn;
         nvdp__batch_fill(t->batch, t->train, t->order + own.first + at, 0, n);
-        weigh_classes(t);
         nvdp__dp_begin(t->dp, &model->dev, n);
         nvdp_status status = gradient(t, pass, draw, r);
-        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, &model->dev, at == 0);
+        if (status == NVDP_OK)
+            status = nvdp__dp_clip(t->dp, &model->dev, t->batch->label, weight, at == 0);
         model->dev.per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
         const size_t heads = nvdp__model_heads(model, t->batch);

@@ -178,39 +178,36 @@ Test(dp, each_example_is_clipped) {
     is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_BF16);
 }
 
-/* The first step's sum, free() it. */
-static float *weighed_sum(const char *weights, double noise) {
+/* The gradient after a step, free() it; *total (NULL: skip) numbers.  Closes the fixture. */
+static float *sum_of_step(struct fixture *f, size_t *total) {
+    step(f);
+    const struct nvdp__params *params = params_of(f);
+    float *copy = malloc(params->total * sizeof *copy);
+    cr_assert_not_null(copy);
+    memcpy(copy, params->grad, params->total * sizeof *copy);
+    if (total != NULL) *total = params->total;
+    close_fixture(f);
+    return copy;
+}
+
+static float *weighed_sum(const char *weights, double noise, size_t *total) {
     const struct nvdp__dp_options dp = {
         .clip = 0.5, .noise = 1, .sample_rate = 1, .insecure_seed = 3};
     struct fixture f = open_fixture(NVDP_METHOD_VIB_LEARNED, &dp, 7, NVDP_PRECISION_F32);
     f.t.config.class_weights = weights;
     start(&f);
     f.t.dp->noise = noise;
-    step(&f);
-    const struct nvdp__params *params = params_of(&f);
-    float *copy = malloc(params->total * sizeof *copy);
-    cr_assert_not_null(copy);
-    memcpy(copy, params->grad, params->total * sizeof *copy);
-    close_fixture(&f);
-    return copy;
-}
-
-static size_t weighed_total(void) {
-    struct fixture f = open_fixture(NVDP_METHOD_VIB_LEARNED, NULL, 7, NVDP_PRECISION_F32);
-    start(&f);
-    const size_t total = params_of(&f)->total;
-    close_fixture(&f);
-    return total;
+    return sum_of_step(&f, total);
 }
 
 /* Weights of classes are of clipped gradients, against the largest, and leave the noise as it is: before
  * clipping they would do nothing.  Sums of floats, added up in another order: 1e-5. */
 Test(dp, classes_weigh_clipped_gradients) {
-    const size_t total = weighed_total();
-    float *all = weighed_sum("none", 0), *same = weighed_sum("3,3", 0),
-          *one = weighed_sum("0,5", 0), *other = weighed_sum("0.1,0", 0),
-          *mixed = weighed_sum("1,4", 0), *noisy = weighed_sum("none", 1),
-          *mixed_noisy = weighed_sum("1,4", 1);
+    size_t total;
+    float *all = weighed_sum("none", 0, &total), *same = weighed_sum("3,3", 0, NULL),
+          *one = weighed_sum("0,5", 0, NULL), *other = weighed_sum("0.1,0", 0, NULL),
+          *mixed = weighed_sum("1,4", 0, NULL), *noisy = weighed_sum("none", 1, NULL),
+          *mixed_noisy = weighed_sum("1,4", 1, NULL);
     cr_expect_eq(memcmp(all, same, total * sizeof *all), 0);
     cr_expect_gt(norm_of(total, one), 1e-3);
     cr_expect_gt(norm_of(total, other), 1e-3);
@@ -251,13 +248,7 @@ static float *sum_over(size_t n, bool last_is_nothing) {
         for (size_t i = 0; i < n; i++)
             f.t.train->label[i] = i + 1 < n || n == 5 ? 1 : 0;
     }
-    step(&f);
-    size_t total = params_of(&f)->total;
-    float *copy = malloc((total + 1) * sizeof *copy);
-    memcpy(copy, params_of(&f)->grad, total * sizeof *copy);
-    copy[total] = 0;
-    close_fixture(&f);
-    return copy;
+    return sum_of_step(&f, NULL);
 }
 
 /* Six examples of which the last has no gradient, and the five without it, give one sum: nothing is divided by

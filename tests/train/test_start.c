@@ -335,12 +335,6 @@ Test(start, two_steps_in_one_resume_exactly) {
     nvdp_context_free(fixture.ctx);
 }
 
-static void leave(const char *name) {
-    FILE *file = fopen(support_scratch_path(name), "w");
-    cr_assert_not_null(file, "%s", name);
-    fclose(file);
-}
-
 /* The run that was there goes as a whole, also where processes were killed, but not for one that cannot begin. */
 Test(start, two_steps_in_one_replace_a_run) {
     struct fixture fixture;
@@ -357,9 +351,10 @@ Test(start, two_steps_in_one_replace_a_run) {
     config.data = fixture.task.data;
     text[0] = support_read(support_scratch_path("run/base/run.json"));
     config.seed++;
-    leave("run/state.ckpt.partial-1-0");
-    leave("run/base/state.ckpt.partial-1-0");
-    leave("run/base/model/model.safetensors.partial-1-0");
+    support_write_text(support_scratch_path("run/state.ckpt.partial-1-0"), "half");
+    support_write_text(support_scratch_path("run/base/state.ckpt.partial-1-0"), "half");
+    support_write_text(support_scratch_path("run/base/model/model.safetensors.partial-1-0"),
+                       "half");
     task_train(fixture.ctx, &config);
     text[1] = support_read(support_scratch_path("run/base/run.json"));
     cr_expect_str_neq(text[0], text[1]);
