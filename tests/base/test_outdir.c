@@ -41,14 +41,17 @@ static void expect_end(pid_t child) {
     cr_assert_eq(status, 0);
 }
 
-/* One writer; given back though a process that was forked meanwhile lives on. */
+/* One writer, who finds it tidied; given back though a process that was forked meanwhile lives on. */
 Test(outdir, has_one_writer) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new/locked");
     DIR *mine = NULL, *other = NULL;
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK);
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK); /* it is held */
+    const char *left = support_scratch_path("new/locked/state.ckpt.partial-1-0");
+    support_write_text(left, "half");
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
+    cr_expect(nvdp__exists(left));
     support_contains(nvdp_context_error(ctx), "locked: another process is writing there");
     const pid_t child = fork();
     if (child == 0) {
@@ -57,6 +60,7 @@ Test(outdir, has_one_writer) {
     }
     nvdp__outdir_unlock(mine);
     cr_expect_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_OK);
+    cr_expect(nvdp__directory_empty(path));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     nvdp__outdir_unlock(other);
