@@ -85,6 +85,8 @@ nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_c
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params);
 void nvdp__bert_release(struct nvdp__bert *bert);
+/* The embeddings and the first `layers` layers, at least one, get no gradient: the parameters from the first on. */
+void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
 /* Normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);

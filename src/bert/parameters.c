@@ -222,6 +222,12 @@ static void initialise_norm(const struct nvdp__device *dev, struct nvdp__params 
     nvdp__params_fill(dev, params, norm->bias, 0);
 }
 
+/* Tensors are declared from the embeddings upwards, the pooler last. */
+void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params) {
+    for (size_t i = 0; i <= bert->layer[layers - 1].output_norm.bias; i++)
+        params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+}
+
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed) {
     double sd = bert->config.initializer_range;

@@ -75,7 +75,6 @@ cleanup:
     return status;
 }
 
-/* The encoder's tensors are declared from the embeddings upwards, its pooler last. */
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     size_t all = model->info.bert.num_hidden_layers;
     if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
@@ -84,9 +83,7 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     if (layers < 1 || layers > all)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
                           "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);
-    size_t end = model->bert.layer[layers - 1].output_norm.bias;
-    for (size_t i = 0; i <= end; i++)
-        model->params.entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+    nvdp__bert_freeze(&model->bert, layers, &model->params);
     model->frozen_layers = layers;
     model->info.parameters = nvdp__params_trainable(&model->params);
     return NVDP_OK;

@@ -52,6 +52,11 @@ cleanup:
     return status;
 }
 
+void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t layers) {
+    nvdp__bert_freeze(&model->bert, layers, &model->params);
+    model->frozen = layers;
+}
+
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model) {
     nvdp__bert_cache_release(&model->cache);
     nvdp__bert_release(&model->bert);
@@ -135,6 +140,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     nvdp__arena_release(&model->arena);
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(model->ctx, &model->bert, model->training, false, &model->cache));
+    model->cache.frozen = model->frozen;
     carve(model, texts, longest, masked);
     if (floats != NULL) {
         *floats = nvdp__arena_floats(&model->arena);
@@ -314,12 +320,16 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     const struct nvdp__device *dev = &model->dev;
     bool training = pass->training;
     float *d_last = training ? model->d_last : NULL;
+    struct nvdp__pass above = *pass;
+    above.first_layer = training ? model->frozen : 0;
     *losses = (struct nvdp__pretrain_losses){0};
     if (training && pass->divisor == 0) {
         nvdp__grad_begin(dev, &model->params);
         nvdp__grad_rows(&model->params, 0, NULL); /* the decoder reads every row of the table */
     }
-    nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
+    if (training && model->frozen > 0)
+        nvdp__bert_prefix(&model->bert, dev, &model->params, batch, model->frozen, &model->cache);
+    nvdp__bert_forward(&model->bert, dev, &model->params, batch, &above, &model->cache);
     if (training && nvdp__next_sentence(model->objective)) {
         next_loss(model, batch, pass, d_last, losses);
     } else if (training) {
@@ -334,6 +344,7 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                 (model->best[i] == masked->label[i * masked->labels + k]) / (double)masked->labels;
     }
     if (training)
-        nvdp__bert_backward(&model->bert, dev, &model->params, batch, pass, &model->cache, d_last);
+        nvdp__bert_backward(&model->bert, dev, &model->params, batch, &above, &model->cache,
+                            d_last);
     return nvdp__device_status(dev);
 }

@@ -60,6 +60,7 @@ struct nvdp__pretrain_model {
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], the predictions */
     bool training;
+    size_t frozen; /* layers, with the embeddings; 0: all is trained */
     /* Before the plan: gradients of each window or pair alone (tensor/per_example.h), whose loss is the
      * mean over its own masked tokens. */
     bool per_example;
@@ -74,6 +75,9 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model);
+/* Before the plan: the embeddings, and with them the decoder, and the first `layers` layers, 1 or more, are not trained and have
+ * no dropout. */
+void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t layers);
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
 /* Everything normal, as BERT's own start. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);

@@ -86,6 +86,10 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     c->intermediate = bert->intermediate_size;
     c->max_positions = bert->max_position_embeddings;
     c->vocab_size = bert->vocab_size;
+    if (c->freeze_layers > c->layers)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "freeze_layers: expected at most num_hidden_layers %zu of %s, found %zu",
+                          c->layers, c->init, c->freeze_layers);
     if (c->length <= c->max_positions) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                       "length: expected at most max_position_embeddings %zu of %s, found %zu",
@@ -99,6 +103,8 @@ nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
     nvdp_status status =
         nvdp__pretrain_model_create(t->ctx, bert, t->config.objective, true, &t->model);
     nvdp_context_set_precision(t->ctx, callers);
+    if (status == NVDP_OK && t->config.freeze_layers > 0)
+        nvdp__pretrain_model_freeze(&t->model, t->config.freeze_layers);
     return status;
 }
 
@@ -110,18 +116,19 @@ static nvdp_status read_init(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* The frozen word embeddings of a resumed run, which its state does not hold. */
-static nvdp_status load_words(struct nvdp__pretrainer *t) {
-    const char *recorded = json_string_value(json_object_get(t->config_owner, "words"));
-    char words[NVDP__DIGEST_HEX];
+/* The frozen weights of a resumed run, which its state does not hold; runs of before layers could be frozen call
+ * them `words`. */
+static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
+    const char *recorded = json_string_value(json_object_get(t->config_owner, "frozen"));
+    char frozen[NVDP__DIGEST_HEX];
+    if (recorded == NULL) recorded = json_string_value(json_object_get(t->config_owner, "words"));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&t->model, t->config.init, false));
-    nvdp__pretrainer_words(t, words);
-    if (recorded != NULL && strcmp(recorded, words) == 0) return NVDP_OK;
-    return nvdp__fail(
-        t->ctx, NVDP_ERR_INPUT,
-        "%s: expected the word embeddings that the run began with (BLAKE2b %s), found "
-        "%s",
-        t->config.init, recorded != NULL ? recorded : "not recorded", words);
+    nvdp__pretrainer_frozen(t, frozen);
+    if (recorded != NULL && strcmp(recorded, frozen) == 0) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                      "%s: expected the %s that the run began with (BLAKE2b %s), found %s",
+                      t->config.init, t->model.frozen > 0 ? "frozen layers" : "word embeddings",
+                      recorded != NULL ? recorded : "not recorded", frozen);
 }
 
 /* A resumed run's weights come from its state, its sizes from its own config.json. */
@@ -136,7 +143,7 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
         NVDP_RETURN_IF_FAILED(nvdp__pretrainer_bert(t, pieces, &bert));
     }
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_model(t, &bert));
-    if (c->resume != NULL && nvdp__adaptive(t->config.objective)) return load_words(t);
+    if (c->resume != NULL && nvdp__params_frozen(&t->model.params) > 0) return load_frozen(t);
     if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
     if (c->init == NULL)

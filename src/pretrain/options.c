@@ -107,6 +107,10 @@ static const struct nvdp_option pretrain_options[] = {
      "neighbours", AT(start), .choices = nvdp__start_names},
     {"dropout", NVDP_OPTION_REAL, "X", "hidden and attention dropout", "0", AT(dropout),
      .max = 0.99},
+    {"freeze-layers", NVDP_OPTION_INTEGER, "K",
+     "the embeddings, with them the decoder, and the first K layers keep the weights of --init and "
+     "run without dropout; as many as it has: its heads alone are trained; 0: train all",
+     "0", AT(freeze_layers), .unit = "layers", .max = 1024},
 
     {"objective", NVDP_OPTION_CHOICE, "O",
      "mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), prob-mlm (the "
@@ -247,6 +251,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (c->init != NULL && c->vocab != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "init and vocab exclude each other: a model comes with its vocabulary");
+    if (c->freeze_layers > 0 && c->init == NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "init: expected with freeze_layers a model, whose weights stay, found none");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (c->words.epsilon != 0 && (c->init != NULL || c->vocab != NULL))

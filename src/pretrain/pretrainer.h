@@ -107,8 +107,8 @@ nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *trainer, const ch
 nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer,
                                           const struct nvdp_pretrain_result *result);
-/* Digest of the word embeddings, which a run that leaves them as they are takes from the model it starts from. */
-void nvdp__pretrainer_words(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
+/* Digest of the weights that stay as the model it starts from has them, the word embeddings or whole layers; there are some. */
+void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 
 /* ---- step.c ---- */

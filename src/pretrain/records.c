@@ -129,13 +129,12 @@ static json_t *privatize_json(const struct nvdp__pretrain_options *c) {
     return object;
 }
 
-/* The word embeddings, which a run that leaves them as they are takes from the model it starts from. */
-void nvdp__pretrainer_words(const struct nvdp__pretrainer *t, char hex[NVDP__DIGEST_HEX]) {
+void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *t, char hex[NVDP__DIGEST_HEX]) {
     const struct nvdp__params *params = &t->model.params;
-    const struct nvdp__param *table = &params->entry[t->model.bert.word];
     struct nvdp__digest digest;
     nvdp__digest_begin(&digest);
-    nvdp__digest_bytes(&digest, params->value + table->offset, table->count * sizeof(float));
+    for (size_t i = 0; params->entry[i].offset < nvdp__params_frozen(params); i++)
+        nvdp__digest_bytes(&digest, nvdp__value(params, i), params->entry[i].count * sizeof(float));
     nvdp__digest_end(&digest, hex);
 }
 
@@ -180,6 +179,8 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         json_object_set_new(
             object, "init",
             json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
+    if (c->freeze_layers > 0)
+        json_object_set_new(object, "freeze_layers", json_integer((json_int_t)c->freeze_layers));
     if (nvdp__adaptive(t->config.objective))
         json_object_set_new(object, "privatize", privatize_json(c));
     if (t->secrets.count > 0) json_object_set_new(object, "planted", json_true());
@@ -226,9 +227,10 @@ static json_t *corpus_json(const struct nvdp__pretrainer *t) {
 }
 
 nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
-    char words[NVDP__DIGEST_HEX] = "";
+    const bool freezes = nvdp__params_frozen(&t->model.params) > 0;
+    char frozen[NVDP__DIGEST_HEX];
     json_t *vocabulary = NULL;
-    if (nvdp__adaptive(t->config.objective)) nvdp__pretrainer_words(t, words);
+    if (freezes) nvdp__pretrainer_frozen(t, frozen);
     if (t->words.epsilon > 0) {
         vocabulary = nvdp__private_words_json(t->ctx, &t->words, t->config.length);
         if (vocabulary == NULL) return NVDP_ERR_MEMORY;
@@ -236,13 +238,12 @@ nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
     return nvdp__run_json_write(
         t->ctx, t->config.out, "pretrain.json",
         json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?, s:O}", "nvdp_format",
-                  "pretrain/1", "words", nvdp__adaptive(t->config.objective) ? words : NULL,
-                  "vocabulary", vocabulary, "config", nvdp__pretrain_options_json(&t->config),
-                  "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
-                  nvdp__hardware_json(t->ctx), "corpus",
-                  nvdp__private_vocabulary(t) ? json_null() : corpus_json(t), "parameters",
-                  (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
-                  "init_pretraining", t->init_record, NVDP__LINEAGE, t->lineage));
+                  "pretrain/1", "frozen", freezes ? frozen : NULL, "vocabulary", vocabulary,
+                  "config", nvdp__pretrain_options_json(&t->config), "text", run_texts_json(t),
+                  "software", nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx),
+                  "corpus", nvdp__private_vocabulary(t) ? json_null() : corpus_json(t),
+                  "parameters", (json_int_t)nvdp__params_trainable(&t->model.params), "created",
+                  nvdp__now_json(), "init_pretraining", t->init_record, NVDP__LINEAGE, t->lineage));
 }
 
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *directory) {

@@ -31,6 +31,7 @@ struct nvdp__pretrain_options {
     bool cased;
     size_t hidden, layers, heads, intermediate, max_positions; /* where there is no `init` */
     enum nvdp__start start;                                    /* likewise */
+    size_t freeze_layers;
     enum nvdp__objective objective;
     size_t length;
     double mask_prob;

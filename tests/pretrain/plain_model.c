@@ -9,6 +9,7 @@
 #define nvdp__pretrain_model_step plain_pretrain_model_step
 /* Not called, but not to be there twice. */
 #define nvdp__pretrain_model_create plain_pretrain_model_create
+#define nvdp__pretrain_model_freeze plain_pretrain_model_freeze
 #define nvdp__pretrain_model_release plain_pretrain_model_release
 #define nvdp__pretrain_model_initialise plain_pretrain_model_initialise
 #define nvdp__pretrain_model_load plain_pretrain_model_load

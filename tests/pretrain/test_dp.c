@@ -49,7 +49,8 @@ static void fill(struct bench *b, size_t first, size_t texts) {
     batch->longest = LONGEST;
 }
 
-static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objective objective) {
+static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objective objective,
+                               size_t frozen) {
     struct bench b = {.ctx = support_context()};
     struct nvdp_bert_config config = nvdp_bert_config_default();
     config.hidden_size = 32;
@@ -69,6 +70,7 @@ static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objecti
         for (size_t k = 0; norm && k < params->entry[i].count; k++)
             value[k] += 1;
     }
+    if (frozen > 0) nvdp__pretrain_model_freeze(&b.model, frozen);
     b.model.per_example = true;
     cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
     cr_assert_eq(nvdp__pretrain_model_per_example(&b.model, TEXTS, LONGEST, MASKED, &b.each),
@@ -103,8 +105,9 @@ static double square_of(size_t n, const float *x) {
 
 /* Against each text alone in ordinary training, whose loss is the mean over its masked tokens, and with pairs the
  * next-sentence loss. */
-static void norms_agree(enum nvdp_precision precision, enum nvdp__objective objective) {
-    struct bench b = open_bench(precision, objective);
+static void norms_agree(enum nvdp_precision precision, enum nvdp__objective objective,
+                        size_t frozen) {
+    struct bench b = open_bench(precision, objective, frozen);
     const struct nvdp__params *params = &b.model.params;
     float *alone[TEXTS];
     double square[TEXTS], norm[TEXTS];
@@ -115,7 +118,8 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
         memcpy(alone[t], params->grad, params->total * sizeof(float));
     }
     size_t word = b.model.bert.word;
-    for (size_t t = 0; t < 2 * TEXTS; t++) { /* all tensors; then the tied table alone */
+    /* All tensors; then, where it is trained, the tied table alone. */
+    for (size_t t = 0; t < (frozen > 0 ? 1 : 2) * TEXTS; t++) {
         float weight[TEXTS] = {0};
         weight[t % TEXTS] = 1;
         for (size_t i = 0; i < params->count && t == TEXTS; i++)
@@ -149,13 +153,19 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
 }
 
 Test(dp, norms_of_single_windows) {
-    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM);
-    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM);
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM, 0);
+    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM, 0);
 }
 
 Test(dp, norms_of_single_pairs) {
-    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM_NSP);
-    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM_NSP);
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM_NSP, 0);
+    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM_NSP, 0);
+}
+
+Test(dp, norms_above_frozen_layers) {
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM, 1);
+    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM_NSP, 1);
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM, 2);
 }
 
 /* ---- whole runs ---- */

@@ -300,6 +300,33 @@ Test(heads, a_frozen_table_has_no_gradient) {
     close_bench(&frozen);
 }
 
+/* Frozen layers' gradients, the table's among them, are never formed; what lies above has the same bits. */
+Test(heads, frozen_layers_have_no_gradient) {
+    for (size_t layers = 1; layers <= 2; layers++) {
+        struct bench trained = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
+        struct bench frozen = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
+        const struct nvdp__params *params = &frozen.model.params;
+        nvdp__pretrain_model_freeze(&frozen.model, layers);
+        cr_assert_eq(nvdp__pretrain_model_plan(&frozen.model, TEXTS, LONGEST, MASKED, NULL),
+                     NVDP_OK);
+        const size_t end = nvdp__params_frozen(params);
+        cr_expect_lt(end, params->total);
+        frozen.pass.hidden_dropout = frozen.pass.attention_dropout = layers == 2 ? 0.5F : 0;
+        for (size_t i = 0; i < end; i++)
+            params->grad[i] = NAN;
+        cr_expect_eq(loss_of(&frozen), loss_of(&trained));
+        for (size_t i = 0; params->entry[i].offset < end; i++) {
+            cr_expect_null(nvdp__grad(params, i));
+            for (size_t k = 0; k < params->entry[i].count; k++)
+                cr_assert(isnan(params->grad[params->entry[i].offset + k]));
+        }
+        cr_expect_arr_eq(params->grad + end, trained.model.params.grad + end,
+                         (params->total - end) * sizeof *params->grad);
+        close_bench(&trained);
+        close_bench(&frozen);
+    }
+}
+
 /* ---- against the plain kernels, which sum in double ---- */
 
 static void agree(struct bench fast, struct bench plain) {

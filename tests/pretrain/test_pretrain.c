@@ -248,6 +248,81 @@ Test(pretrain, starts_from_a_model) {
     nvdp_context_free(ctx);
 }
 
+/* The tensors whose names begin so have the same values in both directories, the others have not. */
+static void compare(struct nvdp_context *ctx, const char *before, const char *after,
+                    const char *const *same) {
+    struct nvdp_safetensors *file[2] = {NULL};
+    const char *const directory[2] = {before, after};
+    for (int i = 0; i < 2; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/model.safetensors", directory[i]);
+        cr_assert_eq(nvdp_safetensors_open(ctx, path, &file[i]), NVDP_OK);
+    }
+    for (size_t t = 0; t < nvdp_safetensors_count(file[0]); t++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_at(file[0], t);
+        const struct nvdp_tensor_info *other = nvdp_safetensors_find(file[1], info->name);
+        float *x = calloc(info->count, sizeof *x), *y = calloc(info->count, sizeof *y);
+        nvdp_safetensors_read_f32(info, x);
+        nvdp_safetensors_read_f32(other, y);
+        bool stays = false;
+        for (size_t i = 0; same[i] != NULL; i++)
+            stays |= strncmp(info->name, same[i], strlen(same[i])) == 0;
+        const bool equal = memcmp(x, y, info->count * sizeof *x) == 0;
+        /* Keys' biases have a gradient of rounding alone. */
+        if (strstr(info->name, "key.bias") == NULL) cr_expect_eq(equal, stays, "%s", info->name);
+        free(x);
+        free(y);
+    }
+    nvdp_safetensors_close(file[0]);
+    nvdp_safetensors_close(file[1]);
+}
+
+/* Frozen layers keep the bits of the model that the run began with, and what lies above is trained; stopped and
+ * continued, to the same bits, unless that model is another by then. */
+Test(pretrain, frozen_layers_stay) {
+    static const char *const kept[2][6] = {
+        {"bert.embeddings.", "bert.encoder.layer.0.", "bert.pooler.", "cls.seq_relationship."},
+        {"bert.embeddings.", "bert.encoder.", "bert.pooler.", "cls.seq_relationship."}};
+    struct nvdp_context *ctx = one_thread();
+    const char *text = toy_text("train.txt", 30, 1);
+    char first[512], whole[512], parts[512];
+    snprintf(first, sizeof first, "%s", support_scratch_path("first"));
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp__pretrain_options start = toy_config(&text, first);
+    struct nvdp_pretrain_result result;
+    start.layers = 2;
+    start.steps = 5;
+    run(ctx, &start);
+    for (size_t layers = 1; layers <= 2; layers++) {
+        struct nvdp__pretrain_options config = toy_config(&text, whole);
+        config.init = first;
+        config.freeze_layers = layers;
+        config.dropout = 0.1;
+        config.steps = 30;
+        config.overwrite = true;
+        struct nvdp_pretrain_result once = run(ctx, &config);
+        compare(ctx, first, whole, kept[layers - 1]);
+        config.out = parts;
+        struct stopper stopper = {.stop_at = 1};
+        nvdp_context_set_progress(ctx, watch, &stopper);
+        nvdp_context_set_cancel(ctx, stop, &stopper);
+        cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+        nvdp_context_set_cancel(ctx, NULL, NULL);
+        result = run(ctx, &(struct nvdp__pretrain_options){.resume = parts});
+        cr_expect_eq(result.loss, once.loss);
+        cr_expect(support_same_file(whole, parts, "model.safetensors"));
+    }
+    start.seed = 2;
+    start.overwrite = true;
+    run(ctx, &start);
+    const struct nvdp__pretrain_options again = {.resume = parts};
+    cr_expect_eq(nvdp__pretrain(ctx, &again, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx),
+                     "first: expected the frozen layers that the run began with");
+    nvdp_context_free(ctx);
+}
+
 /* What is written is a BertForPreTraining directory: its tensors, its configuration, its types. */
 Test(pretrain, writes_a_hugging_face_directory) {
     struct nvdp_context *ctx = one_thread();
@@ -352,12 +427,24 @@ Test(pretrain, bad_configurations_are_refused) {
     c.vocab = text;
     c.init = "x";
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "exclude each other");
+    c = good;
+    c.freeze_layers = 1;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "init: expected with freeze_layers a model");
     const char *nowhere = "nowhere.txt";
     c = good;
     c.text = &nowhere;
     refused(ctx, &c, NVDP_ERR_IO, "nowhere.txt");
     cr_assert(!nvdp__exists(good.out));
     c = good;
+    c.steps = 0;
+    run(ctx, &c);
+    c.init = c.out;
+    c.out = support_scratch_path("frozen");
+    c.freeze_layers = 2;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "freeze_layers: expected at most num_hidden_layers 1 of ");
+    cr_assert(!nvdp__exists(c.out));
+    c = good;
+    c.overwrite = true;
     c.lr = 10; /* x -= 100 x at every step */
     c.weight_decay = 10;
     c.warmup = 0;

@@ -92,7 +92,7 @@ Test(ranks, processes_without_a_window) {
     equals_one(config);
 }
 
-Test(ranks, privatized_text_equals_one_process) {
+Test(ranks, what_starts_from_a_model_equals_one_process) {
     struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
     char init[512];
     snprintf(init, sizeof init, "%s", support_scratch_path("init"));
@@ -102,6 +102,10 @@ Test(ranks, privatized_text_equals_one_process) {
     config.init = init;
     config.sanitizer.mechanism = NVDP__TOKENS_LAPLACE;
     config.sanitizer.eta = 300;
+    equals_one(config);
+    config = config_of(NVDP__OBJECTIVE_MLM);
+    config.init = init;
+    config.freeze_layers = 1;
     equals_one(config);
 }
 
