@@ -52,11 +52,12 @@ static nvdp_status gradient(struct nvdp__pretrainer *t, struct nvdp__pass *pass,
     const struct nvdp__masked *targets = &t->batcher.masked;
     const struct nvdp__privacy_key draws = {
         .seed = c->seed, .step = (uint32_t)t->state.step, .first = own.first};
-    double start = nvdp__now();
-    if (nvdp__adaptive(t->config.objective))
+    if (nvdp__adaptive(t->config.objective)) {
+        const double start = nvdp__now();
         NVDP_RETURN_IF_FAILED(
             nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
-    r->drawing = nvdp__now() - start;
+        r->drawing = nvdp__now() - start;
+    }
     r->masked = t->batcher.masked.count;
     r->tokens = t->batcher.batch->tokens;
     if (t->sum != NULL) {

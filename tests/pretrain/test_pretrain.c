@@ -231,6 +231,7 @@ Test(pretrain, starts_from_a_model) {
     struct nvdp_pretrain_result after = run(ctx, &config);
     cr_assert_eq(after.vocab_size, before.vocab_size);
     cr_assert_eq(after.parameters, before.parameters);
+    cr_expect_eq(after.drawing_seconds, 0);      /* nothing is drawn */
     cr_assert_lt(after.loss, before.loss + 0.5); /* untrained: log 47 = 3.9 */
     cr_assert(support_same_file(first, config.out, "vocab.txt"));
     for (int resumed = 0; resumed < 2; resumed++) { /* how the first was trained is told on */
