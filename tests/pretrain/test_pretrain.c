@@ -309,6 +309,7 @@ Test(pretrain, frozen_layers_stay) {
         nvdp_context_set_progress(ctx, watch, &stopper);
         nvdp_context_set_cancel(ctx, stop, &stopper);
         cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+        nvdp_context_set_progress(ctx, NULL, NULL);
         nvdp_context_set_cancel(ctx, NULL, NULL);
         result = run(ctx, &(struct nvdp__pretrain_options){.resume = parts});
         cr_expect_eq(result.loss, once.loss);
