@@ -47,12 +47,21 @@ static const struct {
 };
 enum { LOOKS = sizeof looks / sizeof *looks };
 
-struct nvdp__look nvdp__look_of(const struct nvdp__family *family) {
+static int row_of(const char *method) {
     int at = 0;
-    while (at < LOOKS - 1 && strcmp(looks[at].method, family->method) != 0) {
+    while (at < LOOKS - 1 && strcmp(looks[at].method, method) != 0) {
         at++;
     }
-    int shade = family->same % SHADES;
+    return at;
+}
+
+bool nvdp__same_look(const char *method, const char *other) {
+    return row_of(method) == row_of(other);
+}
+
+struct nvdp__look nvdp__look_of(const struct nvdp__family *family) {
+    int at = row_of(family->method);
+    int shade = family->shade % SHADES;
     int marker = looks[at].marker[shade];
     bool reg = strcmp(family->method, "reg") == 0;
     return (struct nvdp__look){.colour = looks[at].colour[shade],
@@ -60,7 +69,7 @@ struct nvdp__look nvdp__look_of(const struct nvdp__family *family) {
                                .open = marker - 1,
                                .dash = reg                 ? 3
                                        : family->reference ? 2
-                                                           : 1 + family->same};
+                                                           : 1 + family->shade};
 }
 
 /* --- layout --- */

@@ -284,6 +284,9 @@ static nvdp_status list_families(struct nvdp_context *ctx, struct nvdp_report *r
     for (size_t f = 1; f < report->families; f++) {
         if (strcmp(report->family[f].method, report->family[f - 1].method) == 0)
             report->family[f].same = report->family[f - 1].same + 1;
+        for (size_t g = 0; g < f; g++)
+            report->family[f].shade +=
+                nvdp__same_look(report->family[g].method, report->family[f].method);
     }
     return NVDP_OK;
 }

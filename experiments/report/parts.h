@@ -109,6 +109,7 @@ struct nvdp__family {
     const char *method;
     bool reference; /* base, reg: nothing private */
     int same;       /* how many families of the method come before it */
+    int shade;      /* how many whose looks are of one kind with its own */
 };
 
 /* Runs that differ in their seed only, or in the fold of a cross validation: repetitions. */
@@ -437,6 +438,8 @@ struct nvdp__look {
     int filled, open;   /* gnuplot's point types */
     int dash;
 };
+/* Whether two methods' looks are of one kind: of one method, or of any that has none of its own. */
+bool nvdp__same_look(const char *method, const char *other);
 struct nvdp__look nvdp__look_of(const struct nvdp__family *family);
 
 /* Writes a figure's script and data into the folder and runs the program on it: SVG, PNG, PDF. Old

@@ -573,6 +573,13 @@ Test(groups, privatized_texts_are_methods) {
     cr_expect_eq(report->families, 4);
     cr_expect_str_eq(report->family[0].label, "base");
     cr_expect(report->family[0].reference);
+    for (size_t f = 1; f < report->families; f++) { /* mechanisms without looks of their own */
+        const struct nvdp__look one = nvdp__look_of(&report->family[f]);
+        for (size_t g = 0; g < f; g++) {
+            const struct nvdp__look other = nvdp__look_of(&report->family[g]);
+            cr_expect_str_neq(one.colour, other.colour);
+        }
+    }
     const struct nvdp__group *group = report_selected(report, "santext");
     cr_expect_eq(group->eta, 5);
     cr_expect_eq(group->quantity[NVDP__SUM_MEAN].mean, 30);
