@@ -282,8 +282,6 @@ static nvdp_status list_families(struct nvdp_context *ctx, struct nvdp_report *r
     }
     qsort(report->family, report->families, sizeof *report->family, by_method);
     for (size_t f = 1; f < report->families; f++) {
-        if (strcmp(report->family[f].method, report->family[f - 1].method) == 0)
-            report->family[f].same = report->family[f - 1].same + 1;
         for (size_t g = 0; g < f; g++)
             report->family[f].shade +=
                 nvdp__same_look(report->family[g].method, report->family[f].method);

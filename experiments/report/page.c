@@ -70,12 +70,13 @@ static void put_families(FILE *to, const struct nvdp_report *report) {
     fputs("<dl>\n", to);
     for (size_t f = 0; f < report->families; f++) {
         size_t runs = runs_of(report, f);
+        bool first = /* families of one method stand together */
+            f == 0 || strcmp(report->family[f - 1].method, report->family[f].method) != 0;
         fputs("<dt>", to);
         nvdp__put_html(to, report->family[f].label);
         fprintf(to, " <span class=\"soft\">(%zu run%s)</span></dt>", runs, runs == 1 ? "" : "s");
         for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-            if (strcmp(methods[m].method, report->family[f].method) == 0 &&
-                report->family[f].same == 0)
+            if (first && strcmp(methods[m].method, report->family[f].method) == 0)
                 fprintf(to, "<dd>%s</dd>", methods[m].words);
         }
         fputc('\n', to);

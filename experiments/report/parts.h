@@ -108,8 +108,7 @@ struct nvdp__family {
     char *label;
     const char *method;
     bool reference; /* base, reg: nothing private */
-    int same;       /* how many families of the method come before it */
-    int shade;      /* how many whose looks are of one kind with its own */
+    int shade;      /* how many before it have looks of one kind with its own */
 };
 
 /* Runs that differ in their seed only, or in the fold of a cross validation: repetitions. */

@@ -257,7 +257,7 @@ Test(groups, labels) {
     for (size_t f = 0; f < report->families && f < 4; f++) {
         cr_expect_str_eq(report->family[f].label, want[f]);
     }
-    cr_expect_eq(report->family[3].same, 2);
+    cr_expect_eq(report->family[3].shade, 2);
     cr_expect_eq(report->tasks, 2);
     nvdp_report_free(report);
     nvdp_context_free(ctx);
