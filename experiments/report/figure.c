@@ -234,6 +234,11 @@ void nvdp__drawing_panel(struct nvdp__drawing *drawing, size_t panel, const char
         to);
 }
 
+void nvdp__drawing_area(const struct nvdp__drawing *drawing, double size[2]) {
+    size[0] = panel_width(drawing) - LEFT - RIGHT;
+    size[1] = panel_height(drawing) - TOP - BOTTOM;
+}
+
 size_t nvdp__drawing_block(struct nvdp__drawing *drawing, const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -1,5 +1,5 @@
 /* What the chapters of a report share; each includes only what stands above it here:
- * text, options, runs, groups, significance, table, figure, exposures, analyses, tables, plots, numbers, page, report. */
+ * text, options, runs, groups, significance, table, figure, labels, exposures, analyses, tables, plots, numbers, page, report. */
 #ifndef NVDP_EXPERIMENTS_REPORT_PARTS_H
 #define NVDP_EXPERIMENTS_REPORT_PARTS_H
 
@@ -414,6 +414,8 @@ nvdp_status nvdp__drawing_begin(struct nvdp_context *ctx, const struct nvdp_repo
 /* Places the next panel's axes; labels are plain text. */
 void nvdp__drawing_panel(struct nvdp__drawing *drawing, size_t panel, const char *title,
                          const char *x, const char *y);
+/* Pixels between the axes of a panel, across and up. */
+void nvdp__drawing_area(const struct nvdp__drawing *drawing, double size[2]);
 /* Starts a block of data under a comment; returns its index. */
 size_t nvdp__drawing_block(struct nvdp__drawing *drawing, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -440,6 +442,22 @@ struct nvdp__look {
 /* Whether two methods' looks are of one kind: of one method, or of any that has none of its own. */
 bool nvdp__same_look(const char *method, const char *other);
 struct nvdp__look nvdp__look_of(const struct nvdp__family *family);
+
+/* --- labels.c: the labels of a panel's points --- */
+
+/* A point, in pixels from the panel's lower left corner, and its label. */
+struct nvdp__spot {
+    double x, y;
+    double width;  /* pixels */
+    int side;      /* 0, 1: to the right; 2, 3: to the left; odd: above */
+    bool labelled; /* somewhere beside the point is room */
+};
+/* Sets side and labelled; the first points choose first.  O(count^2). */
+void nvdp__place_labels(struct nvdp__spot *spot, size_t count, const double size[2]);
+void nvdp__put_label(FILE *to, const struct nvdp__spot *spot, const double size[2],
+                     const char *text, const char *colour);
+
+/* --- figure.c, again: drawing --- */
 
 /* Writes a figure's script and data into the folder and runs the program on it: SVG, PNG, PDF. Old
  * drawings are removed first.  *notice: NULL, or why there are none; free().  Only what is not the

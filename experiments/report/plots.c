@@ -21,8 +21,9 @@ struct panel {
     struct nvdp__drawing *drawing;
     const struct nvdp_report *report;
     const struct plot *plot;
-    size_t task, family; /* SIZE_MAX: any family */
-    size_t place;        /* among the figure's panels */
+    size_t task, family;     /* SIZE_MAX: any family */
+    size_t place;            /* among the figure's panels */
+    struct nvdp__spot *spot; /* [report->groups] room for its labels */
 };
 
 /* Whether the group has something to show in the panel. */
@@ -46,12 +47,13 @@ static bool has_value(const struct plot *plot, const struct nvdp__group *group) 
 
 /* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and in sums --- */
 
-/* The axis of one panel. */
+/* The axis of one panel, and what its scores span. */
 struct axis {
     double low, high; /* of the finite, positive values */
     bool log, infinite;
     double edge; /* where infinite values stand */
     double from, to;
+    double bottom, top;
 };
 
 /* Beyond what an axis can be computed for: as good as infinite, as good as none. */
@@ -65,6 +67,27 @@ static void values_of(const struct panel *panel, const struct nvdp__group *group
     enum nvdp__quantity quantity = panel->plot->quantity;
     value[0] = drawable(group->quantity[quantity].mean);
     value[1] = quantity == NVDP__SUM_MAX ? drawable(group->quantity[NVDP__BOUND].mean) : NAN;
+}
+
+/* Score x 100, so many deviations from its mean; the standard deviation of one run is none. */
+static double score_of(const struct nvdp__group *group, double deviations) {
+    double sd = group->score[0].sd;
+    return 100 * (group->score[0].mean + (isfinite(sd) ? deviations * sd : 0));
+}
+
+static void find_scores(const struct panel *panel, struct axis *axis) {
+    double low = INFINITY, high = -INFINITY;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        bool line = group->task == panel->task && group->selected &&
+                    panel->report->family[group->family].reference;
+        if (!line && !is_in(panel, group)) continue;
+        low = fmin(low, score_of(group, line ? 0 : -1));
+        high = fmax(high, score_of(group, line ? 0 : 1));
+    }
+    if (low > high) low = high = 0;
+    double span = high > low ? high - low : 1;
+    axis->bottom = low - .08 * span;
+    axis->top = high + .05 * span;
 }
 
 static struct axis find_axis(const struct panel *panel) {
@@ -93,7 +116,18 @@ static struct axis find_axis(const struct panel *panel) {
     axis.edge = axis.log ? axis.high * exp(step) : axis.high + step;
     axis.from = axis.log ? axis.low * exp(-pad) : axis.low - pad;
     axis.to = axis.log ? axis.high * exp(last + pad) : axis.high + last + pad;
+    find_scores(panel, &axis);
     return axis;
+}
+
+/* Where a value is drawn: infinite ones at the edge, those that a logarithm does not take at the left. */
+static double place_of(const struct axis *axis, double value) {
+    return isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
+}
+
+static double part_of(const struct axis *axis, double place) {
+    return axis->log ? log(place / axis->from) / log(axis->to / axis->from)
+                     : (place - axis->from) / (axis->to - axis->from);
 }
 
 /* 1, 2 or 5 times a power of ten, at least `value`. */
@@ -147,9 +181,8 @@ static void put_axis(FILE *to, const struct axis *axis) {
     double before = axis->log ? axis->high * pow(axis->edge / axis->high, part)
                               : axis->high + part * (axis->edge - axis->high);
     double last = axis->infinite ? before : axis->to;
-    fprintf(to, "set xrange [%.9g:%.9g]\n%s", axis->from, axis->to,
-            axis->log ? "set logscale x\n" : "");
-    fputs("set offsets graph 0, graph 0, graph 0.08, graph 0.05\nset xtics (", to);
+    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n%sset xtics (", axis->from,
+            axis->to, axis->bottom, axis->top, axis->log ? "set logscale x\n" : "");
     size_t count =
         axis->log ? put_log_tics(to, axis->from, last) : put_linear_tics(to, axis->from, last);
     if (axis->infinite) fprintf(to, "%s'inf' %.9g", count > 0 ? ", " : "", axis->edge);
@@ -178,14 +211,10 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
         if (!is_in(panel, group)) continue;
         values_of(panel, group, value);
         bounded |= !isnan(value[1]);
-        /* Infinite values at the edge, those that a logarithm does not take at the left. */
-        double place = isinf(value[0])                ? axis->edge
-                       : axis->log && !(value[0] > 0) ? axis->from
-                                                      : value[0];
         nvdp__drawing_row(drawing,
                           (double[]){group->lambda_g, group->lambda_d, group->clip_sequence,
                                      (double)group->runs, 100 * group->score[0].mean,
-                                     100 * group->score[0].sd, value[0], place,
+                                     100 * group->score[0].sd, value[0], place_of(axis, value[0]),
                                      isfinite(value[0]) ? 1 : 0, value[1]},
                           10, nvdp__say_point(text, group));
     }
@@ -193,15 +222,43 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
     fprintf(drawing->script,
             "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s', \\\n     '' index %zu "
             "using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps 0.8 lc rgb '%s', \\\n   "
-            "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s', "
-            "\\\n     '' index %zu using 8:5:11 with labels noenhanced left offset 0.7,-0.6 font "
-            "',8' textcolor rgb '%s'",
-            look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour,
-            block, look.colour);
+            "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s'",
+            look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour);
     if (bounded)
         fprintf(drawing->script,
                 ", \\\n     '' index %zu using 10:5 with points lw 1.2 pt %d ps 0.9 lc rgb '%s'",
                 block, look.open, look.colour);
+}
+
+static bool has_label(const struct panel *panel, const struct nvdp__group *group) {
+    return is_in(panel, group) && isfinite(score_of(group, 0));
+}
+
+/* Each point's setting beside it, where there is room. */
+static void put_labels(const struct panel *panel, const struct axis *axis) {
+    enum { LETTER = 5 }; /* pixels */
+    FILE *to = panel->drawing->script;
+    char text[NVDP__NUMBER_SIZE];
+    double size[2], value[2];
+    size_t count = 0;
+    nvdp__drawing_area(panel->drawing, size);
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!has_label(panel, group)) continue;
+        values_of(panel, group, value);
+        panel->spot[count++] = (struct nvdp__spot){
+            .x = size[0] * part_of(axis, place_of(axis, value[0])),
+            .y = size[1] * (score_of(group, 0) - axis->bottom) / (axis->top - axis->bottom),
+            .width = LETTER * (double)nvdp__text_width(nvdp__say_point(text, group))};
+    }
+    nvdp__place_labels(panel->spot, count, size);
+    count = 0;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!has_label(panel, group)) continue;
+        const struct nvdp__spot *spot = &panel->spot[count++];
+        if (spot->labelled)
+            nvdp__put_label(to, spot, size, nvdp__say_point(text, group),
+                            nvdp__look_of(&panel->report->family[group->family]).colour);
+    }
 }
 
 static void draw_scatter(const struct panel *panel) {
@@ -212,6 +269,7 @@ static void draw_scatter(const struct panel *panel) {
     snprintf(label, sizeof label, "%.40s x 100", task->first->metric[0]);
     nvdp__drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis, label);
     put_axis(panel->drawing->script, &axis);
+    put_labels(panel, &axis);
     for (size_t f = 0; f < report->families; f++) {
         const struct nvdp__group *group = nvdp__selected(report, panel->task, f);
         struct panel one = *panel;
@@ -552,12 +610,15 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct nvdp_report *
         if (pass == 1) break;
         panels = panel.place;
         if (panels == 0) return NVDP_OK;
+        panel.spot = nvdp__calloc(ctx, report->groups, sizeof *panel.spot);
+        if (panel.spot == NULL) return NVDP_ERR_MEMORY;
         size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
         panel.place = 0;
         status = nvdp__drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
                                      across, plot->legend, &drawing);
     }
     nvdp_status ended = nvdp__drawing_end(&drawing, figures);
+    free(panel.spot);
     return status != NVDP_OK ? status : ended;
 }
 

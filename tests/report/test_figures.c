@@ -187,6 +187,28 @@ Test(figures, infinite_explained) {
 
 /* Of what was measured with --exact, each method at its setting, a line a seed beside that of chance; a
  * curve at other places is refused. */
+/* The first point's label stands where labels stand, the others' wherever they cover nothing; where
+ * points crowd, and at the edge, some have none. */
+Test(figures, labels_beside_points) {
+    struct nvdp__spot spot[] = {{.x = 50, .y = 50, .width = 30},
+                                {.x = 50, .y = 44, .width = 30},
+                                {.x = 195, .y = 50, .width = 30},
+                                {.x = 150, .y = 3, .width = 30}};
+    nvdp__place_labels(spot, 4, (double[]){200, 100});
+    int side[] = {0, 2, 2, 1};
+    for (int i = 0; i < 4; i++)
+        cr_expect(spot[i].labelled && spot[i].side == side[i], "label %d: side %d", i,
+                  spot[i].side);
+    struct nvdp__spot crowd[40];
+    int shown = 0;
+    for (int i = 0; i < 40; i++)
+        crowd[i] = (struct nvdp__spot){.x = 100, .y = 50, .width = 30};
+    nvdp__place_labels(crowd, 40, (double[]){200, 100});
+    for (int i = 0; i < 40; i++)
+        shown += crowd[i].labelled;
+    cr_expect_eq(shown, 4);
+}
+
 Test(figures, trade_off) {
     static const struct made_run measured[] = {
         {.name = "a",
