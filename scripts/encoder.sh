@@ -44,6 +44,7 @@ if [ -e "$to" ]; then
     check_there
     exit 0
 fi
+[ ! -L "$to" ] || fail 1 "$to is a link to a folder that is not there: remove it, or make the folder's own place (--to)"
 
 # python3 with pip where something is to be downloaded, else python3 alone: a wheel is a zip file.
 usable() { "$1" -c "import ${2:-pip}" >/dev/null 2>&1; }

@@ -2,9 +2,9 @@
  * float32.
  *
  * The products of dense layers go through oneDNN (onednn.c; onednn_none.c stands in where the build
- * lacks it).  Numbers of rows are rounded up to a multiple of NVDP__BF16_ROWS, so that batches of
- * nearly the same size share their primitives: every operand has room for that many rows, and
- * operations may overwrite the rows past its end.  The small products of attention are our own
+ * lacks it).  Numbers of rows are rounded up (nvdp__bf16_rows), so that batches of nearly the same
+ * size share their primitives: every operand has room for that many rows, and operations may
+ * overwrite the rows past its end.  The small products of attention are our own
  * (bf16_product.c). */
 #ifndef NVDP_SRC_TENSOR_BF16_H
 #define NVDP_SRC_TENSOR_BF16_H
@@ -35,10 +35,13 @@ static inline nvdp__bf16 nvdp__bfloat16_from_float(float value) {
 
 /* ---- dense layers: oneDNN ---- */
 
-enum { NVDP__BF16_ROWS = 32 };
-
+/* Few rows to a multiple of 32, more than 512 to one of 64: oneDNN 2 cuts rows into blocks of equal
+ * height, 32 to 64, and AMX multiplies a block of 53, 59 or 61 rows one row at a time, a block of 51
+ * or 57 three at a time.  Odd multiples of 32 from 928 on can be cut so, with three to eleven times
+ * the time (docs/performance.md). */
 static inline size_t nvdp__bf16_rows(size_t rows) {
-    return (rows + NVDP__BF16_ROWS - 1) / NVDP__BF16_ROWS * NVDP__BF16_ROWS;
+    size_t block = rows <= 512 ? 32 : 64;
+    return (rows + block - 1) / block * block;
 }
 
 /* Why there are no such products, NULL where there are.  `plain`: also on a processor with AVX-512

@@ -30,7 +30,7 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
 }
 
 /* Batches of texts of many lengths come in many shapes: past MOST_PRODUCTS all are made anew. */
-enum { BUCKETS = 256, MOST_PRODUCTS = 1024 };
+enum { BUCKETS = 256, MOST_PRODUCTS = 1024, AMX = dnnl_cpu_isa_avx512_core_amx };
 
 enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
 
@@ -68,6 +68,7 @@ struct nvdp__bf16_engine {
     dnnl_stream_t stream;
     nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, so many elements */
     size_t capacity[2];
+    bool tiles; /* AMX */
     uint64_t version;
     size_t products;
     struct product *product[BUCKETS];
@@ -111,6 +112,7 @@ static nvdp_status create(struct nvdp_context *ctx, struct nvdp__bf16_engine **o
     if (bf16 == NULL) return NVDP_ERR_MEMORY;
     bf16->ctx = ctx;
     bf16->version = 1;
+    bf16->tiles = ((int)dnnl_get_effective_cpu_isa() & AMX) == AMX;
     TRY(bf16, dnnl_engine_create(&bf16->engine, dnnl_cpu, 0));
     TRY(bf16, dnnl_stream_create(&bf16->stream, bf16->engine, dnnl_stream_default_flags));
     if (bf16->status == NVDP_OK) {
@@ -257,13 +259,17 @@ static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, cons
 }
 
 /* dw [out, in] = dy^T x.  As the backward of an inner product oneDNN does it without reordering dy
- * and x; as a matrix product it can add to dw. */
+ * and x, and without AMX; as a matrix product it can add to dw. */
+static bool is_matrix_product(const struct nvdp__bf16_engine *bf16, const struct key *key) {
+    return key->add || bf16->tiles;
+}
+
 static dnnl_primitive_desc_t describe_weight(struct nvdp__bf16_engine *bf16, const struct key *key,
                                              dnnl_primitive_attr_t attr) {
     dnnl_memory_desc_t x = matrix(bf16, key->rows, key->in, dnnl_bf16, dnnl_ab);
     dnnl_memory_desc_t to = matrix(bf16, key->out, key->in, dnnl_f32, dnnl_ab);
     dnnl_primitive_desc_t made = NULL;
-    if (key->add) {
+    if (is_matrix_product(bf16, key)) {
         dnnl_memory_desc_t dy = matrix(bf16, key->out, key->rows, dnnl_bf16, dnnl_ba);
         dnnl_matmul_desc_t product;
         TRY(bf16, dnnl_matmul_desc_init(&product, &dy, &x, NULL, &to));
@@ -314,7 +320,7 @@ static void fill_product(struct nvdp__bf16_engine *bf16, struct product *product
         product->from = handle(bf16, desc, dnnl_query_src_md, 0);
         product->to = handle(bf16, desc, dnnl_query_dst_md, 0);
         if (key->bias) product->bias = handle(bf16, desc, dnnl_query_weights_md, 1);
-    } else if (key->add) {
+    } else if (is_matrix_product(bf16, key)) {
         product->from = handle(bf16, desc, dnnl_query_src_md, 0);
         product->weight = handle(bf16, desc, dnnl_query_weights_md, 0);
         product->to = handle(bf16, desc, dnnl_query_dst_md, 0);
@@ -497,9 +503,8 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
         if (layer->set) memset(layer->dw, 0, layer->out * layer->in * sizeof *layer->dw);
         return;
     }
-    bool add = !layer->set;
     struct key key = key_of(BACKWARD_WEIGHT, layer, x.rows);
-    key.add = add;
+    key.add = !layer->set;
     struct product *product = find_product(bf16, &key);
     if (product == NULL) return;
     zero_past(x);
@@ -507,8 +512,9 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
     TRY(bf16, dnnl_memory_set_data_handle(product->from, dy.data));
     TRY(bf16, dnnl_memory_set_data_handle(product->weight, x.data));
     TRY(bf16, dnnl_memory_set_data_handle(product->to, layer->dw));
-    dnnl_exec_arg_t args[] = {{add ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, product->from},
-                              {add ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC, product->weight},
-                              {add ? DNNL_ARG_DST : DNNL_ARG_DIFF_WEIGHTS, product->to}};
+    bool matmul = is_matrix_product(bf16, &key);
+    dnnl_exec_arg_t args[] = {{matmul ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, product->from},
+                              {matmul ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC, product->weight},
+                              {matmul ? DNNL_ARG_DST : DNNL_ARG_DIFF_WEIGHTS, product->to}};
     run(bf16, product->primitive, 3, args);
 }

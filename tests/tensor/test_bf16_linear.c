@@ -164,6 +164,24 @@ Test(bf16_linear, sizes_of_an_encoder) {
     nvdp__device_release(&dev);
 }
 
+/* What is added up to a whole block belongs to no result: few rows, many, and a number whose next
+ * multiple of 32 is 53 blocks, which AMX would multiply one row at a time. */
+Test(bf16_linear, rows_are_added_up_to_whole_blocks) {
+    cr_assert_eq(nvdp__bf16_rows(0), 0);
+    cr_assert_eq(nvdp__bf16_rows(1), 32);
+    cr_assert_eq(nvdp__bf16_rows(512), 512);
+    cr_assert_eq(nvdp__bf16_rows(513), 576);
+    cr_assert_eq(nvdp__bf16_rows(1690), 1728);
+    for (size_t rows = 1; rows < 4096; rows++)
+        cr_assert(nvdp__bf16_rows(rows) >= rows &&
+                  nvdp__bf16_rows(rows) >= nvdp__bf16_rows(rows - 1));
+    bf16_or_skip();
+    struct nvdp__device dev = bf16_device(BF16_TWO);
+    check(&dev, 513, 32, 48);
+    check(&dev, 1690, 48, 32);
+    nvdp__device_release(&dev);
+}
+
 static struct nvdp__linear linear_of(const struct layer *l, const float *w) {
     return (struct nvdp__linear){.in = l->shape.in, .out = l->shape.out, .w = w, .b = l->b};
 }
