@@ -112,6 +112,8 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     size_t unit = nvdp__padded_rows(dev, 1);
     size_t units = BLOCK_FLOATS / pieces / unit;
     size_t block = (units > 0 ? units : 1) * unit;
+    while (nvdp__padded_rows(dev, block) > block)
+        block -= unit;
     /* A text's rows are seen together where each text's gradient is wanted. */
     heads->block = block < rows && !model->per_example ? block : rows;
     nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);

@@ -399,6 +399,26 @@ Test(heads, agree_in_bf16) {
     free(gradient[1]);
 }
 
+/* Products may write the rows that a block's last block of rows lacks: of 1,000 pieces 2,097 rows
+ * fit, of which 2,080 are whole blocks of 32, and products of so many write 2,112. */
+Test(heads, blocks_of_logits_have_room_for_products) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = small(NVDP_ACTIVATION_GELU);
+    config.hidden_size = 64;
+    config.num_attention_heads = 2;
+    config.vocab_size = 1000;
+    struct bench b = {.ctx = support_context()};
+    nvdp_context_set_precision(b.ctx, NVDP_PRECISION_BF16);
+    support_bf16(b.ctx);
+    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM, true, &b.model),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__pretrain_model_plan(&b.model, 300, LONGEST, 300 * LONGEST, NULL), NVDP_OK);
+    cr_expect_eq(b.model.heads.block, 2048);
+    cr_expect_eq(nvdp__padded_rows(&b.model.dev, b.model.heads.block), b.model.heads.block);
+    nvdp__pretrain_model_release(&b.model);
+    nvdp_context_free(b.ctx);
+}
+
 /* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
 Test(heads, blocks_change_nothing) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
