@@ -4,6 +4,7 @@
 #include "bert/bilstm.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 /* ---- plan ----
@@ -35,7 +36,30 @@ nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp_
     return NVDP_OK;
 }
 
+nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                             struct nvdp__bert_cache *cache) {
+    const size_t lanes = (size_t)dev->threads;
+    if (lanes == 1 || cache->training || cache->keep_hidden || cache->above || bert->lstm != NULL)
+        return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(dev->ctx, cache->lane, lanes));
+    for (; cache->lanes < lanes; cache->lanes++) {
+        struct nvdp__lane *lane = &cache->lane[cache->lanes];
+        NVDP_RETURN_IF_FAILED(nvdp__device_lane(dev, &lane->dev));
+        nvdp_status status = nvdp__bert_cache_create(dev->ctx, bert, false, false, &lane->cache);
+        if (status != NVDP_OK) {
+            nvdp__device_release(&lane->dev);
+            return status;
+        }
+    }
+    return NVDP_OK;
+}
+
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
+    for (size_t l = 0; l < cache->lanes; l++) {
+        nvdp__bert_cache_release(&cache->lane[l].cache);
+        nvdp__device_release(&cache->lane[l].dev);
+    }
+    free(cache->lane);
     free(cache->hidden);
     free(cache->states);
     free(cache->layer);
@@ -92,7 +116,8 @@ static void plan_training_layer(const struct plan *plan, float *shared,
     layer->output_rstd = take(plan, 1);
 }
 
-/* The embeddings and the first `layers` layers, whose activations nobody reads again. */
+/* The embeddings and the first `layers` layers, whose activations nobody reads again, but hidden[0], which
+ * is there. */
 static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__bert_cache *cache) {
     struct nvdp__bert_layer_cache shared = {0};
     float *wide = take(plan, 3 * plan->dim);
@@ -115,7 +140,6 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     cache->embedding_sum = wide;
     cache->embedding_mean = shared.attention_mean;
     cache->embedding_rstd = shared.attention_rstd;
-    cache->hidden[0] = cache->above ? NULL : take(plan, plan->dim);
     if (!cache->above) cache->states[0] = take_copy(plan, cache->hidden[0]);
     for (size_t i = 0; i < layers; i++) {
         /* A layer reads hidden[i] for the last time before it writes hidden[i + 1]. */
@@ -144,6 +168,7 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     size_t widest = nvdp__most(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = take_product(plan, widest);
     if (cache->frozen > 0) {
+        cache->hidden[0] = take(plan, plan->dim);
         plan_shared(plan, cache->frozen, cache);
     } else if (!cache->above) {
         cache->embedding_sum = take(plan, plan->dim);
@@ -163,6 +188,36 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     cache->d_context = take_product(plan, plan->dim);
 }
 
+static struct plan plan_of(const struct nvdp_bert_config *config, const struct nvdp__device *dev,
+                           size_t tokens, struct nvdp__arena *arena) {
+    return (struct plan){dev,
+                         arena,
+                         nvdp__padded_rows(dev, tokens),
+                         config->hidden_size,
+                         config->intermediate_size,
+                         config->num_attention_heads};
+}
+
+static float *take_scratch(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           size_t longest, struct nvdp__arena *arena) {
+    size_t head_dim = bert->config.hidden_size / bert->config.num_attention_heads;
+    return nvdp__arena_take(
+        arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
+}
+
+/* What lanes work in, all but the hidden states: each its share of the tokens, and half a text at either end. */
+static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
+                       size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
+    const size_t tokens = nvdp__least(max_tokens / cache->lanes + 1 + longest, max_tokens);
+    for (size_t l = 0; l < cache->lanes; l++) {
+        struct nvdp__lane *lane = &cache->lane[l];
+        struct plan plan = plan_of(&bert->config, &lane->dev, tokens, arena);
+        plan_shared(&plan, bert->config.num_hidden_layers, &lane->cache);
+        lane->cache.scratch = take_scratch(bert, &lane->dev, longest, arena);
+        lane->offset = (int32_t *)(void *)nvdp__arena_take(arena, max_texts + 1);
+    }
+}
+
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache) {
@@ -172,20 +227,21 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
         if (bert->has_pooler) nvdp__bilstm_pooler_plan(bert, max_texts, arena, &cache->pooler);
         return;
     }
-    struct plan plan = {dev,
-                        arena,
-                        nvdp__padded_rows(dev, max_tokens),
-                        config->hidden_size,
-                        config->intermediate_size,
-                        config->num_attention_heads};
+    struct plan plan = plan_of(config, dev, max_tokens, arena);
     if (cache->training) {
         plan_training(bert, &plan, cache);
+        cache->scratch = take_scratch(bert, dev, longest, arena);
     } else {
+        if (!cache->above) cache->hidden[0] = take(&plan, plan.dim);
+        size_t start = arena->used;
         plan_shared(&plan, config->num_hidden_layers, cache);
+        cache->scratch = take_scratch(bert, dev, longest, arena);
+        size_t whole = arena->used;
+        arena->used = start; /* a batch goes one way or the other */
+        if (cache->lanes > 0 && max_texts >= cache->lanes)
+            plan_lanes(bert, max_tokens, max_texts, longest, arena, cache);
+        arena->used = nvdp__most(arena->used, whole);
     }
-    size_t head_dim = config->hidden_size / config->num_attention_heads;
-    cache->scratch = nvdp__arena_take(
-        arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
     if (cache->above) nvdp__dense_plan(dev, arena, max_tokens, config->hidden_size, 0);
     if (bert->has_pooler)
         nvdp__pooler_plan(bert, max_texts, cache->training, arena, &cache->pooler);
@@ -452,23 +508,77 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     nvdp__dense_backward(dev, &qkv, rows_of(run, run->cache->states[index]), d_qkv, d, true);
 }
 
+/* ---- lanes: threads that meet once a batch ---- */
+
+/* More than the mean that one lane may have: what meeting at each operation costs, about. */
+static const double MOST_UNEVEN = 1.12;
+
+/* Shares out the batch's texts in their order, each cut where a text begins next; whether the largest share is
+ * hardly larger than the mean. */
+static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_cache *cache) {
+    const double mean = (double)batch->tokens / (double)cache->lanes;
+    size_t next = 0, most = 0;
+    if (cache->lane->offset == NULL) return false; /* planned for fewer texts than lanes */
+    for (size_t l = 0; l < cache->lanes; l++) {
+        const double end = mean * (double)(l + 1);
+        const size_t first = next;
+        while (next < batch->texts &&
+               (double)batch->offset[next] + (double)batch->offset[next + 1] <= 2 * end)
+            next++;
+        cache->lane[l].first = first;
+        cache->lane[l].texts = next - first;
+        most = nvdp__most(most, (size_t)(batch->offset[next] - batch->offset[first]));
+    }
+    return (double)most <= MOST_UNEVEN * mean;
+}
+
+static void layers_forward(const struct run *run) {
+    size_t first = run->pass->first_layer;
+    if (first == 0)
+        embeddings_forward(run);
+    else
+        nvdp__convert(run->dev, state(run, run->cache->hidden[first]),
+                      rows_of(run, run->cache->states[first]));
+    for (size_t i = first; i < run->bert->config.num_hidden_layers; i++)
+        layer_forward(run, i);
+}
+
+/* The hidden state of all is each lane's own rows. */
+static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
+    const size_t dim = run->bert->config.hidden_size;
+    if (lane->texts == 0) return;
+    const struct nvdp__batch part =
+        nvdp__batch_part(run->batch, lane->first, lane->texts, dim, lane->offset);
+    const struct run own = {run->bert, &lane->dev, run->params, &part, run->pass, &lane->cache};
+    float *hidden = run->cache->hidden[0] + (size_t)run->batch->offset[lane->first] * dim;
+    for (size_t i = 0; i <= run->bert->config.num_hidden_layers; i++) {
+        lane->cache.hidden[i] = hidden;
+        if (lane->dev.bf16 == NULL) lane->cache.states[i] = nvdp__f32(part.tokens, dim, hidden);
+    }
+    layers_forward(&own);
+}
+
+static void lanes_forward(const struct run *run) {
+    const int lanes = (int)run->cache->lanes;
+#pragma omp parallel for num_threads(lanes) schedule(static, 1)
+    for (int l = 0; l < lanes; l++) {
+        omp_set_num_threads(1); /* of the libraries below, in this region */
+        lane_forward(run, &run->cache->lane[l]);
+    }
+}
+
 /* ---- passes ---- */
 
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct run run = {bert, dev, params, batch, pass, cache};
-    size_t first = pass->first_layer;
-    if (bert->lstm != NULL) {
+    if (bert->lstm != NULL)
         nvdp__bilstm_forward(bert, dev, params, batch, pass, cache);
-        return;
-    }
-    if (first == 0)
-        embeddings_forward(&run);
+    else if (cache->lanes > 0 && dev->rowwise == NULL && share_out(batch, cache))
+        lanes_forward(&run);
     else
-        nvdp__convert(dev, state(&run, cache->hidden[first]), rows_of(&run, cache->states[first]));
-    for (size_t i = first; i < bert->config.num_hidden_layers; i++)
-        layer_forward(&run, i);
+        layers_forward(&run);
 }
 
 void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,

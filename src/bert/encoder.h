@@ -130,9 +130,18 @@ struct nvdp__bert_cache {
     struct nvdp__bilstm_cache
         *lstm;      /* of a BiLSTM, of whose hidden states there is only the last */
     float *scratch; /* attention */
+    size_t lanes;   /* none, or as many as threads: nvdp__bert_lanes */
+    struct nvdp__lane *lane;
     /* backward */
     struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I], [T,3D], [T,D] */
     struct nvdp__pooler pooler;
+};
+/* What one thread takes through the encoder, beside others. */
+struct nvdp__lane {
+    struct nvdp__device dev;
+    struct nvdp__bert_cache cache;
+    size_t first, texts; /* of the batch */
+    int32_t *offset;     /* [texts + 1] from the first one's */
 };
 /* Dropout of a pass: rates from the configuration or overridden; not applied unless training.  The
  * encoder's dropout sites are 0 to 3 layers; the heads' lie above. */
@@ -153,6 +162,10 @@ nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp_
                                     bool training, bool keep_hidden,
                                     struct nvdp__bert_cache *cache);
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
+/* Between create and plan, for inference: the threads of `dev` each take texts of a batch of their own through the
+ * encoder, wherever the batch can be shared out evenly.  They meet once a batch in place of at each operation. */
+nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                             struct nvdp__bert_cache *cache);
 /* Takes everything from the arena for at most max_tokens tokens, max_texts texts of at most
  * `longest`. */
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,

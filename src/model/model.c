@@ -240,6 +240,7 @@ static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longes
     nvdp__bert_cache_release(&model->cache);
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_lanes(&model->bert, &model->dev, &model->cache));
     model->cache.frozen = model->frozen_layers;
     model->cache.per_example = model->per_example;
     model->training = training;

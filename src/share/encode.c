@@ -477,6 +477,7 @@ static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     if (texts * encode->outputs > floats) floats = texts * encode->outputs;
     NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(encode->ctx, &encode->bert, false,
                                                   encode->options.all_layers, &encode->cache));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_lanes(&encode->bert, &encode->dev, &encode->cache));
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(encode->ctx, &encode->arena));
     plan(encode, tokens, texts);

@@ -50,6 +50,12 @@ const char *nvdp__bf16_missing(bool plain);
 /* NVDP_ERR_UNSUPPORTED where nvdp__bf16_missing says why, NVDP_ERR_MEMORY. */
 nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain, struct nvdp__bf16_engine **out);
 void nvdp__bf16_free(struct nvdp__bf16_engine *bf16); /* NULL allowed */
+/* The same products for another thread at the same time, its primitives and its workspace its own: to be freed
+ * before `bf16`, which tells its failures too. */
+nvdp_status nvdp__bf16_lane(struct nvdp__bf16_engine *bf16, struct nvdp__bf16_engine **out);
+/* Around what lanes share. */
+void nvdp__bf16_lock(struct nvdp__bf16_engine *bf16);
+void nvdp__bf16_unlock(struct nvdp__bf16_engine *bf16);
 /* The first failure since it was made; operations after it do nothing. */
 nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16);
 /* A weight's bfloat16 copies, in the layouts that the products want, are made when it is first used

@@ -18,32 +18,54 @@ struct quantised {
     float *sum;   /* [out] scale sum_k q */
 };
 
-struct nvdp__int8 {
-    struct nvdp_context *ctx;
+/* What lanes share, under the products' lock. */
+struct shared {
     nvdp_status status;
     uint64_t version;
-    struct nvdp__bf16_engine *products;
     struct quantised *weight[BUCKETS];
+};
+
+struct nvdp__int8 {
+    struct nvdp_context *ctx;
+    struct shared *shared;
+    bool lane;
+    struct nvdp__bf16_engine *products;
     uint8_t *u;    /* [CHUNK, widest in] */
     int32_t *sums; /* [CHUNK, widest out] */
     size_t widest_u, widest_sums;
     float least[CHUNK], step[CHUNK];
 };
 
+/* parent: NULL, or what it is to be a lane of. */
+static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__int8 *parent,
+                          struct nvdp__int8 **out) {
+    struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
+    if (int8 == NULL) return NVDP_ERR_MEMORY;
+    int8->ctx = ctx;
+    int8->lane = parent != NULL;
+    int8->shared = int8->lane ? parent->shared : nvdp__calloc(ctx, 1, sizeof *int8->shared);
+    nvdp_status status = NVDP__MADE(int8->shared);
+    if (status == NVDP_OK)
+        status = int8->lane ? nvdp__bf16_lane(parent->products, &int8->products)
+                            : nvdp__int8_products(ctx, &int8->products);
+    if (status == NVDP_OK) {
+        if (!int8->lane) int8->shared->version = 1;
+        *out = int8;
+    } else {
+        nvdp__int8_free(int8);
+    }
+    return status;
+}
+
 nvdp_status nvdp__int8_create(struct nvdp_context *ctx, struct nvdp__int8 **out) {
     const char *missing = nvdp__int8_missing();
     if (missing != NULL)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", missing);
-    struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
-    if (int8 == NULL) return NVDP_ERR_MEMORY;
-    int8->ctx = ctx;
-    int8->version = 1;
-    nvdp_status status = nvdp__int8_products(ctx, &int8->products);
-    if (status == NVDP_OK)
-        *out = int8;
-    else
-        free(int8);
-    return status;
+    return create(ctx, NULL, out);
+}
+
+nvdp_status nvdp__int8_lane(const struct nvdp__int8 *int8, struct nvdp__int8 **out) {
+    return create(int8->ctx, int8, out);
 }
 
 static void free_quantised(struct quantised *weight) {
@@ -53,14 +75,19 @@ static void free_quantised(struct quantised *weight) {
     free(weight);
 }
 
-void nvdp__int8_free(struct nvdp__int8 *int8) {
-    if (int8 == NULL) return;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct quantised *w = int8->weight[i], *next; w != NULL; w = next) {
+static void free_shared(struct shared *shared) {
+    for (size_t i = 0; shared != NULL && i < BUCKETS; i++) {
+        for (struct quantised *w = shared->weight[i], *next; w != NULL; w = next) {
             next = w->next;
             free_quantised(w);
         }
     }
+    free(shared);
+}
+
+void nvdp__int8_free(struct nvdp__int8 *int8) {
+    if (int8 == NULL) return;
+    if (!int8->lane) free_shared(int8->shared);
     nvdp__bf16_free(int8->products);
     free(int8->u);
     free(int8->sums);
@@ -68,11 +95,12 @@ void nvdp__int8_free(struct nvdp__int8 *int8) {
 }
 
 nvdp_status nvdp__int8_status(const struct nvdp__int8 *int8) {
-    return int8->status != NVDP_OK ? int8->status : nvdp__bf16_status(int8->products);
+    nvdp_status status = int8->shared->status;
+    return status != NVDP_OK ? status : nvdp__bf16_status(int8->products);
 }
 
 void nvdp__int8_weights_changed(struct nvdp__int8 *int8) {
-    int8->version++;
+    int8->shared->version++;
     nvdp__bf16_weights_changed(int8->products);
 }
 
@@ -112,30 +140,30 @@ static struct quantised *make(struct nvdp__int8 *int8, const struct nvdp__linear
     return NULL;
 }
 
-/* NULL after a failure. */
+/* NULL after a failure.  Locked. */
 static const struct quantised *find(const struct nvdp__device *dev,
                                     const struct nvdp__linear *layer) {
-    struct nvdp__int8 *int8 = dev->int8;
-    struct quantised **at = &int8->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
+    struct shared *shared = dev->int8->shared;
+    struct quantised **at = &shared->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
     struct quantised *weight = *at;
     while (weight != NULL && weight->weight != layer->w)
         weight = weight->next;
     if (weight == NULL) {
-        weight = make(int8, layer);
+        weight = make(dev->int8, layer);
         if (weight == NULL) {
-            int8->status = NVDP_ERR_MEMORY;
+            shared->status = NVDP_ERR_MEMORY;
             return NULL;
         }
         weight->next = *at;
         *at = weight;
     }
-    if (weight->version == int8->version) return weight;
+    if (weight->version == shared->version) return weight;
     int team = nvdp__team(dev, layer->in * layer->out);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t c = 0; c < layer->out; c++)
         quantise_output(layer->in, layer->w + c * layer->in, weight->q + c * layer->in,
                         &weight->scale[c], &weight->sum[c]);
-    weight->version = int8->version;
+    weight->version = shared->version;
     return weight;
 }
 
@@ -197,7 +225,7 @@ static void number_bf16(size_t n, const int32_t *restrict sums, const struct qua
 
 /* ---- the layer ---- */
 
-/* Room for CHUNK rows of the widest layer so far. */
+/* Room for CHUNK rows of the widest layer so far.  Locked. */
 static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
     if (layer->in > int8->widest_u) {
         free(int8->u);
@@ -209,8 +237,8 @@ static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer)
         int8->sums = nvdp__calloc(int8->ctx, CHUNK, layer->out * sizeof *int8->sums);
         int8->widest_sums = int8->sums != NULL ? layer->out : 0;
     }
-    if (int8->u == NULL || int8->sums == NULL) int8->status = NVDP_ERR_MEMORY;
-    return int8->status == NVDP_OK;
+    if (int8->u == NULL || int8->sums == NULL) int8->shared->status = NVDP_ERR_MEMORY;
+    return int8->shared->status == NVDP_OK;
 }
 
 /* At most CHUNK rows. */
@@ -244,8 +272,12 @@ static void forward(const struct nvdp__device *dev, const struct nvdp__linear *l
 
 void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                         struct nvdp__tensor x, struct nvdp__tensor y) {
-    if (nvdp__int8_status(dev->int8) != NVDP_OK || !make_room(dev->int8, layer)) return;
-    const struct quantised *weight = find(dev, layer);
+    struct nvdp__bf16_engine *products = dev->int8->products;
+    const struct quantised *weight = NULL;
+    nvdp__bf16_lock(products);
+    if (nvdp__int8_status(dev->int8) == NVDP_OK && make_room(dev->int8, layer))
+        weight = find(dev, layer);
+    nvdp__bf16_unlock(products);
     if (weight == NULL) return;
     for (size_t r = 0; r < x.rows; r += CHUNK) {
         size_t rows = nvdp__least(x.rows - r, CHUNK);

@@ -19,6 +19,8 @@ struct nvdp__int8;
 /* NVDP_ERR_UNSUPPORTED where nvdp__int8_missing says why, NVDP_ERR_MEMORY. */
 nvdp_status nvdp__int8_create(struct nvdp_context *ctx, struct nvdp__int8 **out);
 void nvdp__int8_free(struct nvdp__int8 *int8); /* NULL allowed */
+/* As nvdp__bf16_lane. */
+nvdp_status nvdp__int8_lane(const struct nvdp__int8 *int8, struct nvdp__int8 **out);
 /* The first failure since it was made; operations after it do nothing. */
 nvdp_status nvdp__int8_status(const struct nvdp__int8 *int8);
 /* A weight's int8 copy is made when it is first used after this. */

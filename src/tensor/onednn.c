@@ -7,13 +7,18 @@
  * millisecond, so they are kept, keyed by kind and shape.  Weights are reordered from float32
  * [out, in] into the blocked bfloat16 layout that a primitive asks for, once for all primitives that
  * ask for the same, and again after nvdp__bf16_weights_changed.  Products of integers (int8.c) are
- * primitives of the same kind, with weights that are int8 already. */
+ * primitives of the same kind, with weights that are int8 already.
+ *
+ * A lane computes beside its parent's other lanes, a thread each: primitives and what they work in are
+ * its own, the copies of weights everyone's.  oneDNN would keep a workspace for each primitive, or, as it
+ * may have been built, one for each thread that no other may use: an engine has one of its own. */
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 #include "tensor/ops.h"
 
 #include <dnnl.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Multiplications from which float32 products pay. */
@@ -47,6 +52,7 @@ struct product {
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t weight_layout;
     dnnl_memory_t from, weight, bias, to; /* handles are set at each call; weight is not owned */
+    dnnl_memory_t workspace;
 };
 
 /* One weight in one layout. */
@@ -59,20 +65,31 @@ struct packed {
     void *memory; /* of blocked */
     dnnl_memory_t plain, blocked;
     dnnl_primitive_t reorder;
+    dnnl_memory_t workspace;
+};
+
+/* What an engine and its lanes share. */
+struct shared {
+    pthread_mutex_t lock;
+    nvdp_status status;
+    uint64_t version;
+    struct packed *packed[BUCKETS];
 };
 
 struct nvdp__bf16_engine {
     struct nvdp_context *ctx;
-    nvdp_status status;
-    dnnl_engine_t engine;
+    nvdp_status status; /* of this engine; of all of them: shared */
+    struct shared *shared;
+    bool lane;
+    dnnl_engine_t engine; /* a lane's is its parent's */
     dnnl_stream_t stream;
     nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, so many elements */
     size_t capacity[2];
     bool tiles; /* AMX */
-    uint64_t version;
+    void *workspace;
+    size_t workspace_size;
     size_t products;
     struct product *product[BUCKETS];
-    struct packed *packed[BUCKETS];
 };
 
 const char *nvdp__bf16_missing(bool plain) {
@@ -83,19 +100,37 @@ const char *nvdp__bf16_missing(bool plain) {
                  : "this processor has no bfloat16 instructions (AVX512_BF16)";
 }
 
+void nvdp__bf16_lock(struct nvdp__bf16_engine *bf16) {
+    pthread_mutex_lock(&bf16->shared->lock);
+}
+
+void nvdp__bf16_unlock(struct nvdp__bf16_engine *bf16) {
+    pthread_mutex_unlock(&bf16->shared->lock);
+}
+
+/* Of all lanes the first failure is told.  Locked. */
+static void stop(struct nvdp__bf16_engine *bf16, nvdp_status status) {
+    bf16->status = status;
+    if (bf16->shared->status == NVDP_OK) bf16->shared->status = status;
+}
+
 static void fail(struct nvdp__bf16_engine *bf16, dnnl_status_t code, const char *what) {
     if (bf16->status != NVDP_OK) return;
-    if (code == dnnl_out_of_memory) {
-        bf16->status =
-            nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: matrix products, at %s", what);
-        return;
-    }
-    bf16->status = nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
-                              "matrix products: oneDNN status %d at %s", (int)code, what);
+    nvdp__bf16_lock(bf16);
+    if (code == dnnl_out_of_memory)
+        stop(bf16,
+             nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: matrix products, at %s", what));
+    else
+        stop(bf16, nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
+                              "matrix products: oneDNN status %d at %s", (int)code, what));
+    nvdp__bf16_unlock(bf16);
 }
 
 nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
-    return bf16->status;
+    pthread_mutex_lock(&bf16->shared->lock);
+    nvdp_status status = bf16->shared->status;
+    pthread_mutex_unlock(&bf16->shared->lock);
+    return status;
 }
 
 /* Runs a call of oneDNN unless something failed before. */
@@ -107,13 +142,36 @@ nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
         }                                                                                          \
     } while (0)
 
-static nvdp_status create(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
+/* Recursive: what fails under it, takes it again to tell. */
+static struct shared *make_shared(struct nvdp_context *ctx) {
+    struct shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);
+    pthread_mutexattr_t recursive;
+    if (shared == NULL) return NULL;
+    shared->version = 1;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&shared->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    return shared;
+}
+
+/* parent: NULL, or what it is to be a lane of. */
+static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__bf16_engine *parent,
+                          struct nvdp__bf16_engine **out) {
     struct nvdp__bf16_engine *bf16 = nvdp__calloc(ctx, 1, sizeof *bf16);
     if (bf16 == NULL) return NVDP_ERR_MEMORY;
     bf16->ctx = ctx;
-    bf16->version = 1;
+    bf16->lane = parent != NULL;
+    bf16->shared = bf16->lane ? parent->shared : make_shared(ctx);
+    if (bf16->shared == NULL) {
+        free(bf16);
+        return NVDP_ERR_MEMORY;
+    }
     bf16->tiles = ((int)dnnl_get_effective_cpu_isa() & AMX) == AMX;
-    TRY(bf16, dnnl_engine_create(&bf16->engine, dnnl_cpu, 0));
+    if (bf16->lane)
+        bf16->engine = parent->engine;
+    else
+        TRY(bf16, dnnl_engine_create(&bf16->engine, dnnl_cpu, 0));
     TRY(bf16, dnnl_stream_create(&bf16->stream, bf16->engine, dnnl_stream_default_flags));
     if (bf16->status == NVDP_OK) {
         *out = bf16;
@@ -124,11 +182,15 @@ static nvdp_status create(struct nvdp_context *ctx, struct nvdp__bf16_engine **o
     return status;
 }
 
+nvdp_status nvdp__bf16_lane(struct nvdp__bf16_engine *bf16, struct nvdp__bf16_engine **out) {
+    return create(bf16->ctx, bf16, out);
+}
+
 nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
                               struct nvdp__bf16_engine **out) {
     const char *missing = nvdp__bf16_missing(plain);
     if (missing != NULL) return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "bf16: %s", missing);
-    return create(ctx, out);
+    return create(ctx, NULL, out);
 }
 
 int nvdp__int8_largest(void) {
@@ -147,7 +209,7 @@ const char *nvdp__int8_missing(void) {
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
     if (nvdp__int8_largest() == 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
-    return create(ctx, out);
+    return create(ctx, NULL, out);
 }
 
 void nvdp__bf16_scratch(struct nvdp__bf16_engine *bf16, nvdp__bf16 *input, size_t inputs,
@@ -164,10 +226,12 @@ struct nvdp__tensor nvdp__bf16_rounded(const struct nvdp__device *dev, bool grad
     if (x.type == NVDP__BF16) return x;
     struct nvdp__tensor rounded = {NVDP__BF16, x.rows, x.cols, x.cols, bf16->scratch[gradient]};
     if (nvdp__bf16_rows(x.rows) * x.cols > bf16->capacity[gradient]) {
+        nvdp__bf16_lock(bf16);
         if (bf16->status == NVDP_OK)
-            bf16->status = nvdp__fail(bf16->ctx, NVDP_ERR_STATE,
-                                      "bfloat16 products: a tensor of %zu x %zu exceeds the plan",
-                                      x.rows, x.cols);
+            stop(bf16, nvdp__fail(bf16->ctx, NVDP_ERR_STATE,
+                                  "bfloat16 products: a tensor of %zu x %zu exceeds the plan",
+                                  x.rows, x.cols));
+        nvdp__bf16_unlock(bf16);
         return NVDP__NO_TENSOR;
     }
     nvdp__convert(dev, x, rounded);
@@ -180,6 +244,7 @@ static void free_product(struct product *product) {
     dnnl_memory_destroy(product->weight);
     dnnl_memory_destroy(product->bias);
     dnnl_memory_destroy(product->to);
+    dnnl_memory_destroy(product->workspace);
     free(product);
 }
 
@@ -187,6 +252,7 @@ static void free_packed(struct packed *packed) {
     dnnl_primitive_destroy(packed->reorder);
     dnnl_memory_destroy(packed->plain);
     dnnl_memory_destroy(packed->blocked);
+    dnnl_memory_destroy(packed->workspace);
     free(packed->memory);
     free(packed);
 }
@@ -202,22 +268,31 @@ static void free_products(struct nvdp__bf16_engine *bf16) {
     bf16->products = 0;
 }
 
-void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
-    if (bf16 == NULL) return;
-    free_products(bf16);
+static void free_shared(struct shared *shared) {
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct packed *p = bf16->packed[i], *next; p != NULL; p = next) {
+        for (struct packed *p = shared->packed[i], *next; p != NULL; p = next) {
             next = p->next;
             free_packed(p);
         }
     }
+    pthread_mutex_destroy(&shared->lock);
+    free(shared);
+}
+
+void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
+    if (bf16 == NULL) return;
+    free_products(bf16);
     dnnl_stream_destroy(bf16->stream);
-    dnnl_engine_destroy(bf16->engine);
+    if (!bf16->lane) {
+        free_shared(bf16->shared);
+        dnnl_engine_destroy(bf16->engine);
+    }
+    free(bf16->workspace);
     free(bf16);
 }
 
 void nvdp__bf16_weights_changed(struct nvdp__bf16_engine *bf16) {
-    bf16->version++;
+    bf16->shared->version++;
 }
 
 /* ---- primitives ---- */
@@ -230,16 +305,21 @@ static dnnl_memory_desc_t matrix(struct nvdp__bf16_engine *bf16, size_t rows, si
     return layout;
 }
 
-/* The attribute of a product that adds to its result. */
-static dnnl_primitive_attr_t adding(struct nvdp__bf16_engine *bf16) {
+/* Of every primitive: it works in memory of ours. */
+static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_post_ops_t ops = NULL;
     TRY(bf16, dnnl_primitive_attr_create(&attr));
+    TRY(bf16, dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
+    return attr;
+}
+
+/* A product that adds to its result. */
+static void make_adding(struct nvdp__bf16_engine *bf16, dnnl_primitive_attr_t attr) {
+    dnnl_post_ops_t ops = NULL;
     TRY(bf16, dnnl_post_ops_create(&ops));
     TRY(bf16, dnnl_post_ops_append_sum(ops, 1));
     TRY(bf16, dnnl_primitive_attr_set_post_ops(attr, ops));
     if (ops != NULL) dnnl_post_ops_destroy(ops);
-    return attr;
 }
 
 /* from [rows, k] x weight [k, n] (in a layout of oneDNN's choice) -> to [rows, n]. */
@@ -284,8 +364,9 @@ static dnnl_primitive_desc_t describe_weight(struct nvdp__bf16_engine *bf16, con
 }
 
 static dnnl_primitive_desc_t describe(struct nvdp__bf16_engine *bf16, const struct key *key) {
-    dnnl_primitive_attr_t attr = key->add ? adding(bf16) : NULL;
+    dnnl_primitive_attr_t attr = attributes(bf16);
     dnnl_primitive_desc_t made = NULL;
+    if (key->add) make_adding(bf16, attr);
     switch (key->kind) {
     case FORWARD:
         made = describe_dense(bf16, key, key->in, key->out, attr);
@@ -310,6 +391,14 @@ static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive
     return memory;
 }
 
+/* Without storage too, and NULL for a primitive that needs none; room for it is the engine's. */
+static dnnl_memory_t workspace(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of) {
+    const dnnl_memory_desc_t *layout =
+        dnnl_primitive_desc_query_md(of, dnnl_query_scratchpad_md, 0);
+    size_t size = layout != NULL ? dnnl_memory_desc_get_size(layout) : 0;
+    return size > 0 ? handle(bf16, of, dnnl_query_scratchpad_md, 0) : NULL;
+}
+
 static void fill_product(struct nvdp__bf16_engine *bf16, struct product *product) {
     const struct key *key = &product->key;
     dnnl_primitive_desc_t desc = describe(bf16, key);
@@ -329,6 +418,7 @@ static void fill_product(struct nvdp__bf16_engine *bf16, struct product *product
         product->weight = handle(bf16, desc, dnnl_query_src_md, 0);
         product->to = handle(bf16, desc, dnnl_query_diff_weights_md, 0);
     }
+    product->workspace = workspace(bf16, desc);
     dnnl_primitive_desc_destroy(desc);
 }
 
@@ -342,7 +432,7 @@ static bool same_key(const struct key *a, const struct key *b) {
            a->threads == b->threads;
 }
 
-/* NULL after a failure. */
+/* NULL after a failure.  Locked. */
 static struct product *find_product(struct nvdp__bf16_engine *bf16, const struct key *key) {
     if (bf16->status != NVDP_OK) return NULL;
     uint64_t mixed = (key->rows * 8191 + key->in) * 8191 + key->out;
@@ -352,7 +442,7 @@ static struct product *find_product(struct nvdp__bf16_engine *bf16, const struct
     if (bf16->products >= MOST_PRODUCTS) free_products(bf16);
     struct product *made = nvdp__calloc(bf16->ctx, 1, sizeof *made);
     if (made == NULL) {
-        bf16->status = NVDP_ERR_MEMORY;
+        stop(bf16, NVDP_ERR_MEMORY);
         return NULL;
     }
     made->key = *key;
@@ -375,28 +465,31 @@ static void fill_packed(struct nvdp__bf16_engine *bf16, const struct key *key,
     size_t n = packed->transposed ? key->out : key->in;
     dnnl_memory_desc_t plain =
         matrix(bf16, k, n, key->int8 ? dnnl_s8 : dnnl_f32, packed->transposed ? dnnl_ba : dnnl_ab);
+    dnnl_primitive_attr_t attr = attributes(bf16);
     dnnl_primitive_desc_t desc = NULL;
     TRY(bf16, dnnl_memory_create(&packed->plain, &plain, bf16->engine, DNNL_MEMORY_NONE));
     packed->memory = nvdp__calloc(bf16->ctx, 1, dnnl_memory_desc_get_size(&packed->layout));
-    if (packed->memory == NULL) bf16->status = NVDP_ERR_MEMORY;
+    if (packed->memory == NULL) stop(bf16, NVDP_ERR_MEMORY);
     TRY(bf16, dnnl_memory_create(&packed->blocked, &packed->layout, bf16->engine, packed->memory));
     TRY(bf16, dnnl_reorder_primitive_desc_create(&desc, &plain, bf16->engine, &packed->layout,
-                                                 bf16->engine, NULL));
+                                                 bf16->engine, attr));
     TRY(bf16, dnnl_primitive_create(&packed->reorder, desc));
+    if (bf16->status == NVDP_OK) packed->workspace = workspace(bf16, desc);
     if (desc != NULL) dnnl_primitive_desc_destroy(desc);
+    if (attr != NULL) dnnl_primitive_attr_destroy(attr);
 }
 
 static struct packed *find_packed(struct nvdp__bf16_engine *bf16, const struct product *product,
                                   const void *weight) {
     bool transposed = product->key.kind == FORWARD;
-    struct packed **at = &bf16->packed[bucket((uint64_t)(uintptr_t)weight)];
+    struct packed **at = &bf16->shared->packed[bucket((uint64_t)(uintptr_t)weight)];
     for (struct packed *p = *at; p != NULL; p = p->next)
         if (p->weight == weight && p->transposed == transposed &&
             dnnl_memory_desc_equal(&p->layout, &product->weight_layout))
             return p;
     struct packed *made = nvdp__calloc(bf16->ctx, 1, sizeof *made);
     if (made == NULL) {
-        bf16->status = NVDP_ERR_MEMORY;
+        stop(bf16, NVDP_ERR_MEMORY);
         return NULL;
     }
     made->weight = weight;
@@ -421,22 +514,44 @@ static void *source(const void *data) {
     return pointer.given;
 }
 
-static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, int count,
-                const dnnl_exec_arg_t *args) {
+/* The engine's workspace, as large as this one wants. */
+static void give_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory) {
+    const dnnl_memory_desc_t *layout = NULL;
+    TRY(bf16, dnnl_memory_get_memory_desc(memory, &layout));
+    if (bf16->status != NVDP_OK) return;
+    size_t size = dnnl_memory_desc_get_size(layout);
+    if (size > bf16->workspace_size) {
+        free(bf16->workspace);
+        nvdp__bf16_lock(bf16);
+        bf16->workspace = nvdp__calloc(bf16->ctx, 1, size);
+        if (bf16->workspace == NULL) stop(bf16, NVDP_ERR_MEMORY);
+        nvdp__bf16_unlock(bf16);
+        bf16->workspace_size = bf16->workspace != NULL ? size : 0;
+    }
+    TRY(bf16, dnnl_memory_set_data_handle(memory, bf16->workspace));
+}
+
+/* args have room for one more. */
+static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, dnnl_memory_t memory,
+                int count, dnnl_exec_arg_t *args) {
+    if (memory != NULL) {
+        give_workspace(bf16, memory);
+        args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, memory};
+    }
     TRY(bf16, dnnl_primitive_execute(primitive, bf16->stream, count, args));
     TRY(bf16, dnnl_stream_wait(bf16->stream));
 }
 
-/* The weight in the product's layout; NULL after a failure. */
+/* The weight in the product's layout; NULL after a failure.  Locked. */
 static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *product,
                           const void *weight) {
     struct packed *packed = find_packed(bf16, product, weight);
     if (packed == NULL) return NULL;
-    if (packed->version != bf16->version) {
+    if (packed->version != bf16->shared->version) {
         TRY(bf16, dnnl_memory_set_data_handle(packed->plain, source(weight)));
-        dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, packed->plain}, {DNNL_ARG_TO, packed->blocked}};
-        run(bf16, packed->reorder, 2, args);
-        packed->version = bf16->version;
+        dnnl_exec_arg_t args[3] = {{DNNL_ARG_FROM, packed->plain}, {DNNL_ARG_TO, packed->blocked}};
+        run(bf16, packed->reorder, packed->workspace, 2, args);
+        packed->version = bf16->shared->version;
     }
     return packed->blocked;
 }
@@ -445,17 +560,19 @@ static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *
 
 static void dense(struct nvdp__bf16_engine *bf16, const struct key *key, const void *weight,
                   const float *bias, void *from, void *to) {
+    nvdp__bf16_lock(bf16);
     struct product *product = find_product(bf16, key);
-    if (product == NULL) return;
-    dnnl_memory_t packed = pack(bf16, product, weight);
+    dnnl_memory_t packed = product != NULL ? pack(bf16, product, weight) : NULL;
+    nvdp__bf16_unlock(bf16);
+    if (packed == NULL) return;
     TRY(bf16, dnnl_memory_set_data_handle(product->from, from));
     TRY(bf16, dnnl_memory_set_data_handle(product->to, to));
     if (bias != NULL) TRY(bf16, dnnl_memory_set_data_handle(product->bias, source(bias)));
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, product->from},
-                              {DNNL_ARG_WEIGHTS, packed},
-                              {DNNL_ARG_DST, product->to},
-                              {DNNL_ARG_BIAS, product->bias}};
-    run(bf16, product->primitive, bias != NULL ? 4 : 3, args);
+    dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, product->from},
+                               {DNNL_ARG_WEIGHTS, packed},
+                               {DNNL_ARG_DST, product->to},
+                               {DNNL_ARG_BIAS, product->bias}};
+    run(bf16, product->primitive, product->workspace, bias != NULL ? 4 : 3, args);
 }
 
 static struct key key_of(enum kind kind, const struct nvdp__linear *layer, size_t rows) {
@@ -505,7 +622,9 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
     }
     struct key key = key_of(BACKWARD_WEIGHT, layer, x.rows);
     key.add = !layer->set;
+    nvdp__bf16_lock(bf16);
     struct product *product = find_product(bf16, &key);
+    nvdp__bf16_unlock(bf16);
     if (product == NULL) return;
     zero_past(x);
     zero_past(dy);
@@ -513,8 +632,8 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
     TRY(bf16, dnnl_memory_set_data_handle(product->weight, x.data));
     TRY(bf16, dnnl_memory_set_data_handle(product->to, layer->dw));
     bool matmul = is_matrix_product(bf16, &key);
-    dnnl_exec_arg_t args[] = {{matmul ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, product->from},
-                              {matmul ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC, product->weight},
-                              {matmul ? DNNL_ARG_DST : DNNL_ARG_DIFF_WEIGHTS, product->to}};
-    run(bf16, product->primitive, 3, args);
+    dnnl_exec_arg_t args[4] = {{matmul ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, product->from},
+                               {matmul ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC, product->weight},
+                               {matmul ? DNNL_ARG_DST : DNNL_ARG_DIFF_WEIGHTS, product->to}};
+    run(bf16, product->primitive, product->workspace, 3, args);
 }

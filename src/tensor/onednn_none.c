@@ -38,6 +38,19 @@ void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
     (void)bf16;
 }
 
+nvdp_status nvdp__bf16_lane(struct nvdp__bf16_engine *bf16, struct nvdp__bf16_engine **out) {
+    (void)bf16, (void)out;
+    return NVDP_ERR_UNSUPPORTED;
+}
+
+void nvdp__bf16_lock(struct nvdp__bf16_engine *bf16) {
+    (void)bf16;
+}
+
+void nvdp__bf16_unlock(struct nvdp__bf16_engine *bf16) {
+    (void)bf16;
+}
+
 nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
     (void)bf16;
     return NVDP_ERR_UNSUPPORTED;

@@ -49,6 +49,15 @@ nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *d
     return status;
 }
 
+nvdp_status nvdp__device_lane(const struct nvdp__device *dev, struct nvdp__device *lane) {
+    nvdp_status status = NVDP_OK;
+    *lane = (struct nvdp__device){.ctx = dev->ctx, .threads = 1, .plain = dev->plain};
+    if (dev->bf16 != NULL) status = nvdp__bf16_lane(dev->bf16, &lane->bf16);
+    if (status == NVDP_OK && dev->int8 != NULL) status = nvdp__int8_lane(dev->int8, &lane->int8);
+    if (status != NVDP_OK) nvdp__device_release(lane);
+    return status;
+}
+
 void nvdp__device_without_bf16(struct nvdp__device *dev) {
     nvdp__bf16_free(dev->bf16);
     dev->bf16 = NULL;

@@ -33,6 +33,9 @@ struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx);
 /* In the context's precision.  Where bf16 is not to be had, float32 and a notice; where int8 is not,
  * NVDP_ERR_UNSUPPORTED: what it leaves to others is bf16, or float32 without a notice. */
 nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev);
+/* For one thread beside others, each with a lane of its own: dev's copies of weights, to be released before dev. Its
+ * failures are dev's. */
+nvdp_status nvdp__device_lane(const struct nvdp__device *dev, struct nvdp__device *lane);
 void nvdp__device_without_bf16(struct nvdp__device *dev);
 void nvdp__device_release(struct nvdp__device *dev); /* also one that is all zeros */
 enum nvdp_precision nvdp__device_precision(const struct nvdp__device *dev); /* in force */

@@ -80,6 +80,22 @@ void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *data
     batch->tokens = used;
 }
 
+struct nvdp__batch nvdp__batch_part(const struct nvdp__batch *batch, size_t first, size_t n,
+                                    size_t dim, int32_t *offset) {
+    struct nvdp__batch part = {.texts = n, .offset = offset, .split = batch->split};
+    const size_t start = (size_t)batch->offset[first];
+    for (size_t i = 0; i <= n; i++)
+        offset[i] = batch->offset[first + i] - (int32_t)start;
+    for (size_t i = 0; i < n; i++)
+        part.longest = nvdp__most(part.longest, (size_t)(offset[i + 1] - offset[i]));
+    part.tokens = (size_t)offset[n];
+    part.ids = batch->ids + start;
+    part.types = batch->types + start;
+    part.positions = batch->positions + start;
+    part.words = batch->words != NULL ? batch->words + start * dim : NULL;
+    return part;
+}
+
 void nvdp__batch_clear(struct nvdp__batch *batch) {
     batch->texts = batch->tokens = batch->longest = batch->tagged = 0;
     batch->offset[0] = 0;

@@ -40,6 +40,10 @@ void nvdp__batch_free(struct nvdp__batch *batch);
 /* Fills with data set rows rows[0..n) (NULL: first, first+1, ...). n must fit. */
 void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
                       const int64_t *rows, size_t first, size_t n);
+/* What an encoder reads of texts [first, first + n), words of `dim` numbers: the batch's memory, but `offset` [n + 1],
+ * which is filled. */
+struct nvdp__batch nvdp__batch_part(const struct nvdp__batch *batch, size_t first, size_t n,
+                                    size_t dim, int32_t *offset);
 /* The same token by token: no text; the next token of the next text; its end, with one key for random streams. */
 void nvdp__batch_clear(struct nvdp__batch *batch);
 void nvdp__batch_put(struct nvdp__batch *batch, int32_t id);

@@ -9,6 +9,7 @@
 /* Not called, but not to be there twice. */
 #define nvdp__bert_cache_create plain_bert_cache_create
 #define nvdp__bert_cache_release plain_bert_cache_release
+#define nvdp__bert_lanes plain_bert_lanes
 #define nvdp__bert_plan plain_bert_plan
 #define nvdp__bert_prefix plain_bert_prefix
 #define nvdp__pooler_plan plain_pooler_plan

@@ -49,6 +49,41 @@ Test(batch, layout) {
     nvdp_context_free(ctx);
 }
 
+/* The batch's memory from a text on, but offsets from there. */
+Test(batch, part) {
+    struct nvdp_context *ctx = support_context();
+    static const size_t lengths[] = {3, 1, 4, 2};
+    enum { DIM = 5 };
+    float words[10 * DIM];
+    struct nvdp__batch *batch = NULL;
+    cr_assert_eq(nvdp__batch_create(ctx, 4, 4, &batch), NVDP_OK);
+    nvdp__batch_clear(batch);
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t t = 0; t < lengths[i]; t++)
+            nvdp__batch_put(batch, (int32_t)(10 * i + t));
+        nvdp__batch_end(batch, i);
+    }
+    int32_t offset[3];
+    const int32_t expected[] = {0, 1, 5};
+    struct nvdp__batch part = nvdp__batch_part(batch, 1, 2, DIM, offset);
+    cr_expect_eq(part.texts, 2);
+    cr_expect_eq(part.tokens, 5);
+    cr_expect_eq(part.longest, 4);
+    cr_expect_eq(part.offset, offset);
+    cr_expect_arr_eq(offset, expected, sizeof expected);
+    cr_expect_eq(part.ids, batch->ids + 3);
+    cr_expect_eq(part.types, batch->types + 3);
+    cr_expect_eq(part.positions, batch->positions + 3);
+    cr_expect_eq(part.ids[1], 20);
+    cr_expect_eq(part.positions[4], 3);
+    cr_expect_null(part.words);
+    batch->words = words;
+    cr_expect_eq(nvdp__batch_part(batch, 3, 1, DIM, offset).words, words + 8 * DIM);
+    cr_expect_eq(offset[1], 2);
+    nvdp__batch_free(batch);
+    nvdp_context_free(ctx);
+}
+
 Test(batch, without_labels) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
