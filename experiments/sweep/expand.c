@@ -320,14 +320,33 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
 
-/* Of a run's place with `*`, as a sweep's folder names them, the one that is there. */
+/* Whether a run's texts are noised, by what it wrote of itself. */
+static bool is_noised(const struct part *part, const char *run) {
+    char *path = nvdp__join(part->ctx, run, "run.json");
+    json_t *record = path != NULL ? json_load_file(path, 0, NULL) : NULL;
+    const char *noise =
+        json_string_value(json_object_get(json_object_get(record, "config"), "token_noise"));
+    bool noised = noise != NULL && strcmp(noise, "none") != 0;
+    json_decref(record);
+    free(path);
+    return noised;
+}
+
+/* Of a run's place with `*`, as a sweep's folder names them, the one that is there; among several the
+ * one whose texts are as they are: a grid with runs under `token_noise` finds the same base run when
+ * it goes on. */
 static nvdp_status find_base(const struct part *part, const char *pattern, json_t *given) {
     glob_t found;
     bool good = glob(pattern, 0, NULL, &found) == 0;
-    size_t count = good ? found.gl_pathc : 0;
-    if (count == 1) json_object_set_new(given, "from_base", json_string(found.gl_pathv[0]));
+    size_t count = good ? found.gl_pathc : 0, plain = 0;
+    const char *base = count == 1 ? found.gl_pathv[0] : NULL;
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        if (is_noised(part, found.gl_pathv[i])) continue;
+        base = plain++ == 0 ? found.gl_pathv[i] : NULL;
+    }
+    if (base != NULL) json_object_set_new(given, "from_base", json_string(base));
     if (good) globfree(&found);
-    if (count == 1) return NVDP_OK;
+    if (base != NULL) return NVDP_OK;
     return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
                       "%s: key 'from_base': %s: expected one run directory, found %zu", part->path,
                       pattern, count);

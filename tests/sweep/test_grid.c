@@ -164,6 +164,40 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     nvdp_context_free(ctx);
 }
 
+/* A run of that name, which noised its texts so or did not say (NULL). */
+static void make_run(const char *name, const char *noise) {
+    char path[PATH_MAX], text[128];
+    snprintf(path, sizeof path, "%s", support_scratch_path(name));
+    cr_assert_eq(mkdir(path, 0700), 0);
+    if (noise == NULL) return;
+    snprintf(path + strlen(path), sizeof path - strlen(path), "/run.json");
+    snprintf(text, sizeof text, "{\"config\": {\"token_noise\": \"%s\"}}", noise);
+    support_write_text(path, text);
+}
+
+Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
+    struct nvdp_context *ctx = support_context();
+    char members[2 * PATH_MAX], plain[PATH_MAX], path[PATH_MAX];
+    struct nvdp__grid grid;
+    snprintf(
+        members, sizeof members,
+        "{\"tasks\": [\"rte\"], \"data\": \"d\", \"methods\": [\"nvdp\"], \"from_base\": \"%s\"}",
+        support_scratch_path("{task}-base-s{seed}-*"));
+    make_run("rte-base-s1-a", "laplace");
+    make_run("rte-base-s1-b", "none");
+    make_run("rte-base-s1-c", "santext");
+    snprintf(plain, sizeof plain, "%s", support_scratch_path("rte-base-s1-b"));
+    grid = read_grid(ctx, members);
+    cr_expect_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), plain);
+    nvdp__grid_release(&grid);
+    make_run("rte-base-s1-d", NULL);
+    snprintf(path, sizeof path, "%s", support_scratch_path("grid.json"));
+    support_write_text(path, members);
+    cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected one run directory, found 4"));
+    nvdp_context_free(ctx);
+}
+
 /* Models and folders of a run's own options, in a list too; what is no option stays as it is. */
 Test(grid, paths_name_the_runs_options) {
     struct nvdp_context *ctx = support_context();
