@@ -125,7 +125,6 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     shared.qkv = nvdp__f32(plan->tokens, 3 * plan->dim, wide);
     shared.qkv.type = nvdp__product_type(plan->dev);
     shared.context = take_product(plan, plan->dim);
-    shared.lse = take(plan, plan->heads);
     shared.attention_mean = take(plan, 1);
     shared.attention_rstd = take(plan, 1);
     shared.inner = take_product(plan, plan->wide);

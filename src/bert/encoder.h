@@ -98,7 +98,7 @@ void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nv
  * float32. */
 struct nvdp__bert_layer_cache {
     struct nvdp__tensor qkv, context;                       /* [T,3D], [T,D] */
-    float *lse;                                             /* [T,heads] */
+    float *lse;                                             /* [T,heads]; NULL: no backward */
     float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
     float *attention_out;                                   /* [T,D] after LayerNorm */
     struct nvdp__tensor attention_state;                    /* the same, for products */

@@ -135,22 +135,22 @@ NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, 
         s[j] = -INFINITY;
 }
 
-/* s -> exp(s + bias - highest); returns log-sum-exp, and 1/sum in *inverse. */
+/* s -> exp(s + bias - highest); returns 1/sum; *lse the log-sum-exp where it is wanted. */
 NVDP__CLONES
 static float softmax_row(size_t n, size_t ld, const float *restrict bias, float *restrict s,
-                         float *inverse) {
+                         float *lse) {
     complete_row(n, ld, bias, s);
     ld = nvdp__whole_lines(ld);
     float highest = nvdp__row_max(ld, s);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < ld; j++) {
-        float e = nvdp__fast_exp(s[j] - highest);
+        float e = nvdp__fast_exp_below(s[j] - highest);
         s[j] = e;
         sum += (double)e;
     }
-    *inverse = (float)(1 / sum);
-    return (float)((double)highest + log(sum));
+    if (lse != NULL) *lse = (float)((double)highest + log(sum));
+    return (float)(1 / sum);
 }
 
 NVDP__CLONES
@@ -177,7 +177,8 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
     float *out = (float *)att->out.data + t->out_at;
     if (t->n_k == 0) {
         for (size_t i = 0; i < t->n_q; i++) {
-            att->lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
+            float *lse = nvdp__row_lse(att, t, i);
+            if (lse != NULL) *lse = -INFINITY;
             memset(out + i * att->out.stride, 0, dim * sizeof *out);
         }
         return;
@@ -188,9 +189,9 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
                   view(k, t->n_k, dim, att->k.stride), spare, scores);
     for (size_t i = 0; i < t->n_q; i++) {
         float *row = scores + i * t->ld;
-        float inverse;
-        att->lse[(t->first_q + i) * att->heads + t->head] = softmax_row(
-            t->n_k, t->ld, att->bias != NULL ? att->bias + t->first_k : NULL, row, &inverse);
+        float inverse =
+            softmax_row(t->n_k, t->ld, att->bias != NULL ? att->bias + t->first_k : NULL, row,
+                        nvdp__row_lse(att, t, i));
         if (att->dropout.rate > 0)
             scale_dropped_row(t->ld, inverse, nvdp__tile_key(att, t, i), threshold,
                               nvdp__keep_scale(att), row);
@@ -262,7 +263,7 @@ static void backward_rows(const struct nvdp__attention *att, const struct nvdp__
     for (size_t i = 0; i < t->n_q; i++) {
         size_t at = i * att->out.stride;
         float d = head_dot(nvdp__head_dim(att), dout + at, out + at);
-        float lse = att->lse[(t->first_q + i) * att->heads + t->head];
+        float lse = *nvdp__row_lse(att, t, i);
         if (att->dropout.rate > 0)
             scores_backward_dropped_row(t->n_k, t->ld, bias, lse, d, nvdp__tile_key(att, t, i),
                                         threshold, nvdp__keep_scale(att), p + i * t->ld,

@@ -36,6 +36,12 @@ NVDP__INLINE struct nvdp__dropout_key nvdp__tile_key(const struct nvdp__attentio
     return nvdp__dropout_key(&att->dropout, row * att->heads + t->head);
 }
 
+/* Where log-sum-exp of query i of a tile is kept; NULL: nobody wants it. */
+NVDP__INLINE float *nvdp__row_lse(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                                  size_t i) {
+    return att->lse != NULL ? att->lse + (t->first_q + i) * att->heads + t->head : NULL;
+}
+
 NVDP__INLINE float nvdp__keep_scale(const struct nvdp__attention *att) {
     return 1.0f / (1.0f - att->dropout.rate);
 }

@@ -14,7 +14,7 @@ _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
 
 /* A thread's scratch: [QUERIES] rows of queries, n_k keys in whole vectors. */
 struct scratch {
-    bool plain;                /* products in C */
+    enum nvdp__bf16_unit unit; /* of products */
     float *scores, *d_scores;  /* [QUERIES, ld] */
     nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded: p or ds; p after dropout */
     uint32_t *pairs, *columns; /* [QUERIES/2, ld] packed, [ld, QUERIES/2] transposed */
@@ -67,7 +67,7 @@ static struct scratch own_scratch(const struct nvdp__device *dev,
     struct scratch own;
     size_t size = carve(longest, nvdp__head_dim(att), NULL, NULL);
     carve(longest, nvdp__head_dim(att), att->scratch + (size_t)omp_get_thread_num() * size, &own);
-    own.plain = dev->plain;
+    own.unit = dev->unit;
     return own;
 }
 
@@ -78,33 +78,33 @@ static nvdp__bf16 *bits(struct nvdp__tensor x, size_t at) {
 /* s = scale s + bias, -inf past n. */
 NVDP__INLINE void finish_scores(size_t n, size_t ld, float scale, const float *restrict bias,
                                 float *restrict s) {
-    if (bias != NULL)
-        for (size_t j = 0; j < n; j++)
-            s[j] = scale * s[j] + bias[j];
-    else
-        for (size_t j = 0; j < n; j++)
-            s[j] *= scale;
-    for (size_t j = n; j < ld; j++)
-        s[j] = -INFINITY;
+    for (size_t j = 0; bias != NULL && j < n; j++)
+        s[j] = scale * s[j] + bias[j];
+    if (bias != NULL) scale = 1;
+    ld = nvdp__whole_lines(ld);
+    /* Compared as integers the compiler cuts the loop in two, both with scalar ends. */
+    const float end = (float)n;
+    for (int32_t j = 0; j < (int32_t)ld; j++)
+        s[j] = (float)j < end ? scale * s[j] : -INFINITY;
 }
 
-/* scores -> e^(s - highest); log-sum-exp, and 1/sum in *inverse. */
+/* scores -> e^(s - highest); returns 1/sum; *lse the log-sum-exp where it is wanted. */
 NVDP__CLONES
 static float exp_row(size_t n, size_t ld, float scale, const float *restrict bias,
-                     float *restrict s, float *inverse) {
+                     float *restrict s, float *lse) {
     finish_scores(n, ld, scale, bias, s);
     ld = nvdp__whole_lines(ld);
     float highest = nvdp__row_max(ld, s);
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t j = 0; j < ld; j++) {
-        float e = nvdp__fast_exp(s[j] - highest);
-        s[j] = e;
-        sum += e;
-    }
-    double total = (double)sum;
-    *inverse = (float)(1 / total);
-    return (float)((double)highest + log(total));
+    float lane[NVDP__LINE] = {0};
+    for (size_t j = 0; j < ld; j += NVDP__LINE)
+        for (size_t l = 0; l < NVDP__LINE; l++) {
+            float e = nvdp__fast_exp_below(s[j + l] - highest);
+            s[j + l] = e;
+            lane[l] += e;
+        }
+    float sum = nvdp__lanes_sum(lane);
+    if (lse != NULL) *lse = (float)((double)highest + log((double)sum));
+    return 1 / sum;
 }
 
 NVDP__CLONES
@@ -134,28 +134,29 @@ static void round_rows(size_t rows, size_t dim, float scale, const float *x, siz
 static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           size_t first, size_t n, const struct scratch *own) {
     size_t dim = nvdp__head_dim(att);
-    nvdp__bf16_product(own->plain,
+    nvdp__bf16_product(own->unit,
                        (struct nvdp__bf16_product){
                            n, t->ld, dim, false, bits(att->q, t->q_at + first * att->q.stride),
                            att->q.stride, own->key_t, t->ld, own->scores, t->ld});
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
+    float inverse[QUERIES];
     for (size_t i = 0; i < n; i++) {
         float *row = own->scores + i * t->ld;
-        float inverse;
-        att->lse[(t->first_q + first + i) * att->heads + t->head] =
+        inverse[i] =
             exp_row(t->n_k, t->ld, att->scale, att->bias != NULL ? att->bias + t->first_k : NULL,
-                    row, &inverse);
+                    row, nvdp__row_lse(att, t, first + i));
         if (att->dropout.rate > 0)
-            round_dropped(t->ld, inverse * nvdp__keep_scale(att), nvdp__tile_key(att, t, first + i),
+            round_dropped(t->ld, nvdp__keep_scale(att), nvdp__tile_key(att, t, first + i),
                           threshold, row, own->rows + i * t->ld);
-        else
-            round_scaled(t->ld, inverse, row, own->rows + i * t->ld);
     }
-    nvdp__bf16_product(own->plain,
+    if (att->dropout.rate == 0) nvdp__round_row(n * t->ld, own->scores, own->rows);
+    nvdp__bf16_product(own->unit,
                        (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
                                                    own->key_or_value, dim, own->product, dim});
-    round_rows(n, dim, 1, own->product, att->out.stride,
-               bits(att->out, t->out_at + first * att->out.stride));
+    nvdp__bf16 *out = bits(att->out, t->out_at + first * att->out.stride);
+    /* The products are of exponentials, rounded before they are divided by their sum. */
+    for (size_t i = 0; i < n; i++)
+        round_scaled(dim, inverse[i], own->product + i * dim, out + i * att->out.stride);
 }
 
 static void forward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
@@ -164,14 +165,15 @@ static void forward_tile(const struct nvdp__attention *att, const struct nvdp__t
     if (t->n_k == 0) {
         nvdp__bf16 *out = bits(att->out, t->out_at);
         for (size_t i = 0; i < t->n_q; i++) {
-            att->lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
+            float *lse = nvdp__row_lse(att, t, i);
+            if (lse != NULL) *lse = -INFINITY;
             memset(out + i * att->out.stride, 0, dim * sizeof *out);
         }
         return;
     }
-    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
+    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
                                own->key_t);
-    nvdp__bf16_pack(own->plain, t->n_k, dim, bits(att->v, t->k_at), att->k.stride,
+    nvdp__bf16_pack(own->unit, t->n_k, dim, bits(att->v, t->k_at), att->k.stride,
                     own->key_or_value);
     for (size_t first = 0; first < t->n_q; first += QUERIES)
         forward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), own);
@@ -239,9 +241,9 @@ static void add_columns(const struct nvdp__tile *t, size_t n, size_t dim, const 
                         const uint32_t *x, const struct scratch *own, float *y) {
     size_t pairs = (n + 1) / 2;
     size_t ld = nvdp__line_up(pairs);
-    nvdp__bf16_pack(own->plain, n, t->ld, p, t->ld, own->pairs);
-    nvdp__bf16_transpose(own->plain, pairs, t->ld, own->pairs, ld, own->columns);
-    nvdp__bf16_product(own->plain,
+    nvdp__bf16_pack(own->unit, n, t->ld, p, t->ld, own->pairs);
+    nvdp__bf16_transpose(own->unit, pairs, t->ld, own->pairs, ld, own->columns);
+    nvdp__bf16_product(own->unit,
                        (struct nvdp__bf16_product){t->n_k, dim, n, true,
                                                    (const nvdp__bf16 *)(const void *)own->columns,
                                                    2 * ld, x, dim, y, dim});
@@ -256,7 +258,7 @@ static void backward_rows(const struct nvdp__attention *att, const struct nvdp__
     for (size_t i = 0; i < n; i++) {
         float *s = own->scores + i * t->ld;
         float *dp = own->d_scores + i * t->ld;
-        float lse = att->lse[(t->first_q + first + i) * att->heads + t->head];
+        float lse = *nvdp__row_lse(att, t, first + i);
         struct nvdp__dropout_key key = {0};
         if (drops) key = nvdp__tile_key(att, t, first + i);
         float d = probability_row(t->n_k, t->ld, att->scale, bias, lse, drops, key, threshold,
@@ -269,20 +271,20 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
                            size_t first, size_t n, const struct nvdp__attention_gradient *d,
                            const struct scratch *own) {
     size_t dim = nvdp__head_dim(att);
-    bool plain = own->plain;
+    enum nvdp__bf16_unit unit = own->unit;
     const nvdp__bf16 *q = bits(att->q, t->q_at + first * att->q.stride);
     const nvdp__bf16 *dout = bits(d->dout, t->out_at + first * att->out.stride);
-    nvdp__bf16_product(plain, (struct nvdp__bf16_product){n, t->ld, dim, false, q, att->q.stride,
-                                                          own->key_t, t->ld, own->scores, t->ld});
-    nvdp__bf16_product(plain,
+    nvdp__bf16_product(unit, (struct nvdp__bf16_product){n, t->ld, dim, false, q, att->q.stride,
+                                                         own->key_t, t->ld, own->scores, t->ld});
+    nvdp__bf16_product(unit,
                        (struct nvdp__bf16_product){n, t->ld, dim, false, dout, att->out.stride,
                                                    own->value_t, t->ld, own->d_scores, t->ld});
     backward_rows(att, t, first, n, own);
-    nvdp__bf16_pack(plain, n, dim, dout, att->out.stride, own->d_out);
-    nvdp__bf16_pack(plain, n, dim, q, att->q.stride, own->query);
+    nvdp__bf16_pack(unit, n, dim, dout, att->out.stride, own->d_out);
+    nvdp__bf16_pack(unit, n, dim, q, att->q.stride, own->query);
     add_columns(t, n, dim, own->kept, own->d_out, own, own->d_value);
     add_columns(t, n, dim, own->rows, own->query, own, own->d_key);
-    nvdp__bf16_product(plain,
+    nvdp__bf16_product(unit,
                        (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
                                                    own->key_or_value, dim, own->product, dim});
     round_rows(n, dim, att->scale, own->product, att->q.stride,
@@ -297,10 +299,10 @@ static void backward_tile(const struct nvdp__attention *att, const struct nvdp__
     size_t dim = nvdp__head_dim(att);
     size_t stride = att->k.stride;
     const nvdp__bf16 *k = bits(att->k, t->k_at);
-    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, k, stride, t->ld, own->key_t);
-    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
+    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, k, stride, t->ld, own->key_t);
+    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
                                own->value_t);
-    nvdp__bf16_pack(own->plain, t->n_k, dim, k, stride, own->key_or_value);
+    nvdp__bf16_pack(own->unit, t->n_k, dim, k, stride, own->key_or_value);
     memset(own->d_key, 0, t->n_k * dim * sizeof *own->d_key);
     memset(own->d_value, 0, t->n_k * dim * sizeof *own->d_value);
     for (size_t first = 0; first < t->n_q; first += QUERIES)

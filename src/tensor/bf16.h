@@ -91,8 +91,10 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
 /* ---- small products (bf16_product.c) ---- */
 
 /* They read packed layouts: a word holds two consecutive elements of the summed dimension, the
- * first in the lower 16 bits.  `plain`: in C, for a processor without AVX512_BF16; its sums are
- * rounded in another order. */
+ * first in the lower 16 bits.  Units round their sums in different orders. */
+
+/* Whether the processor has AMX and the kernel lets this process use it; it is asked each time. */
+bool nvdp__bf16_has_tiles(void);
 
 /* Lanes of a vector: widths of packed operands are multiples of it. */
 enum { NVDP__BF16_LANES = 16 };
@@ -109,21 +111,21 @@ struct nvdp__bf16_product {
     float *c;
     size_t ldc;
 };
-void nvdp__bf16_product(bool plain, struct nvdp__bf16_product p);
+void nvdp__bf16_product(enum nvdp__bf16_unit unit, struct nvdp__bf16_product p);
 
 /* For A B with B = x^T: y [dim/2, ldy] words, word (p, r) holding x[r][2p], x[r][2p + 1]; columns
  * from `rows` to ldy are 0.  dim a multiple of 2 NVDP__BF16_LANES, ldy one of NVDP__BF16_LANES, ldx
  * even. */
-void nvdp__bf16_pack_transposed(bool plain, size_t rows, size_t dim, const nvdp__bf16 *x,
-                                size_t ldx, size_t ldy, uint32_t *y);
+void nvdp__bf16_pack_transposed(enum nvdp__bf16_unit unit, size_t rows, size_t dim,
+                                const nvdp__bf16 *x, size_t ldx, size_t ldy, uint32_t *y);
 /* For A B with B = x: y [ceil(rows/2), dim] words, word (p, d) holding x[2p][d], x[2p + 1][d]. dim
  * a multiple of NVDP__BF16_LANES. */
-void nvdp__bf16_pack(bool plain, size_t rows, size_t dim, const nvdp__bf16 *x, size_t ldx,
-                     uint32_t *y);
+void nvdp__bf16_pack(enum nvdp__bf16_unit unit, size_t rows, size_t dim, const nvdp__bf16 *x,
+                     size_t ldx, uint32_t *y);
 /* y [cols, ldy] words = x^T, x [rows, cols] words: of a packed matrix it makes the rows of the
  * transposed one. cols a multiple of NVDP__BF16_LANES; columns from `rows` to ldy, a multiple of
  * NVDP__BF16_LANES, are 0. */
-void nvdp__bf16_transpose(bool plain, size_t rows, size_t cols, const uint32_t *x, size_t ldy,
-                          uint32_t *y);
+void nvdp__bf16_transpose(enum nvdp__bf16_unit unit, size_t rows, size_t cols, const uint32_t *x,
+                          size_t ldy, uint32_t *y);
 
 #endif

@@ -1,5 +1,5 @@
-/* The small products of attention with bfloat16 operands: in vectors where the processor has
- * AVX512_BF16, and plainly in C. */
+/* The small products of attention with bfloat16 operands: in tiles where the processor has AMX, in
+ * vectors where it has AVX512_BF16, and plainly in C. */
 #include "tensor/bf16.h"
 
 #include "tensor/vector.h"
@@ -53,7 +53,10 @@ static void plain_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp__bf16
 
 #ifdef __x86_64__
 
+#include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
@@ -82,12 +85,12 @@ TARGET NVDP__INLINE void block(size_t rows, size_t wide, struct nvdp__bf16_produ
 }
 
 /* What is left of p after its first rows, or columns. */
-TARGET NVDP__INLINE struct nvdp__bf16_product below(struct nvdp__bf16_product p, size_t rows) {
+NVDP__INLINE struct nvdp__bf16_product below(struct nvdp__bf16_product p, size_t rows) {
     p.m -= rows, p.a += rows * p.lda, p.c += rows * p.ldc;
     return p;
 }
 
-TARGET NVDP__INLINE struct nvdp__bf16_product beside(struct nvdp__bf16_product p, size_t cols) {
+NVDP__INLINE struct nvdp__bf16_product beside(struct nvdp__bf16_product p, size_t cols) {
     p.n -= cols, p.b += cols, p.c += cols;
     return p;
 }
@@ -165,9 +168,134 @@ TARGET static void fast_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp
     }
 }
 
+/* ---- AMX ----
+ *
+ * A tile is 16 rows of 64 bytes: A's of 32 elements, B's of 16 words, which is how both lie there, C's of
+ * 16 sums.  16 rows of A times 32 columns of B at a time; what remains of k is multiplied in narrower
+ * tiles, what remains of m in lower ones. */
+
+#define TILES __attribute__((target("amx-tile,amx-bf16")))
+
+/* Macros, as gcc writes the register's name from the argument's text. */
+#define TMM_SUM 0
+#define TMM_SUM_BESIDE 1
+#define TMM_A 2
+#define TMM_B 3
+#define TMM_B_BESIDE 4
+#define TMM_A_REST 5
+#define TMM_B_REST 6
+#define TMM_B_BESIDE_REST 7
+enum { TILE_ROWS = 16, TILE_PAIRS = 16 };
+
+/* The operand of LDTILECFG (Intel SDM, chapter 18). */
+struct tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+static void shape_tile(struct tile_config *config, size_t tile, size_t rows, size_t words) {
+    bool used = rows > 0 && words > 0;
+    config->rows[tile] = used ? (uint8_t)rows : 0;
+    config->row_bytes[tile] = used ? (uint16_t)(words * sizeof(uint32_t)) : 0;
+}
+
+/* For `rows` rows of A, `rest` pairs in the narrower tiles. */
+TILES static void shape_tiles(size_t rows, size_t rest) {
+    struct tile_config config = {.palette = 1};
+    shape_tile(&config, TMM_SUM, rows, LANES);
+    shape_tile(&config, TMM_SUM_BESIDE, rows, LANES);
+    shape_tile(&config, TMM_A, rows, TILE_PAIRS);
+    shape_tile(&config, TMM_B, TILE_PAIRS, LANES);
+    shape_tile(&config, TMM_B_BESIDE, TILE_PAIRS, LANES);
+    shape_tile(&config, TMM_A_REST, rows, rest);
+    shape_tile(&config, TMM_B_REST, rest, LANES);
+    shape_tile(&config, TMM_B_BESIDE_REST, rest, LANES);
+    __asm__ volatile("" : : "r"(&config) : "memory"); /* gcc's own names 8 bytes of the operand */
+    _tile_loadconfig(&config);
+}
+
+/* 16 columns of the rows that the tiles are shaped for. */
+TILES static void tile_column(struct nvdp__bf16_product p, size_t whole, size_t rest) {
+    size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
+    if (p.add)
+        _tile_loadd(TMM_SUM, p.c, sum_row);
+    else
+        _tile_zero(TMM_SUM);
+    for (size_t l = 0; l < whole; l++, p.a += 2 * TILE_PAIRS, p.b += TILE_PAIRS * p.ldb) {
+        _tile_loadd(TMM_A, p.a, row);
+        _tile_loadd(TMM_B, p.b, word_row);
+        _tile_dpbf16ps(TMM_SUM, TMM_A, TMM_B);
+    }
+    if (rest > 0) {
+        _tile_loadd(TMM_A_REST, p.a, row);
+        _tile_loadd(TMM_B_REST, p.b, word_row);
+        _tile_dpbf16ps(TMM_SUM, TMM_A_REST, TMM_B_REST);
+    }
+    _tile_stored(TMM_SUM, p.c, sum_row);
+}
+
+/* 32 columns: A's tile serves both. */
+TILES static void tile_columns(struct nvdp__bf16_product p, size_t whole, size_t rest) {
+    size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
+    if (p.add) {
+        _tile_loadd(TMM_SUM, p.c, sum_row);
+        _tile_loadd(TMM_SUM_BESIDE, p.c + LANES, sum_row);
+    } else {
+        _tile_zero(TMM_SUM);
+        _tile_zero(TMM_SUM_BESIDE);
+    }
+    for (size_t l = 0; l < whole; l++, p.a += 2 * TILE_PAIRS, p.b += TILE_PAIRS * p.ldb) {
+        _tile_loadd(TMM_A, p.a, row);
+        _tile_loadd(TMM_B, p.b, word_row);
+        _tile_loadd(TMM_B_BESIDE, p.b + LANES, word_row);
+        _tile_dpbf16ps(TMM_SUM, TMM_A, TMM_B);
+        _tile_dpbf16ps(TMM_SUM_BESIDE, TMM_A, TMM_B_BESIDE);
+    }
+    if (rest > 0) {
+        _tile_loadd(TMM_A_REST, p.a, row);
+        _tile_loadd(TMM_B_REST, p.b, word_row);
+        _tile_loadd(TMM_B_BESIDE_REST, p.b + LANES, word_row);
+        _tile_dpbf16ps(TMM_SUM, TMM_A_REST, TMM_B_REST);
+        _tile_dpbf16ps(TMM_SUM_BESIDE, TMM_A_REST, TMM_B_BESIDE_REST);
+    }
+    _tile_stored(TMM_SUM, p.c, sum_row);
+    _tile_stored(TMM_SUM_BESIDE, p.c + LANES, sum_row);
+}
+
+TILES static void tile_product(struct nvdp__bf16_product p) {
+    __asm__ volatile("" : : : "memory"); /* gcc's loads of tiles do not say that they read */
+    size_t pairs = (p.k + 1) / 2, whole = pairs / TILE_PAIRS, rest = pairs % TILE_PAIRS;
+    for (size_t rows = 0; p.m > 0; p = below(p, rows)) {
+        size_t before = rows;
+        rows = p.m < TILE_ROWS ? p.m : TILE_ROWS;
+        if (rows != before) shape_tiles(rows, rest);
+        struct nvdp__bf16_product q = p;
+        for (; q.n >= 2 * LANES; q = beside(q, 2 * LANES))
+            tile_columns(q, whole, rest);
+        if (q.n > 0) tile_column(q, whole, rest);
+    }
+    _tile_release();
+}
+
+/* The processor's word for it, and the kernel's leave for this process to use the tiles' registers, which it
+ * keeps at once for all threads. */
+bool nvdp__bf16_has_tiles(void) {
+    enum { TILE_DATA = 18, REQUEST = 0x1023 };   /* XFEATURE_XTILEDATA, ARCH_REQ_XCOMP_PERM */
+    const unsigned needed = 1U << 22 | 1U << 24; /* AMX-BF16, AMX-TILE */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & needed) == needed &&
+           syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
 #else
 
+bool nvdp__bf16_has_tiles(void) {
+    return false;
+}
+
 #define fast_product plain_product
+#define tile_product plain_product
 #define fast_transpose plain_transpose
 #define fast_pack_rows plain_pack_rows
 
@@ -175,24 +303,28 @@ TARGET static void fast_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp
 
 /* ---- either ---- */
 
-void nvdp__bf16_product(bool plain, struct nvdp__bf16_product p) {
-    (plain ? plain_product : fast_product)(p);
+void nvdp__bf16_product(enum nvdp__bf16_unit unit, struct nvdp__bf16_product p) {
+    static void (*const products[])(struct nvdp__bf16_product) = {
+        [NVDP__BF16_VECTORS] = fast_product,
+        [NVDP__BF16_PLAIN] = plain_product,
+        [NVDP__BF16_TILES] = tile_product};
+    products[unit](p);
 }
 
-void nvdp__bf16_transpose(bool plain, size_t rows, size_t cols, const uint32_t *x, size_t ldy,
-                          uint32_t *y) {
-    (plain ? plain_transpose : fast_transpose)(rows, cols, x, cols, ldy, y);
+void nvdp__bf16_transpose(enum nvdp__bf16_unit unit, size_t rows, size_t cols, const uint32_t *x,
+                          size_t ldy, uint32_t *y) {
+    (unit == NVDP__BF16_PLAIN ? plain_transpose : fast_transpose)(rows, cols, x, cols, ldy, y);
 }
 
-void nvdp__bf16_pack_transposed(bool plain, size_t rows, size_t dim, const nvdp__bf16 *x,
-                                size_t ldx, size_t ldy, uint32_t *y) {
-    (plain ? plain_transpose : fast_transpose)(rows, dim / 2, (const uint32_t *)(const void *)x,
-                                               ldx / 2, ldy, y);
+void nvdp__bf16_pack_transposed(enum nvdp__bf16_unit unit, size_t rows, size_t dim,
+                                const nvdp__bf16 *x, size_t ldx, size_t ldy, uint32_t *y) {
+    (unit == NVDP__BF16_PLAIN ? plain_transpose : fast_transpose)(
+        rows, dim / 2, (const uint32_t *)(const void *)x, ldx / 2, ldy, y);
 }
 
-void nvdp__bf16_pack(bool plain, size_t rows, size_t dim, const nvdp__bf16 *x, size_t ldx,
-                     uint32_t *y) {
+void nvdp__bf16_pack(enum nvdp__bf16_unit unit, size_t rows, size_t dim, const nvdp__bf16 *x,
+                     size_t ldx, uint32_t *y) {
     for (size_t r = 0; r < rows; r += 2)
-        (plain ? plain_pack_rows : fast_pack_rows)(
+        (unit == NVDP__BF16_PLAIN ? plain_pack_rows : fast_pack_rows)(
             dim, x + r * ldx, r + 1 < rows ? x + (r + 1) * ldx : NULL, y + r / 2 * dim);
 }

@@ -131,45 +131,41 @@ static void relu_slope_block(size_t n, float a, const float *y, const float *dy,
         dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
+NVDP__CLONES
+static void gelu_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__gelu(nvdp__bfloat16_to_float(x[i]));
+}
+
+NVDP__CLONES
+static void gelu_new_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__gelu_new(nvdp__bfloat16_to_float(x[i]));
+}
+
 /* In bfloat16 the slope and the value are made in one pass. */
 
 NVDP__CLONES
-static void gelu_bf16(size_t n, const nvdp__bf16 *x, nvdp__bf16 *y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__bfloat16_from_float(nvdp__gelu(nvdp__bfloat16_to_float(x[i])));
-}
-
-NVDP__CLONES
-static void gelu_new_bf16(size_t n, const nvdp__bf16 *x, nvdp__bf16 *y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__bfloat16_from_float(nvdp__gelu_new(nvdp__bfloat16_to_float(x[i])));
-}
-
-NVDP__CLONES
-static void gelu_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy, nvdp__bf16 *dx,
-                               nvdp__bf16 *y) {
+static void gelu_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
+                               float *restrict dx, float *restrict y) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float u = nvdp__bfloat16_to_float(x[i]);
         float slope;
-        float value = nvdp__gelu_and_slope(u, &slope);
-        dx[i] = nvdp__bfloat16_from_float(nvdp__bfloat16_to_float(dy[i]) * slope);
-        y[i] = nvdp__bfloat16_from_float(value);
+        y[i] = nvdp__gelu_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);
+        dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;
     }
 }
 
 NVDP__CLONES
 static void gelu_new_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
-                                   nvdp__bf16 *dx, nvdp__bf16 *y) {
+                                   float *restrict dx, float *restrict y) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float u = nvdp__bfloat16_to_float(x[i]);
         float slope;
-        float value = nvdp__gelu_new_and_slope(u, &slope);
-        dx[i] = nvdp__bfloat16_from_float(nvdp__bfloat16_to_float(dy[i]) * slope);
-        y[i] = nvdp__bfloat16_from_float(value);
+        y[i] = nvdp__gelu_new_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);
+        dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;
     }
 }
 
@@ -192,10 +188,9 @@ void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act
     for (size_t b = 0; b < blocks; b++) {
         size_t at = b * NVDP__BLOCK;
         size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
-        if (act == NVDP__ACT_GELU_NEW)
-            gelu_new_bf16(count, from + at, to + at);
-        else
-            gelu_bf16(count, from + at, to + at);
+        float value[NVDP__BLOCK];
+        (act == NVDP__ACT_GELU_NEW ? gelu_new_bf16 : gelu_bf16)(count, from + at, value);
+        nvdp__round_row(count, value, to + at);
     }
 }
 
@@ -213,19 +208,19 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
         return;
     }
     const nvdp__bf16 *from = x.data;
-    const nvdp__bf16 *slope = dy.data;
-    nvdp__bf16 *to = dx.data;
-    nvdp__bf16 *value = y.data;
+    const nvdp__bf16 *gradient = dy.data;
+    nvdp__bf16 *to = dx.data, *to_y = y.data;
     size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
     int team = nvdp__team(dev, n);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
         size_t at = b * NVDP__BLOCK;
         size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
-        if (act == NVDP__ACT_GELU_NEW)
-            gelu_new_bf16_backward(count, from + at, slope + at, to + at, value + at);
-        else
-            gelu_bf16_backward(count, from + at, slope + at, to + at, value + at);
+        float product[NVDP__BLOCK], value[NVDP__BLOCK];
+        (act == NVDP__ACT_GELU_NEW ? gelu_new_bf16_backward : gelu_bf16_backward)(
+            count, from + at, gradient + at, product, value);
+        nvdp__round_row(count, product, to + at);
+        nvdp__round_row(count, value, to_y + at);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
-/* y = x to nearest (tensor.c). */
+/* y = x to nearest, subnormal numbers perhaps to 0 (tensor.c). */
 void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
 
 /* sum of x[i] y[i], in double (rows.c). */

@@ -117,7 +117,7 @@ struct nvdp__attention {
     struct nvdp__tensor q, k, v;  /* [rows, heads*head_dim], any strides, k's and v's the same */
     struct nvdp__tensor out;      /* [rows of q, heads*head_dim], any stride */
     const float *bias;            /* [rows of k], the same for every head; NULL: 0 */
-    float *lse;                   /* [rows of q, heads] keeps log-sum-exp */
+    float *lse;                   /* [rows of q, heads] keeps log-sum-exp; NULL: no backward */
     float *scratch;               /* nvdp__attend_scratch floats */
 };
 /* Of strides as q, k, v, out. */

@@ -263,8 +263,8 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
     size_t n = rows.rows, ld = whole_lines(n);
     if (rows.type == NVDP__BF16 && nvdp__attention_fits_bf16(rows.cols)) {
         uint32_t *words = (uint32_t *)(void *)wide;
-        nvdp__bf16_pack_transposed(dev->plain, n, rows.cols, rows.data, rows.stride, ld, words);
-        nvdp__bf16_product(dev->plain,
+        nvdp__bf16_pack_transposed(dev->unit, n, rows.cols, rows.data, rows.stride, ld, words);
+        nvdp__bf16_product(dev->unit,
                            (struct nvdp__bf16_product){n, ld, rows.cols, false, rows.data,
                                                        rows.stride, words, ld, gram, ld});
         return;

@@ -35,8 +35,8 @@ nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *d
     *dev = nvdp__device_cpu(ctx);
     enum nvdp_precision precision = nvdp_context_precision(ctx);
     if (precision == NVDP_PRECISION_F32) return NVDP_OK;
-    dev->plain = nvdp__plain_bf16(ctx);
-    const char *missing = nvdp__bf16_missing(dev->plain);
+    bool plain = nvdp__plain_bf16(ctx);
+    const char *missing = nvdp__bf16_missing(plain);
     if (precision == NVDP_PRECISION_INT8) {
         NVDP_RETURN_IF_FAILED(nvdp__int8_create(ctx, &dev->int8));
         if (missing != NULL) return NVDP_OK;
@@ -44,14 +44,17 @@ nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *d
         nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s; computing in f32", missing);
         return NVDP_OK;
     }
-    nvdp_status status = nvdp__bf16_create(ctx, dev->plain, &dev->bf16);
+    dev->unit = plain                    ? NVDP__BF16_PLAIN
+                : nvdp__bf16_has_tiles() ? NVDP__BF16_TILES
+                                         : NVDP__BF16_VECTORS;
+    nvdp_status status = nvdp__bf16_create(ctx, plain, &dev->bf16);
     if (status != NVDP_OK) nvdp__device_release(dev);
     return status;
 }
 
 nvdp_status nvdp__device_lane(const struct nvdp__device *dev, struct nvdp__device *lane) {
     nvdp_status status = NVDP_OK;
-    *lane = (struct nvdp__device){.ctx = dev->ctx, .threads = 1, .plain = dev->plain};
+    *lane = (struct nvdp__device){.ctx = dev->ctx, .threads = 1, .unit = dev->unit};
     if (dev->bf16 != NULL) status = nvdp__bf16_lane(dev->bf16, &lane->bf16);
     if (status == NVDP_OK && dev->int8 != NULL) status = nvdp__int8_lane(dev->int8, &lane->int8);
     if (status != NVDP_OK) nvdp__device_release(lane);
@@ -140,9 +143,31 @@ static void round_block(size_t n, const float *restrict x, nvdp__bf16 *restrict 
         y[i] = nvdp__bfloat16_from_float(x[i]);
 }
 
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+/* The instruction rounds as the function does, but takes subnormal numbers for 0. */
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
+round_vectors(size_t n, const float *x, nvdp__bf16 *y) {
+    for (; n >= NVDP__LINE; n -= NVDP__LINE, x += NVDP__LINE, y += NVDP__LINE)
+        _mm256_storeu_si256((__m256i_u *)y, (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x)));
+    __mmask16 rest = (__mmask16)((1U << n) - 1);
+    __m512 last = _mm512_maskz_loadu_ps(rest, x);
+    _mm256_mask_storeu_epi16(y, rest, (__m256i)_mm512_cvtneps_pbh(last));
+}
+
+void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y) {
+    (__builtin_cpu_supports("avx512bf16") ? round_vectors : round_block)(n, x, y);
+}
+
+#else
+
 void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y) {
     round_block(n, x, y);
 }
+
+#endif
 
 void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct nvdp__tensor y) {
     size_t n = x.rows * x.cols;
@@ -157,8 +182,8 @@ void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct
     int team = nvdp__team(dev, n);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++)
-        round_block(nvdp__block_length(n, NVDP__BLOCK, b), from + b * NVDP__BLOCK,
-                    to + b * NVDP__BLOCK);
+        nvdp__round_row(nvdp__block_length(n, NVDP__BLOCK, b), from + b * NVDP__BLOCK,
+                        to + b * NVDP__BLOCK);
 }
 
 /* ---- threads of the libraries below ---- */

@@ -15,13 +15,17 @@ struct nvdp__rowwise;
 struct nvdp__linear;
 struct nvdp__per_example;
 
+/* What computes attention's products of bfloat16 (bf16.h): AVX512_BF16; C, where the processor lacks the
+ * instructions; AMX. */
+enum nvdp__bf16_unit { NVDP__BF16_VECTORS, NVDP__BF16_PLAIN, NVDP__BF16_TILES };
+
 /* The CPU, with a number of threads. */
 struct nvdp__device {
     struct nvdp_context *ctx;
     int threads;
     struct nvdp__bf16_engine *bf16; /* products in bfloat16 (bf16.h); NULL: in float32 */
-    struct nvdp__int8 *int8; /* the encoder's dense layers forward in int8 (int8.h); NULL: not */
-    bool plain; /* our own bfloat16 products in C: the processor lacks the instructions */
+    struct nvdp__int8 *int8;   /* the encoder's dense layers forward in int8 (int8.h); NULL: not */
+    enum nvdp__bf16_unit unit; /* of our own bfloat16 products */
     /* Dense layers forward whose rows do not depend on each other (ops.h); NULL: the fastest. */
     struct nvdp__rowwise *rowwise;
     /* Gradients of parameters for each text of a batch alone (per_example.h); NULL: of all together. */

@@ -52,7 +52,7 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
         encoder[i] = encoder_with_batch(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, true,
                                         config, &batch[i]);
         encoder[i]->pass = *pass;
-        if (i == 1 && plain) encoder[i]->dev.plain = true;
+        if (i == 1 && plain) encoder[i]->dev.unit = NVDP__BF16_PLAIN;
         loss[i] = encoder_backward(encoder[i], batch[i]);
         grad[i] = encoder_download(encoder[i], encoder[i]->params.total, encoder[i]->params.grad);
         cr_assert_eq(nvdp__device_status(&encoder[i]->dev), NVDP_OK);

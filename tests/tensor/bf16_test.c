@@ -9,9 +9,13 @@ void bf16_or_skip(void) {
 
 struct nvdp__device bf16_device(int which) {
     struct nvdp__device dev = {.threads = which == BF16_TWO ? 2 : 1};
-    dev.plain = which == BF16_PLAIN || nvdp__bf16_missing(false) != NULL;
+    bool plain = which == BF16_PLAIN || nvdp__bf16_missing(false) != NULL;
+    if (plain)
+        dev.unit = NVDP__BF16_PLAIN;
+    else if (which == BF16_TILES && nvdp__bf16_has_tiles())
+        dev.unit = NVDP__BF16_TILES;
     omp_set_num_threads(dev.threads); /* as a context does */
-    cr_assert_eq(nvdp__bf16_create(NULL, dev.plain, &dev.bf16), NVDP_OK);
+    cr_assert_eq(nvdp__bf16_create(NULL, plain, &dev.bf16), NVDP_OK);
     return dev;
 }
 

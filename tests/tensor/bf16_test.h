@@ -7,9 +7,9 @@
 
 /* Skips the running test where bfloat16 products are not to be had. */
 void bf16_or_skip(void);
-/* A device with bfloat16 products, ctx NULL; nvdp__device_release.  Where the processor lacks the
- * instructions all three compute without them. */
-enum { BF16_ONE, BF16_TWO, BF16_PLAIN, BF16_DEVICES }; /* one thread, two, the plain form on one */
+/* A device with bfloat16 products, ctx NULL; nvdp__device_release: vectors on one thread and on two, and on one
+ * thread the plain form and AMX's tiles.  What the processor lacks is computed without it. */
+enum { BF16_ONE, BF16_TWO, BF16_PLAIN, BF16_TILES, BF16_DEVICES };
 struct nvdp__device bf16_device(int which);
 
 /* Allocations that test_free releases. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct nvdp__device test_devices[DEVICES] = {
-    {.threads = 1}, {.threads = 2}, {.threads = 1, .plain = true}};
+    {.threads = 1}, {.threads = 2}, {.threads = 1, .unit = NVDP__BF16_PLAIN}};
 const size_t test_sizes[SIZES] = {1, 7, 16, 17, 33, 200};
 
 enum { KEPT = 4096 };
@@ -114,7 +114,7 @@ double test_dot(size_t n, const double *x, const double *y) {
 
 /* On a float32 device the mark has no other meaning. */
 bool test_is_plain(const struct nvdp__device *dev) {
-    return dev->plain && dev->bf16 == NULL;
+    return dev->unit == NVDP__BF16_PLAIN && dev->bf16 == NULL;
 }
 
 static struct nvdp__tensor strided(size_t rows, size_t cols, size_t stride, const float *x) {

@@ -30,6 +30,17 @@ static double *expected(size_t m, size_t n, size_t k, bool add, const nvdp__bf16
     return want;
 }
 
+static const struct {
+    enum nvdp__bf16_unit unit;
+    const char *name;
+} unit[] = {
+    {NVDP__BF16_PLAIN, "plain"}, {NVDP__BF16_VECTORS, "vectors"}, {NVDP__BF16_TILES, "tiles"}};
+
+/* Of these, how many the processor has. */
+static size_t units(void) {
+    return nvdp_bf16_missing() != NULL ? 1 : nvdp__bf16_has_tiles() ? 3 : 2;
+}
+
 /* Products of two 8-bit significands are exact in float32; what rounds is the sum. */
 static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     size_t pairs = (k + 1) / 2;
@@ -45,18 +56,16 @@ static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
         a[i * lda + k] = nvdp__bfloat16_from_float(3e38f); /* finite is all it need be */
     float *c = test_floats(m * ldc, 1);
     double *want = expected(m, n, k, add, a, lda, b, ldb, c, ldc);
-    float *plain = test_copy(m * ldc, c);
-    nvdp__bf16_product(true, (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, plain, ldc});
-    test_close("plain c", m * ldc, plain, want, FLOAT_TOLERANCE);
-    if (nvdp_bf16_missing() == NULL) {
-        nvdp__bf16_product(false,
-                           (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, c, ldc});
-        test_close("c", m * ldc, c, want, FLOAT_TOLERANCE);
+    for (size_t u = 0; u < units(); u++) {
+        float *got = test_copy(m * ldc, c);
+        nvdp__bf16_product(unit[u].unit,
+                           (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, got, ldc});
+        test_close(unit[u].name, m * ldc, got, want, FLOAT_TOLERANCE);
     }
     test_free();
 }
 
-/* All remainders of blocks of six rows and of four, two and one vectors. */
+/* All remainders of blocks of six rows and of four, two and one vectors, and of tiles. */
 Test(bf16_product, matches_loops_over_shapes) {
     const size_t lengths[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 130};
     for (size_t m = 0; m <= 13; m++)
@@ -65,6 +74,8 @@ Test(bf16_product, matches_loops_over_shapes) {
                 for (int add = 0; add < 2; add++)
                     check(m, n, lengths[i], add == 1, (m + n / 16 + i) % 2 * 5);
     check(5, 0, 6, true, 1);
+    for (size_t m = 14; m <= 50; m += 3)
+        check(m, 16 * (m % 5), 7 * m % 100, m % 2 == 0, m % 7);
 }
 
 static const size_t row_counts[] = {0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 50};
@@ -73,6 +84,10 @@ enum { ROW_COUNTS = sizeof row_counts / sizeof row_counts[0] };
 /* Cases: every row count in the plain form, then in the fast one where it is to be had. */
 static size_t cases(void) {
     return nvdp_bf16_missing() == NULL ? 2 * ROW_COUNTS : ROW_COUNTS;
+}
+
+static enum nvdp__bf16_unit case_unit(size_t i) {
+    return i < ROW_COUNTS ? NVDP__BF16_PLAIN : NVDP__BF16_VECTORS;
 }
 
 /* The source's last row ends with the memory: what reads past it is seen by a sanitizer. */
@@ -94,7 +109,7 @@ Test(bf16_product, packs_the_transpose) {
                 nvdp__bf16 *x = source(rows, dim, ldx);
                 uint32_t *y = words(dim / 2 * ldy);
                 memset(y, 0xff, dim / 2 * ldy * sizeof *y);
-                nvdp__bf16_pack_transposed(i < ROW_COUNTS, rows, dim, x, ldx, ldy, y);
+                nvdp__bf16_pack_transposed(case_unit(i), rows, dim, x, ldx, ldy, y);
                 for (size_t p = 0; p < dim / 2; p++)
                     for (size_t r = 0; r < ldy; r++) {
                         uint32_t want =
@@ -115,7 +130,7 @@ Test(bf16_product, packs_pairs_of_rows) {
             nvdp__bf16 *x = source(rows, dim, ldx);
             uint32_t *y = words(pairs * dim + 1);
             memset(y, 0xff, (pairs * dim + 1) * sizeof *y);
-            nvdp__bf16_pack(i < ROW_COUNTS, rows, dim, x, ldx, y);
+            nvdp__bf16_pack(case_unit(i), rows, dim, x, ldx, y);
             for (size_t p = 0; p < pairs; p++)
                 for (size_t d = 0; d < dim; d++) {
                     nvdp__bf16 odd = 2 * p + 1 < rows ? x[(2 * p + 1) * ldx + d] : 0;
@@ -136,7 +151,7 @@ Test(bf16_product, transposes_words) {
                 uint32_t *x = (uint32_t *)(void *)bf16_values(2 * rows * cols, 1);
                 uint32_t *y = words(cols * ldy);
                 memset(y, 0xff, cols * ldy * sizeof *y);
-                nvdp__bf16_transpose(i < ROW_COUNTS, rows, cols, x, ldy, y);
+                nvdp__bf16_transpose(case_unit(i), rows, cols, x, ldy, y);
                 for (size_t c = 0; c < cols; c++)
                     for (size_t r = 0; r < ldy; r++)
                         cr_assert_eq(y[c * ldy + r], r < rows ? x[r * cols + c] : 0,

@@ -73,7 +73,16 @@ Test(bfloat16, loops_round_like_the_function) {
         want[i] = nvdp__bfloat16_from_float(x[i]);
     nvdp__bf16 *rounded = bf16_zeros(n);
     nvdp__round_row(n, x, rounded);
+    /* AVX512_BF16 takes subnormal numbers for 0. */
+    for (size_t i = 0; i < n; i++)
+        if (fabsf(x[i]) < 0x1p-126f && rounded[i] == (want[i] & 0x8000)) want[i] = rounded[i];
     bf16_same("round", n, rounded, want);
+    for (size_t length = 0; length < 40; length++) {
+        memset(rounded, 0xff, 40 * sizeof *rounded);
+        nvdp__round_row(length, x + n / 3, rounded);
+        bf16_same("a row's end", length, rounded, want + n / 3);
+        cr_expect_eq(rounded[length], 0xffff, "length %zu", length);
+    }
     test_free();
 }
 

@@ -68,7 +68,7 @@ Test(device, plain_bf16_on_request) {
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
     cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
     cr_expect_not_null(dev.bf16);
-    cr_expect(dev.plain);
+    cr_expect(dev.unit == NVDP__BF16_PLAIN);
     nvdp__device_release(&dev);
     nvdp_context_free(ctx);
 }
