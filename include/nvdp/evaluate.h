@@ -91,7 +91,8 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * @param to    where lines go without "out"; NULL: standard output.
  * @param texts how many; NULL: not wanted.
  * @return as nvdp_evaluate(); NVDP_ERR_INPUT, naming file and line, for a line without its tab, or with
- *     one too many; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations. */
+ *     one too many; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and
+ *     where "out" is "input". */
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
                                size_t *texts);
 
@@ -132,7 +133,7 @@ struct nvdp_encoding {
  * @param ctx progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_encode_config_create().
  * @param out what was written; NULL: not wanted.
- * @return NVDP_ERR_ARGUMENT for options out of range and for models with a bottleneck;
+ * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and where "out" is "jsonl";
  *     NVDP_ERR_INPUT, naming the line, for what is no such text, and, naming file and key, for
  *     modules and poolings other than these; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,

@@ -388,6 +388,13 @@ bool nvdp__same_file(const char *p, const char *q) {
            a.st_ino == b.st_ino;
 }
 
+nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
+                              const char *in) {
+    if (out == NULL || in == NULL || (strcmp(out, in) != 0 && !nvdp__same_file(out, in)))
+        return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another place than %s", option, in);
+}
+
 bool nvdp__directory_empty(const char *path) {
     DIR *directory = opendir(path);
     if (directory == NULL) return errno == ENOENT;

@@ -65,6 +65,9 @@ bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);
 /* Whether both are there and one file or folder, by whatever names; NULL is none. */
 bool nvdp__same_file(const char *p, const char *q);
+/* NVDP_ERR_ARGUMENT, naming the option of `out`, where that would replace the file or folder that it is made from; NULL is none. */
+nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
+                              const char *in);
 bool nvdp__directory_empty(const char *path); /* true where it does not exist */
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /* and its parents */
 /* SHA-256 of a file as 64 hexadecimal digits. */

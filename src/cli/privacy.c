@@ -1,4 +1,5 @@
 /* nvdp privacy: divergences between the texts of a run or of a file of posteriors. */
+#include "base/file.h"
 #include "common.h"
 
 #include <stdint.h>
@@ -200,10 +201,27 @@ static int check_given(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
+/* No output replaces what is measured, nor the output before it. */
+static int check_outputs(struct cli *cli, const struct values *values) {
+    static const char *const option[] = {"posteriors-out", "pairs", "out"};
+    const char *const file[] = {values->posteriors,
+                                nvdp_config_get(cli->config, "text"),
+                                nvdp_config_get(cli->config, "vectors"),
+                                values->posteriors_out,
+                                values->pairs,
+                                values->out};
+    enum { INPUTS = 3, FILES = 6 };
+    for (size_t made = INPUTS; made < FILES; made++)
+        for (size_t kept = 0; kept < made; kept++)
+            CLI_DO(cli, nvdp__refuse_same(cli->ctx, option[made - INPUTS], file[made], file[kept]));
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.certify) return certify(cli);
+    CLI_TRY(check_outputs(cli, &values));
     if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || cli_given(cli, "sanitized"))
         return measure_texts(cli, &values);
     const enum noise noise =

@@ -212,10 +212,8 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
                                 options->out};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
-            if (made[i] == NULL || kept[k] == NULL) continue;
-            if (strcmp(made[i], kept[k]) == 0 || nvdp__same_file(made[i], kept[k]))
-                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another file than %s",
-                                  i == 0 ? "out" : "card", kept[k]);
+            NVDP_RETURN_IF_FAILED(
+                nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
         }
     }
     return NVDP_OK;

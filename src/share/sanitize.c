@@ -557,11 +557,6 @@ static nvdp_status pass_all(struct sanitize *work, bool counting) {
 
 /* --- what goes in and comes out --- */
 
-static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const char *out) {
-    if (!nvdp__same_file(in, out)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected another place than %s", in);
-}
-
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
@@ -726,7 +721,7 @@ static nvdp_status begin(struct sanitize *work) {
     if (work->folder) {
         NVDP_RETURN_IF_FAILED(
             nvdp__outdir_check(ctx, options->out, options->overwrite, "--overwrite"));
-        NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
+        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(ctx, "out", options->out, options->data));
     }
     NVDP_RETURN_IF_FAILED(find_sources(work));
     if (!work->folder && options->out != NULL) {
@@ -734,8 +729,8 @@ static nvdp_status begin(struct sanitize *work) {
             (!options->overwrite && file_bytes(options->out) > 0))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
                               options->out);
-        NVDP_RETURN_IF_FAILED(
-            refuse_same(ctx, options->text != NULL ? options->text : options->data, options->out));
+        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
+            ctx, "out", options->out, options->text != NULL ? options->text : options->data));
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));

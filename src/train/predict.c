@@ -284,6 +284,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.input == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --input: expected a file, found none"));
+    NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(open_texts(ctx, &options, &run));
     if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
     if (!nvdp__mul(run.dataset->count * run.model->info.outputs, options.draws, &values))

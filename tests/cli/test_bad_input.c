@@ -472,6 +472,35 @@ Test(bad_input, a_folder_that_cannot_be) {
             text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
+/* What a file is made from would be gone: no --overwrite asks for that. */
+static void spared(const char *path, const char *option, const char *args) {
+    char *before = support_read(path);
+    refused(2, PARTS(text("%s: expected another place than ", option), path), args);
+    char *after = support_read(path);
+    cr_expect_str_eq(before, after);
+    free(before);
+    free(after);
+}
+
+Test(bad_input, output_in_the_place_of_input) {
+    const struct fixture good = {0, 0, 1, "hidden"};
+    char run[4096], lines[4096], posteriors[4096];
+    snprintf(run, sizeof run, "%s", make_run());
+    snprintf(lines, sizeof lines, "%s", support_scratch_path("lines.jsonl"));
+    snprintf(posteriors, sizeof posteriors, "%s", support_scratch_path("posteriors.h5"));
+    support_write_text(lines, "{\"text\": \"good\"}\n");
+    write_posteriors(posteriors, &good);
+    spared(lines, "out",
+           text("encode --model %s --jsonl %s --out %s", program_model(), lines, lines));
+    spared(lines, "out", text("predict %s --input %s --out %s", run, lines, lines));
+    spared(posteriors, "pairs", text("privacy --posteriors %s --pairs %s", posteriors, posteriors));
+    spared(posteriors, "posteriors-out",
+           text("privacy --posteriors %s --posteriors-out %s", posteriors, posteriors));
+    refused(2, PARTS("pairs: expected another place than"),
+            text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
+                 inside(out_folder(), "both.h5")));
+}
+
 /* What was measured of a run that cannot be written to is told all the same. */
 Test(bad_input, a_run_that_keeps_no_report) {
     char run[4096];

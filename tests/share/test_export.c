@@ -638,13 +638,13 @@ Test(export, never_replaces_its_ledger) {
     set(&bench, "ledger-key", support_scratch_path("ledger.key"));
     must_export(&bench);
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("ledger"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another file than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another place than");
     cr_assert_eq(symlink("ledger.key", support_scratch_path("link")), 0);
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("link"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another file than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another place than");
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("again.h5"));
     set(&bench, "card", bench.out);
-    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected another file than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected another place than");
     bench_close(&bench);
 }
 
