@@ -390,8 +390,11 @@ bool nvdp__same_file(const char *p, const char *q) {
 
 nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
                               const char *in) {
+    struct stat info;
     if (out == NULL || in == NULL || (strcmp(out, in) != 0 && !nvdp__same_file(out, in)))
         return NVDP_OK;
+    if (stat(out, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return NVDP_OK; /* a terminal, which is both */
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another place than %s", option, in);
 }
 

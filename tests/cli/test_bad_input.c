@@ -499,6 +499,9 @@ Test(bad_input, output_in_the_place_of_input) {
     refused(2, PARTS("pairs: expected another place than"),
             text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
                  inside(out_folder(), "both.h5")));
+    refused(3,
+            PARTS("/dev/null: expected a text a line, found none"), /* as a terminal may be both */
+            text("predict %s --input /dev/null --out /dev/null", run));
 }
 
 /* What was measured of a run that cannot be written to is told all the same. */
