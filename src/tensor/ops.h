@@ -17,6 +17,8 @@
 void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
                 bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c);
 
+enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH, NVDP__ACT_RELU };
+
 /* y [rows, out] = x [rows, in] w [out, in]^T + b [out] */
 struct nvdp__linear {
     size_t rows, in, out;
@@ -27,6 +29,13 @@ struct nvdp__linear {
     bool int8;             /* forward in int8 where the device has it: the encoder's */
     const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one each */
     void *keep; /* where dy may be kept for them, nobody's memory by then, padded; NULL: nowhere */
+    const struct nvdp__again *again; /* how they get x once more; NULL: it stays where it is */
+};
+/* y = act(layer(x)): x and the layer's weights stay, y is nobody's memory when it is computed. */
+struct nvdp__again {
+    const struct nvdp__linear *layer;
+    enum nvdp__act act;
+    struct nvdp__tensor x, y;
 };
 /* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
  * be of either type.  On a float32 device all are float32. */
@@ -61,7 +70,6 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
-enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH, NVDP__ACT_RELU };
 /* y = act(x), x and y of one type; y may be x.  bfloat16 (GELU forms only) is widened, computed in
  * float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,

@@ -30,7 +30,9 @@ struct record {
     struct nvdp__linear layer;
     bool bf16;
     struct nvdp__tensor x, dy;
-    float *vector, *grad; /* [texts, count], [count] */
+    struct nvdp__linear below; /* of `again` */
+    struct nvdp__again again;  /* layer NULL: x stayed */
+    float *vector, *grad;      /* [texts, count], [count] */
     size_t count;
     struct nvdp__embedding tables;
     const int32_t *offset;
@@ -353,6 +355,11 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
         record->dy = kept;
         record->bf16 = dy.type == NVDP__BF16;
         record->offset = offset;
+        if (layer->again != NULL) {
+            record->below = *layer->again->layer;
+            record->again = *layer->again;
+            record->again.layer = &record->below;
+        }
     }
     bool bf16 = dy.type == NVDP__BF16;
     int team = nvdp__team(dev, dy.rows * (x.cols + dy.cols));
@@ -581,6 +588,12 @@ void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, 
         if (record->kind == EMBEDDING) {
             nvdp__embed_backward(&whole, &record->tables, record->dy);
             continue;
+        }
+        const struct nvdp__again *again = &record->again;
+        if (again->layer != NULL) {
+            nvdp__dense_forward(&whole, again->layer, again->x, again->y);
+            nvdp__activation_forward(&whole, again->act, again->y, again->y);
+            record->x = again->y;
         }
         record->layer.set &= first;
         record->layer.db = NULL;

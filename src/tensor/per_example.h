@@ -7,7 +7,8 @@
  * While a device has `per_example`, _backward operations leave the gradients of parameters alone and
  * tell what these are made of; gradients with respect to activations are computed as ever.  An
  * operation's rows offset[i]..offset[i+1] are text i's; offset NULL: row i is text i's.  What a
- * product read (x) stays unchanged until nvdp__per_example_add; output gradients (dy) are copied. */
+ * product read (x) stays unchanged until nvdp__per_example_add, or is computed once more there (layer->again); output
+ * gradients (dy) are copied. */
 #ifndef NVDP_SRC_TENSOR_PER_EXAMPLE_H
 #define NVDP_SRC_TENSOR_PER_EXAMPLE_H
 
