@@ -467,15 +467,15 @@ static void layer_forward(const struct run *run, size_t index) {
                        rows_of(run, run->cache->states[index + 1]));
 }
 
-/* Of four layers with per-example gradients in float32, those whose inner state's gradient is kept in the place of its activated
- * state, which is computed once more: a product of twelve in such a layer.  Kept apart the gradients of all layers take a
- * sixth of a step's memory (BERT-base, 32 x 128), and half as much in bfloat16. */
-enum { AGAIN = 1, OF_LAYERS = 4 };
+/* Of so many trained layers one, the lowest, keeps its inner state's per-example gradient in the place of its activated state,
+ * which is computed once more: a ninth of such a layer's products.  In float32, where kept apart the gradients of all layers
+ * are a sixth of a step's memory (BERT-base, 32 x 128); in bfloat16 they are half as large. */
+enum { AGAIN_IN = 4 };
 
 static bool inner_again(const struct run *run, size_t index) {
     const size_t trained = run->bert->config.num_hidden_layers - run->cache->frozen;
     return run->dev->per_example != NULL && nvdp__product_type(run->dev) == NVDP__F32 &&
-           OF_LAYERS * (index - run->cache->frozen) < AGAIN * trained;
+           AGAIN_IN * (index - run->cache->frozen) < trained;
 }
 
 /* d [T, D]: the gradient of hidden[index + 1] becomes that of hidden[index]. */
