@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,9 +113,15 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
     nvdp__option_key(row, key);
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %g to %g, found %g",
-                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "", key, row->min,
-                      row->max, number);
+    const char *before = prefix != NULL ? prefix : "", *colon = prefix != NULL ? ": " : "";
+    if (row->max >= DBL_MAX && number < row->min)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected at least %g, found %g", before,
+                          colon, key, row->min, number);
+    if (row->max >= DBL_MAX)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected a finite number, found %g",
+                          before, colon, key, number);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %g to %g, found %g", before, colon,
+                      key, row->min, row->max, number);
 }
 
 const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,

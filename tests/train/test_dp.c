@@ -738,7 +738,7 @@ Test(dp, what_is_not_private_is_refused) {
         {{.clip = 1, .noise = 1}, "--dp-noise: expected --dp-batch or --dp-sample-rate"},
         {{.clip = 1, .batch = 8}, "--dp-noise: expected above 0, or --target-epsilon, found 0"},
         {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
-        {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected 1e-09 to inf"},
+        {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected at least 1e-09"},
         {{.clip = INFINITY, .noise = 1, .batch = 8}, "no noise hides what is not bounded"},
         {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},
         {{.clip = 1, .noise = 1, .sample_rate = 0.5, .batch = 8}, "exclude each other"},

@@ -74,7 +74,7 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "option --length-policy: expected hidden with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.clip.sequence = 0;
-        refused(ctx, k, &config, "clip_sequence: expected 1e-06 to inf, found 0");
+        refused(ctx, k, &config, "clip_sequence: expected at least 1e-06, found 0");
     }
     struct nvdp__nvib_config config = fixture_sequence(&kinds[0], 1);
     config.vib.sigma = 0.55;
