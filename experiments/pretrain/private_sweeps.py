@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Figure 1 of Hoory et al. 2021: epsilon, and how a tagger does, over the noise, the epochs and the batch of private pretraining.
 
-usage: private_sweeps.py --data BC5CDR --model models/compact --out DIR [--jobs 2] [--nvdp build/release/nvdp]
+usage: private_sweeps.py --data BC5CDR --model models/compact --out DIR [--public TEXT] [--jobs 2] [--nvdp build/release/nvdp]
 
 The sentences of BC5CDR's train.tsv and devel.tsv (CoNLL columns) are the private text, ten a document, with which pretraining of the
 model goes on; of test.tsv the held-out text.  Each model's encoder, frozen, then gets a tagger, trained on train.tsv and scored on
-test.tsv, with five seeds.  What is there already is left as it is.  Prints the table (Markdown); DIR/figure1.gp draws figure1.svg,
-where there is gnuplot."""
+test.tsv, with five seeds.  With --public one model more goes on with that text, without privacy: what any text does.  What is there
+already is left as it is.  Prints the table (Markdown); DIR/figure1.gp draws figure1.svg, where there is gnuplot."""
 import argparse
 import concurrent.futures
 import json
@@ -30,6 +30,7 @@ AXES = {  # what a sweep is drawn over, of a setting and the number of private e
     "batch, and noise with it": lambda setting, examples: setting[1],
 }
 PLAIN, PUBLIC = (0, 32, 300), (0, 0, 0)
+CONTROL = (None, *PLAIN[1:])  # with the public text
 
 
 def sentences(paths):
@@ -58,7 +59,7 @@ def write_texts(options):
 
 
 def name_of(setting):
-    return "public" if setting == PUBLIC else "noise-%g-batch-%g-steps-%g" % setting
+    return "public" if setting == PUBLIC else "control" if setting == CONTROL else "noise-%g-batch-%g-steps-%g" % setting
 
 
 def nvdp(options, *arguments):
@@ -84,15 +85,16 @@ def pretrain(options, setting):
         return options.model, None, read(out + ".json")
     if not os.path.exists(out + "/result.json"):
         how = ["--batch", batch, "--optimizer", "adamw"]
-        if noise > 0:
+        if noise:
             how = ["--batch", 32, "--dp-batch", batch, "--dp-noise", noise, "--dp-clip", 0.1, "--target-delta", 1e-5, "--insecure-seed", 1]
         start = ["--resume", out]
+        text = options.public if setting == CONTROL else f"{options.out}/private.txt"
         if not os.path.exists(out + "/state.ckpt"):
-            start = ["--text", f"{options.out}/private.txt", "--init", options.model, "--length", 64, "--lr", 5e-4, "--steps", steps,
+            start = ["--text", text, "--init", options.model, "--length", 64, "--lr", 5e-4, "--steps", steps,
                      "--eval-text", f"{options.out}/held-out.txt", "--eval-limit", 2000, "--out", out, "--overwrite", *how]
         nvdp(options, "pretrain", *start)
     result = read(out + "/result.json")
-    return out, result["dp"]["pld"]["epsilon"] if noise > 0 else None, result["evaluation"]
+    return out, result["dp"]["pld"]["epsilon"] if noise else None, result["evaluation"]
 
 
 def measure(options, setting):
@@ -115,14 +117,14 @@ def gain(found, setting):
 
 def table(found):
     print("| | noise | batch | steps | epsilon at 1e-5 | perplexity | masked accuracy | F1 | gain |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    rows = [("public model", PUBLIC), ("without privacy", PLAIN)]
+    rows = [("public model", PUBLIC), ("without privacy", PLAIN)] + [("public text", CONTROL)] * (CONTROL in found)
     rows += [(sweep, setting) for sweep, settings in SWEEPS.items() for setting in settings]
     for sweep, (noise, batch, steps) in rows:
         of = found[noise, batch, steps]
         epsilon = "%.3g" % of["epsilon"] if of["epsilon"] is not None else "-"
         more = "%+.2f ± %.2f" % gain(found, (noise, batch, steps)) if steps > 0 else "-"
         print("| %s | %s | %s | %s | %s | %.2f | %.3f | %.2f | %s |" % (
-            sweep, "%.3g" % noise if noise > 0 else "-", batch or "-", steps or "-", epsilon, of["held_out"]["perplexity"],
+            sweep, "%.3g" % noise if noise else "-", batch or "-", steps or "-", epsilon, of["held_out"]["perplexity"],
             of["held_out"]["accuracy"], statistics.mean(of["scores"]), more))
 
 
@@ -151,13 +153,15 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--public")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--nvdp", default="build/release/nvdp")
     options = parser.parse_args()
     os.makedirs(options.out + "/model", exist_ok=True)
     write_texts(options)
     options.layers = read(options.model + "/config.json")["num_hidden_layers"]
-    settings = sorted({setting for sweep in SWEEPS.values() for setting in sweep} | {PLAIN, PUBLIC}, key=lambda s: -s[1] * s[2])
+    settings = {setting for sweep in SWEEPS.values() for setting in sweep} | {PLAIN, PUBLIC} | ({CONTROL} if options.public else set())
+    settings = sorted(settings, key=lambda s: -s[1] * s[2])
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         found = dict(zip(settings, pool.map(lambda setting: measure(options, setting), settings)))
     table(found)
