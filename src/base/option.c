@@ -113,15 +113,16 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
     nvdp__option_key(row, key);
-    const char *before = prefix != NULL ? prefix : "", *colon = prefix != NULL ? ": " : "";
-    if (row->max >= DBL_MAX && number < row->min)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected at least %g, found %g", before,
-                          colon, key, row->min, number);
-    if (row->max >= DBL_MAX)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected a finite number, found %g",
-                          before, colon, key, number);
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %g to %g, found %g", before, colon,
-                      key, row->min, row->max, number);
+    char expected[NVDP__EXPECTED_SIZE];
+    if (row->max < DBL_MAX)
+        snprintf(expected, sizeof expected, "%g to %g", row->min, row->max);
+    else if (number < row->min)
+        snprintf(expected, sizeof expected, "at least %g", row->min);
+    else
+        snprintf(expected, sizeof expected, "a finite number");
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %s, found %g",
+                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "", key, expected,
+                      number);
 }
 
 const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,
