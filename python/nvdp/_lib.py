@@ -181,12 +181,19 @@ class Context:
         self._lock = threading.Lock()
 
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
-        status = function(self.pointer, *arguments)
+        status = function(*arguments)
         if status != 0:
             raise error(status, text(lib.nvdp_context_error(self.pointer)))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """function(context, *arguments); what it fails with is raised."""
+        """Calls function(context, *arguments) and raises its failure."""
+        self._call(function, self.pointer, *arguments)
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls function(*arguments), which records its failure in this context, and raises that failure.
+
+        The context has one message: its thread reads it before it starts the next call.
+        """
         with self._lock:
             self._stop = False
             future: Future[None] = self._pool.submit(self._run, function, arguments)
@@ -235,10 +242,7 @@ class Context:
     def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
-                value = as_text(value).encode()
-                status = self._pool.submit(lib.nvdp_config_set, config, name.encode(), value).result()
-                if status != 0:
-                    raise error(status, text(lib.nvdp_context_error(self.pointer)))
+                self._call(lib.nvdp_config_set, config, name.encode(), as_text(value).encode())
 
     def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
         """The options of several kinds of work, as one configuration."""
@@ -246,14 +250,13 @@ class Context:
         for create in creates[1:]:
             other = ffi.new("struct nvdp_config **")
             self.call(create, other)
-            if lib.nvdp_config_join(config, other[0]) != 0:  # which frees the other
-                raise error(lib.NVDP_ERR_MEMORY, text(lib.nvdp_context_error(self.pointer)))
+            self._call(lib.nvdp_config_join, config, other[0])  # which frees the other
         self._set(config, options)
         return config
 
     def set_threads(self, threads: int | None) -> None:
-        if threads is not None and lib.nvdp_context_set_threads(self.pointer, threads) != 0:
-            raise NvdpValueError(f"threads: expected 1 to 1024, found {threads}")
+        if threads is not None:
+            self.call(lib.nvdp_context_set_threads, threads)
 
 
 def _after_fork() -> None:

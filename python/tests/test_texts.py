@@ -1,12 +1,12 @@
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import nvdp
-
 
 def test_tokenizer(compact):
     tokenizer = nvdp.Tokenizer(compact)
@@ -95,6 +95,27 @@ def test_threads_share_objects(compact):
     for thread in work:
         thread.join()
     assert len(found) == 8 and len(set(found)) == 1
+
+
+def test_threads_get_their_own_errors(posteriors, tmp_path):
+    """Calls on one object from many threads: each error names the option or the file of its own call."""
+    wrong, calls = [], 300
+
+    def work(me: int) -> None:
+        for i in range(calls):
+            name = f"no_such_{me}_{i}"
+            attempts = [lambda: posteriors.privacy(**{name: 1}), lambda: posteriors.privacy(order=name),
+                        lambda: posteriors.save(tmp_path / name / "file.h5")]  # fmt: skip
+            try:
+                attempts[i % 3]()
+                wrong.append(f"{name}: no error")
+            except nvdp.NvdpError as error:
+                if not any(f"{name}{end}" in str(error) for end in "'/"):
+                    wrong.append(f"{name}: {error}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert wrong == []
 
 
 def test_after_fork(compact):
