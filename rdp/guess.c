@@ -1,0 +1,183 @@
+/* The guess bound (include/nvdp/guess.h): the success probability of every guess about a text that reads its samples.
+ *
+ * Theorem.  x is secret with any prior, P_x the distribution of its sample z, phi_x(z) the probability that the guess made
+ * from z is right for x, and Q a distribution that depends on neither x nor z.  Under Q the sample says nothing, so that
+ * E_x E_Q phi_x <= b.  Let P_x(S) <= T(Q(S)) for every x and every randomised test S, with one increasing concave T.  Then
+ *
+ *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)          (Jensen).
+ *
+ * Several samples of one text have the sufficient statistic N(M, I/S): they are one sample with radius R = C sqrt(S).
+ *
+ * 1. Q = N(0, I).  T(b) = Phi(Phi^-1(b) + |M|) by Neyman & Pearson, and |M| = R is the largest.
+ * 2. Q = N(0, s^2 I), s > 1, k = s^2 - 1.  The density ratio falls with |z - c|, c = M s^2/k, so the best tests are balls
+ *    around c.  Q gives the ball of squared radius r the probability ncx2cdf(r/s^2; d, (R s/k)^2), P_x
+ *    ncx2cdf(r; d, (R/k)^2).  The curve grows with |M|.
+ * 3. Success <= b times int sup_M phi(z - M) dz: the density is at most (2 pi)^(-d/2) in the ball of radius R and the
+ *    normal density of the distance to it outside; Steiner's formula gives W.
+ * 4. KL(Ber(success) || Ber(b)) <= I(x; z) <= (d/2) log(1 + R^2/d), the capacity of d channels with total power R^2
+ *    (Fano in the form of Polyanskiy & Verdu 2010). */
+#include "rdp/divergence.h"
+
+#include <gsl/gsl_cdf.h>
+#include <nvdp/guess.h>
+#include <nvdp/rdp.h>
+
+/* ---- the noncentral chi-square distribution ---- */
+
+/* Largest noncentrality: the Poisson weights, computed upwards from e^(-lambda/2), stay normal numbers. */
+static const double NONCENTRALITY = 1200;
+/* Standard deviations of a Poisson law beyond which its terms are left out: less than 1e-30 of the sum. */
+static const double TAIL = 12;
+
+/* P(X <= x), X noncentral chi-square with d degrees of freedom.  With a = d/2, y = x/2, m = lambda/2:
+ *
+ *     sum_j Poisson(j; m) P(a + j, y)  =  sum_i y^(a+i) e^-y / Gamma(a+i+1)  sum_(j <= i) Poisson(j; m),
+ *
+ * by P(a, y) = sum_i y^(a+i) e^-y / Gamma(a+i+1): all terms are positive, nothing cancels. */
+static double ncx2_cdf(double x, double d, double lambda) {
+    const double a = d / 2, y = x / 2, m = lambda / 2;
+    if (!(x > 0)) return 0;
+    const double peak = fmax(y - a, 0), reach = TAIL * (sqrt(y) + TAIL);
+    const double first = floor(fmax(peak - reach, 0));
+    const double last = ceil(fmax(peak, m) + reach + TAIL * (sqrt(m) + TAIL));
+    double term = exp((a + first) * log(y) - y - nvdp__log_gamma(a + first + 1));
+    double weight = exp(-m), below = 0, sum = 0;
+    for (double i = 0; i <= last; i++) {
+        below += weight;
+        weight *= m / (i + 1);
+        if (i < first) continue;
+        sum += term * fmin(below, 1);
+        term *= y / (a + i + 1);
+    }
+    return fmin(sum, 1);
+}
+
+/* The smallest x with ncx2_cdf(x) >= b, from above. */
+static double ncx2_inverse(double b, double d, double lambda) {
+    double low = -1500, high = log(d + lambda + 40 * sqrt(d + 2 * lambda) + 800); /* log x */
+    if (ncx2_cdf(exp(high), d, lambda) < b) return INFINITY;
+    while (high - low > 1e-13 * fmax(fabs(high), 1)) {
+        const double middle = (low + high) / 2;
+        *(ncx2_cdf(exp(middle), d, lambda) < b ? &low : &high) = middle;
+    }
+    return exp(high);
+}
+
+/* ---- the four forms, R = C sqrt(S) ---- */
+
+static double normal_form(double b, double r) {
+    return gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(b) + r);
+}
+
+static double ball_at(double b, double r, double d, double log_k) {
+    const double k = exp(log_k), s2 = 1 + k;
+    const double x = ncx2_inverse(b, d, r * r * s2 / (k * k));
+    return isinf(x) ? 1 : ncx2_cdf(s2 * x, d, r * r / (k * k));
+}
+
+/* Minimises over k by a grid and a golden section: every k gives a bound. */
+static double ball_form(double b, double r, double d) {
+    enum { GRID = 24, SECTIONS = 20 };
+    const double golden = (sqrt(5) - 1) / 2;
+    /* The smallest k with r^2 (1 + k) / k^2 <= NONCENTRALITY. */
+    const double least = log((r * r + r * sqrt(r * r + 4 * NONCENTRALITY)) / (2 * NONCENTRALITY));
+    const double step = 12. / GRID;
+    double best = 1, at = least;
+    for (int i = 0; i <= GRID; i++) {
+        const double here = ball_at(b, r, d, least + i * step);
+        if (here < best) at = least + i * step;
+        best = fmin(best, here);
+    }
+    double low = fmax(at - step, least), high = at + step;
+    double x = high - golden * (high - low), z = low + golden * (high - low);
+    double of_x = ball_at(b, r, d, x), of_z = ball_at(b, r, d, z);
+    for (int i = 0; i < SECTIONS; i++) {
+        best = fmin(best, fmin(of_x, of_z));
+        if (of_x < of_z) {
+            high = z, z = x, of_z = of_x;
+            x = high - golden * (high - low);
+            of_x = ball_at(b, r, d, x);
+        } else {
+            low = x, x = z, of_x = of_z;
+            z = low + golden * (high - low);
+            of_z = ball_at(b, r, d, z);
+        }
+    }
+    return best;
+}
+
+static double log_ball_volume(double n) {
+    return n / 2 * log(M_PI) - nvdp__log_gamma(n / 2 + 1);
+}
+
+/* log W.  The terms' ratio falls with j: they are added until they no longer count. */
+static double log_leakage(double r, double d) {
+    const double step = log(r) - log(2 * M_PI) / 2, all = log_ball_volume(d);
+    double sum = 0; /* the term of j = 0 is 1 */
+    for (double j = 1; j <= d; j++) {
+        const double choose =
+            nvdp__log_gamma(d + 1) - nvdp__log_gamma(j + 1) - nvdp__log_gamma(d - j + 1);
+        const double term = choose + all - log_ball_volume(d - j) + j * step;
+        sum = fmax(sum, term) + log1p(exp(-fabs(sum - term)));
+        if (term < sum - 50) break;
+    }
+    return sum;
+}
+
+/* Beyond this many numbers the forms that need d are never below the first one by a digit that is printed. */
+static const double MANY = 65536;
+
+double nvdp_guess_information(double clip, int releases, size_t dim) {
+    const double power = clip * clip * releases, d = (double)dim;
+    if (!(clip >= 0) || releases < 1) return NAN;
+    return dim == 0 || isinf(power) ? power / 2 : d / 2 * log1p(power / d);
+}
+
+double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) {
+    const double b = baseline, r = clip * sqrt(releases), d = (double)dim;
+    if (!(b >= 0 && b <= 1) || !(clip >= 0) || releases < 1) return NAN;
+    if (b == 0 || b == 1 || r == 0) return b;
+    if (isinf(r)) return 1;
+    double best = normal_form(b, r);
+    if (dim > 0 && d <= MANY && b > 1e-280) {
+        best = fmin(best, nvdp_renyi_most(1, nvdp_guess_information(clip, releases, dim), b));
+        best = fmin(best, exp(fmin(log(b) + log_leakage(r, d), 0)));
+        best = fmin(best, ball_form(b, r, d));
+    }
+    return fmax(best, b);
+}
+
+/* Of two hypotheses N(+-R) with the priors p and 1-p the best test compares the projection with a threshold. */
+double nvdp_guess_attribute(double prior, double clip, int releases) {
+    const double p = prior, r = clip * sqrt(releases);
+    if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;
+    if (p == 0 || p == 1 || r == 0) return fmax(p, 1 - p);
+    const double h = (log(p) - log1p(-p)) / (2 * r);
+    return p * gsl_cdf_ugaussian_P(r + h) + (1 - p) * gsl_cdf_ugaussian_P(r - h);
+}
+
+/* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda = e^epsilon, as E_x E_Q phi_x <= b. */
+double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon,
+                             const double *delta) {
+    double best = 1;
+    if (!(baseline >= 0 && baseline <= 1)) return NAN;
+    for (size_t i = 0; i < n; i++)
+        best = fmin(best, exp(epsilon[i]) * baseline + delta[i]);
+    return fmax(best, baseline);
+}
+
+double nvdp_guess_clip(double baseline, double target, int releases, size_t dim) {
+    const double b = baseline;
+    if (!(b > 0 && b < 1) || !(target >= b && target < 1) || releases < 1) return NAN;
+    const double normal =
+        (gsl_cdf_ugaussian_Pinv(target) - gsl_cdf_ugaussian_Pinv(b)) * (1 - 1e-14) / sqrt(releases);
+    if (dim == 0 || !(normal > 0)) return fmax(normal, 0);
+    double low = normal, high = 2 * normal;
+    while (nvdp_guess_bound(b, high, releases, dim) <= target)
+        low = high, high *= 2;
+    while (high - low > 1e-9 * high) {
+        const double middle = (low + high) / 2;
+        *(nvdp_guess_bound(b, middle, releases, dim) <= target ? &low : &high) = middle;
+    }
+    return low;
+}
