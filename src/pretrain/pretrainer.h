@@ -17,6 +17,7 @@ struct nvdp__pretrain_state {
     uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
     double seconds;         /* of training steps */
     double drawing;         /* of them, for privatized input and targets */
+    double left_out;        /* examples of private steps whose gradient was no finite number */
     /* since the last line in metrics.jsonl */
     double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
     double loss, accuracy; /* of that last line */
@@ -66,6 +67,7 @@ struct nvdp__pretrain_report {
     size_t masked, tokens, windows;
     double drawing;         /* seconds */
     double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
+    size_t left_out;        /* as in struct nvdp__pretrain_state */
     bool left;              /* as in struct nvdp__step_report */
 };
 

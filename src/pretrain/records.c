@@ -19,15 +19,25 @@
 #define COUNT(member) NVDP__COUNT(struct nvdp__pretrain_state, member)
 #define REAL(member) NVDP__REAL(struct nvdp__pretrain_state, member)
 
-static const struct nvdp__state_member members[] = {COUNT(optimizer_steps), COUNT(step),
-                                                    COUNT(epoch),           COUNT(epoch_row),
-                                                    COUNT(tokens),          COUNT(masked),
-                                                    COUNT(metrics_bytes),   REAL(seconds),
-                                                    REAL(drawing),          REAL(sum_nll),
-                                                    REAL(sum_masked),       REAL(sum_right),
-                                                    REAL(sum_next),         REAL(sum_next_right),
-                                                    REAL(sum_steps),        REAL(loss),
-                                                    REAL(accuracy),         {0}};
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
+                                                    COUNT(step),
+                                                    COUNT(epoch),
+                                                    COUNT(epoch_row),
+                                                    COUNT(tokens),
+                                                    COUNT(masked),
+                                                    COUNT(metrics_bytes),
+                                                    REAL(seconds),
+                                                    REAL(drawing),
+                                                    REAL(sum_nll),
+                                                    REAL(sum_masked),
+                                                    REAL(sum_right),
+                                                    REAL(sum_next),
+                                                    REAL(sum_next_right),
+                                                    REAL(sum_steps),
+                                                    REAL(loss),
+                                                    REAL(accuracy),
+                                                    REAL(left_out),
+                                                    {0}};
 
 /* Files are rank 0's. */
 bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *t) {

@@ -101,15 +101,16 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
         if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, dev, NULL, NULL, at == 0);
         dev->per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
-        r->losses.nll += losses.nll;
+        r->losses.nll += nvdp__dp_loss(losses.nll);
         r->losses.right += losses.right;
-        r->losses.next += losses.next * (double)n / (double)drawn;
+        r->losses.next += nvdp__dp_loss(losses.next * (double)n / (double)drawn);
         r->losses.next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
         r->masked += t->batcher.masked.count;
         r->tokens += t->batcher.batch->tokens;
         pass->part.tokens += t->batcher.batch->tokens;
         r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
     }
+    r->left_out = t->dp->left_out;
     nvdp__dp_noise(t->dp, dev, params, t->state.step);
     return nvdp__device_status(dev);
 }
@@ -117,9 +118,9 @@ static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pas
 /* All processes' gradients and losses together. */
 static nvdp_status add_up(struct nvdp__pretrainer *t, struct nvdp__pretrain_report *r) {
     struct nvdp__pretrain_losses *l = &r->losses;
-    double part[] = {l->nll,           l->right,          l->next,
-                     l->next_accuracy, (double)r->masked, (double)r->tokens,
-                     (double)r->left};
+    double part[] = {l->nll,           l->right,           l->next,
+                     l->next_accuracy, (double)r->masked,  (double)r->tokens,
+                     (double)r->left,  (double)r->left_out};
     if (t->sum == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model.dev));
     NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
@@ -128,6 +129,7 @@ static nvdp_status add_up(struct nvdp__pretrainer *t, struct nvdp__pretrain_repo
     r->masked = (size_t)part[4];
     r->tokens = (size_t)part[5];
     r->left = part[6] > 0;
+    r->left_out = (size_t)part[7];
     return NVDP_OK;
 }
 

@@ -43,6 +43,7 @@ static void count_step(struct nvdp__pretrainer *t, const struct nvdp__pretrain_r
     s->masked += r->masked;
     s->seconds += seconds;
     s->drawing += r->drawing;
+    s->left_out += (double)r->left_out;
     s->sum_nll += r->losses.nll;
     s->sum_masked += (double)r->masked;
     s->sum_right += r->losses.right;
@@ -66,7 +67,7 @@ static nvdp_status log_step(struct nvdp__pretrainer *t, const struct nvdp__pretr
         json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
         json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
     }
-    nvdp_status status = nvdp__dp_spent(t->dp, s->step, line);
+    nvdp_status status = nvdp__dp_spent(t->dp, s->step, s->left_out, line);
     if (status != NVDP_OK) {
         json_decref(line);
         return status;
@@ -194,6 +195,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     NVDP_TRY(nvdp__pretrainer_open(&t));
     t.saved_at = nvdp__now();
     NVDP_TRY(train(&t));
+    if (nvdp__pretrainer_writes(&t)) nvdp__dp_tell_left_out(t.dp, t.state.left_out);
     NVDP_TRY(nvdp__params_same(ctx, &t.model.params));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_save(&t)));
     NVDP_TRY(evaluate(&t));

@@ -276,6 +276,11 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
                (struct nvdp__tensor){NVDP__F32, n, n, ld, gram});
 }
 
+/* Not below 0, which rounding may be; NaN stays, where fmax() would drop it. */
+static double not_negative(double x) {
+    return x < 0 ? 0 : x;
+}
+
 static double row_square(struct nvdp__tensor x, size_t r) {
     const float *row = (const float *)x.data + r * x.stride;
     return x.type == NVDP__F32 ? nvdp__dot(x.cols, row, row)
@@ -298,10 +303,10 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
         inner_products(dev, b, s.wide[0], s.gram[1]);
         for (size_t t = 0; t < n; t++) {
             square += nvdp__dot(n, s.gram[0] + t * ld, s.gram[1] + t * ld);
-            *lengths += sqrt(fmax(0, (double)s.gram[0][t * ld + t]) *
-                             fmax(0, (double)s.gram[1][t * ld + t]));
+            *lengths += sqrt(not_negative((double)s.gram[0][t * ld + t]) *
+                             not_negative((double)s.gram[1][t * ld + t]));
         }
-        return fmax(0, square);
+        return not_negative(square);
     }
     a = widened(a, s.wide[0]);
     b = widened(b, s.wide[1]);
@@ -512,7 +517,7 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
             const float *vector = record->vector + i * record->count;
             if (record->kind == VECTORS) sum += nvdp__dot(record->count, vector, vector);
         }
-        sum = sum < 0 ? 0 : sum; /* NaN stays */
+        sum = not_negative(sum);
         if (square != NULL) square[i] = sum;
         norm[i] = UPWARDS * (sqrt(sum + examples->excess[i]) + sqrt(examples->rounding[i]));
     }
@@ -547,6 +552,14 @@ static void weigh_rows(const struct nvdp__device *dev, const int32_t *offset, co
     for (size_t i = 0; i < dev->per_example->texts; i++)
         for (size_t r = 0; r < row_count(offset, i); r++)
             weigh_row(weight[i], x, first_row(offset, i) + r);
+}
+
+/* A text of weight 0 adds 0 times what its rows read, which is NaN unless these are numbers: they become 0. */
+static void clear_left_out(const struct nvdp__device *dev, const int32_t *offset,
+                           const float *weight, struct nvdp__tensor x) {
+    for (size_t i = 0; i < dev->per_example->texts; i++)
+        for (size_t r = 0; weight[i] == 0 && r < row_count(offset, i); r++)
+            weigh_row(0, x, first_row(offset, i) + r);
 }
 
 NVDP__CLONES
@@ -595,6 +608,7 @@ void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, 
             nvdp__activation_forward(&whole, again->act, again->y, again->y);
             record->x = again->y;
         }
+        clear_left_out(dev, record->offset, weight, record->x);
         record->layer.set &= first;
         record->layer.db = NULL;
         nvdp__dense_backward(&whole, &record->layer, record->x, record->dy, NVDP__NO_TENSOR, false);

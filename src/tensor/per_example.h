@@ -36,7 +36,8 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
 /* Whether the next call of it is the first. */
 bool nvdp__per_example_first(const struct nvdp__per_example *examples);
 /* params->grad += sum over texts of weight[i] times text i's gradient; matrices that are SET are set
- * where `first`.  Weight 0 leaves a text out, whatever its numbers.  Once after a backward pass. */
+ * where `first`.  Weight 0 leaves a text out, whatever its numbers: what its rows read is overwritten by 0.  Once after a
+ * backward pass. */
 void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, bool first);
 
 /* ---- what operations tell ---- */

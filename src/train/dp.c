@@ -239,7 +239,7 @@ struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__devi
                                     struct nvdp__params *params, uint64_t step, int64_t *rows,
                                     size_t *drawn) {
     *drawn = nvdp__dp_draw(dp, step, rows);
-    dp->seen = dp->clipped = 0;
+    dp->seen = dp->clipped = dp->left_out = 0;
     const struct nvdp__stretch own = nvdp__rank_stretch(dp->ctx, *drawn);
     nvdp__grad_rows(params, 0, NULL);
     if (own.count == 0 || nvdp__per_example_first(dp->grads))
@@ -252,7 +252,7 @@ void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t 
     dev->per_example = dp->grads;
 }
 
-/* min(1, C / |g|), never above by rounding; 0 for a gradient that is no number. */
+/* min(1, C / |g|), never above by rounding; 0 for a gradient that is no finite number. */
 static float clip_weight(double clip, double norm) {
     if (isinf(clip) || norm <= clip) return 1;
     float weight = isfinite(norm) ? (float)(clip / norm) : 0;
@@ -266,6 +266,7 @@ nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const f
     for (size_t i = 0; i < texts && status == NVDP_OK; i++) {
         dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
         dp->clipped += dp->weight[i] < 1;
+        dp->left_out += dp->weight[i] == 0;
         if (weight != NULL) /* rounds to no more than it was */
             dp->weight[i] = (float)(weight[(size_t)label[i]] * (double)dp->weight[i]);
     }
@@ -325,7 +326,8 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
 
 /* --- what it costs, and what is said of it --- */
 
-nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line) {
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
+                           json_t *line) {
     double epsilon;
     if (dp == NULL || !(dp->noise > 0)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
@@ -333,7 +335,17 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *li
     if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
     if (dp->seen > 0)
         json_object_set_new(line, "clipped", json_real((double)dp->clipped / (double)dp->seen));
+    if (left_out > 0) json_object_set_new(line, "left_out", json_real(left_out));
     return NVDP_OK;
+}
+
+void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
+    if (!(left_out > 0)) return;
+    nvdp__log(dp->ctx, NVDP_LOG_WARNING,
+              "private training: %.0f times the gradient of a drawn text was no finite number; it "
+              "counted as 0, and the text taught the model nothing in that step (left_out in "
+              "metrics.jsonl; this count is not private: keep it to yourself)",
+              left_out);
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";

@@ -8,6 +8,7 @@
 #include "base/schema.h"
 #include "tensor/per_example.h"
 #include <jansson.h>
+#include <math.h>
 #include <nvdp/account.h>
 
 /* Of processes that train together: one adds the noise to the sum of all, or each its own to its part. */
@@ -52,7 +53,8 @@ struct nvdp__dp {
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
     float *weight;
-    size_t seen, clipped; /* of a step's examples, in this process */
+    /* Of a step's examples, in this process: worked on, clipped, left out as no finite number. */
+    size_t seen, clipped, left_out;
 };
 
 /* For `examples` that are seen `epochs` times on average, or, epochs 0, for `steps`; `texts` are worked on
@@ -87,9 +89,14 @@ struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__devi
 /* Before the backward pass of some of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
 /* After it: their gradients, clipped, each times weight[label], at most 1 (weight NULL: 1), are added to the
- * parameters' (set where `first`). */
+ * parameters' (set where `first`).  A gradient that is no finite number counts as 0: training that stopped there would tell
+ * that such a text is among the examples. */
 nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const float *label,
                           const double *weight, bool first);
+/* A loss as it is logged: 0 where it is no finite number, whose text has no part in the step. */
+static inline double nvdp__dp_loss(double loss) {
+    return isfinite(loss) ? loss : 0;
+}
 /* The step's noise onto the sum, before that of all processes: by the first of them, or by each. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
@@ -99,9 +106,13 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
-/* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl, and as "clipped" the share
- * of the last step's examples whose gradient was longer than C; nothing where dp is NULL or adds no noise. */
-nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line);
+/* Adds to a line of metrics.jsonl: "epsilon_rdp", what so many steps cost by the quicker accountant; "clipped", the share of the
+ * last step's examples whose gradient was longer than C; "left_out", where it is above 0.  Nothing where dp is NULL or adds
+ * no noise. */
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
+                           json_t *line);
+/* Warns, once training is done, that so many gradients were left out; nothing where none was. */
+void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
 /* What a statement tells of a run beside its numbers. */
 struct nvdp__dp_story {
     const char *example, *covers; /* what an example is; which files hold the model */

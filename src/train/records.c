@@ -34,6 +34,7 @@ static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
                                                     REAL(seconds),
                                                     REAL(score_seconds),
                                                     REAL(tokens),
+                                                    REAL(left_out),
                                                     {0}};
 
 /* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
@@ -215,7 +216,7 @@ nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp__trainer_log(struct nvdp__trainer *t, json_t *line) {
-    const nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, line);
+    const nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, t->state.left_out, line);
     if (status == NVDP_OK && nvdp__trainer_writes(t))
         return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
                                          &t->state.metrics_bytes);

@@ -155,26 +155,29 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         const size_t heads = nvdp__model_heads(model, t->batch);
         pass->part.tokens += t->batch->tokens;
         pass->part.heads += heads;
-        if (heads > 0) sum.task += (double)heads / (double)all_heads * r->losses.task;
-        sum.loss_g += share * r->losses.loss_g;
-        sum.loss_d += share * r->losses.loss_d;
+        if (heads > 0)
+            sum.task += nvdp__dp_loss((double)heads / (double)all_heads * r->losses.task);
+        sum.loss_g += nvdp__dp_loss(share * r->losses.loss_g);
+        sum.loss_d += nvdp__dp_loss(share * r->losses.loss_d);
         r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
     }
     r->losses = sum;
+    r->left_out = t->dp->left_out;
     nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
     return nvdp__device_status(&model->dev);
 }
 
 /* All processes' gradients and losses together. */
 static nvdp_status add_up(struct nvdp__trainer *t, struct nvdp__step_report *r) {
-    double part[] = {r->losses.task, r->losses.loss_g, r->losses.loss_d, (double)r->tokens,
-                     (double)r->left};
+    double part[] = {r->losses.task,    r->losses.loss_g, r->losses.loss_d,
+                     (double)r->tokens, (double)r->left,  (double)r->left_out};
     if (t->sum == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model->dev));
     NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
     r->losses = (struct nvdp__step_losses){part[0], part[1], part[2]};
     r->tokens = (size_t)part[3];
     r->left = part[4] > 0;
+    r->left_out = (size_t)part[5];
     return NVDP_OK;
 }
 
@@ -188,7 +191,7 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
     r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
     r->norm = NAN;
-    r->tokens = 0;
+    r->tokens = r->left_out = 0;
     r->left = false;
     nvdp__grad_begin(&model->dev, &model->params);
     NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &draw, r)

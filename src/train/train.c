@@ -142,6 +142,7 @@ static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *
     t->state.sum_d += r->losses.loss_d;
     t->state.seconds += seconds;
     t->state.tokens += (double)r->tokens;
+    t->state.left_out += (double)r->left_out;
 }
 
 static nvdp_status save_and_stop(struct nvdp__trainer *t) {
@@ -375,6 +376,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(nvdp__rank_agree(ctx, start_or_continue(&t)));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(run_epochs(&t));
+    if (nvdp__trainer_writes(&t)) nvdp__dp_tell_left_out(t.dp, t.state.left_out);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
     *out = result;

@@ -25,7 +25,8 @@ struct nvdp__train_state {
     double epoch_g, epoch_d;       /* means of the last whole epoch */
     double seconds, tokens;        /* training steps only */
     double score_seconds;          /* of validation */
-    uint64_t metrics_bytes;        /* length of metrics.jsonl that belongs to this state */
+    double left_out;        /* examples of private steps whose gradient was no finite number */
+    uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
     bool finished, early_stopped;
 };
 
@@ -68,8 +69,8 @@ struct nvdp__trainer {
 struct nvdp__step_report {
     struct nvdp__step_losses losses;
     double total, lr, weight, norm;
-    size_t tokens;
-    bool left; /* a private step, cancelled before all whom it draws were worked on */
+    size_t tokens, left_out; /* left_out: as in struct nvdp__train_state */
+    bool left;               /* a private step, cancelled before all whom it draws were worked on */
 };
 
 /* --- base_run.c --- */

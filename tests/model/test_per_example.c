@@ -235,6 +235,55 @@ static void norms_agree(const struct choice *choice) {
     close_fixture(&fixture);
 }
 
+/* Two gradients, and how far apart they are. */
+static double difference(size_t n, const float *x, const float *y) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += pow((double)x[i] - (double)y[i], 2);
+    return sqrt(sum);
+}
+
+/* The text that alone reads a position whose embedding is no number has a norm that is no number; with weight 0 it leaves the
+ * others' sum as it is. */
+static void leaves_out(const struct choice *choice) {
+    enum { POISONED = 2, POSITION = 35 }; /* fill(): only text 2 is as long */
+    struct fixture fixture = open_fixture(choice);
+    struct nvdp_model *model = fixture.model;
+    const struct nvdp__params *params = &model->params;
+    double norm[TEXTS], before[TEXTS];
+    float weight[TEXTS] = {0}, *want = malloc(params->total * sizeof *want);
+    for (size_t i = 0; i < TEXTS; i++)
+        weight[i] = i == POISONED ? 0 : 0.5F;
+    fill(fixture.batch, 0, TEXTS, choice->regression);
+    examples_pass(&fixture, NULL, before);
+    add(&fixture, weight);
+    memcpy(want, params->grad, params->total * sizeof *want);
+    const float huge[] = {INFINITY, NAN};
+    for (size_t k = 0; k < sizeof huge / sizeof *huge; k++) {
+        nvdp__value(params, model->bert.position)[POSITION * WIDTH] = huge[k];
+        nvdp__weights_changed(&model->dev);
+        examples_pass(&fixture, NULL, norm);
+        add(&fixture, weight);
+        for (size_t i = 0; i < TEXTS; i++)
+            cr_expect_eq(isfinite(norm[i]), i != POISONED, "%g: text %zu: %g", (double)huge[k], i,
+                         norm[i]);
+        const double size = sqrt(sum_squares(params->total, want));
+        cr_expect_leq(difference(params->total, want, params->grad), 1e-5 * size, "%g",
+                      (double)huge[k]);
+    }
+    free(want);
+    close_fixture(&fixture);
+}
+
+Test(per_example, a_text_that_is_no_number_is_left_out) {
+    leaves_out(&(struct choice){.method = NVDP_METHOD_BASE});
+    leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
+    leaves_out(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
+    leaves_out(&(struct choice){.method = NVDP_METHOD_VTDP});
+    leaves_out(&(struct choice){.method = NVDP_METHOD_NVDP});
+    leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
+}
+
 Test(per_example, base) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});

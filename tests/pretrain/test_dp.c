@@ -1,5 +1,6 @@
 /* Private pretraining: norms of single windows' gradients, the tied table's among them; whole runs. */
 #include "killed.h"
+#include "pretrain/pretrainer.h"
 #include "tensor/per_example.h"
 #include "toy_corpus.h"
 
@@ -390,6 +391,35 @@ static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options conf
     config.out = out;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s: %s", out,
                  nvdp_context_error(ctx));
+}
+
+/* A window whose loss is no number counts as 0 and does not stop the run. */
+Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("private.txt", 40, 3)};
+    struct nvdp__pretrainer t = {.ctx = ctx,
+                                 .config = toy_config(text, support_scratch_path("out"))};
+    t.config.vocab = toy_vocabulary();
+    t.config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    t.config.clip_norm = 0;
+    t.config.dp =
+        (struct nvdp__dp_options){.sample_rate = 1, .clip = 1, .noise = 1, .insecure_seed = 8};
+    nvdp__pretrain_resolve(&t.config);
+    cr_assert_eq(nvdp__pretrainer_open(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
+    size_t shortest = SIZE_MAX, longer = 0;
+    for (size_t i = 0; i < t.examples.count; i++)
+        shortest = nvdp__least(shortest, nvdp__example_tokens(&t.examples.at[i]));
+    for (size_t i = 0; i < t.examples.count; i++)
+        longer += nvdp__example_tokens(&t.examples.at[i]) > shortest;
+    cr_assert(longer > 0 && longer < t.examples.count);
+    nvdp__value(&t.model.params, t.model.bert.position)[shortest * t.config.hidden] = NAN;
+    nvdp__weights_changed(&t.model.dev);
+    struct nvdp__pretrain_report report;
+    cr_assert_eq(nvdp__pretrainer_step(&t, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(report.left_out, longer);
+    cr_expect(isfinite(report.total));
+    nvdp__pretrainer_close(&t);
+    nvdp_context_free(ctx);
 }
 
 /* A model to begin from that saw these texts: without privacy nothing is promised, however far back it was; with privacy both

@@ -124,7 +124,7 @@ Test(dp, micro_batches_add_up) {
     cr_expect_leq(distance(params->total, params->grad, params_of(&parts)->grad),
                   1e-5 * norm_of(params->total, params->grad));
     json_t *line = json_object();
-    cr_assert_eq(nvdp__dp_spent(parts.t.dp, 1, line), NVDP_OK);
+    cr_assert_eq(nvdp__dp_spent(parts.t.dp, 1, 0, line), NVDP_OK);
     const double clipped = json_real_value(json_object_get(line, "clipped"));
     json_decref(line);
     cr_expect_eq(parts.t.dp->seen, parts.t.dp->examples);
@@ -153,6 +153,37 @@ Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
         close_fixture(&f);
     }
     cr_expect_float_eq(loss[0], loss[1], 1e-6 * loss[1], "%.9g, %.9g", loss[0], loss[1]);
+}
+
+/* Training that stopped at a text whose loss is no number would tell that the text is there: it counts as 0. */
+static void goes_on(enum nvdp_method method, enum nvdp_precision precision) {
+    enum { LONG = 7 }; /* texts have 5 to 8 tokens */
+    struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1, .insecure_seed = 4};
+    struct fixture f = open_fixture(method, &dp, 7, precision);
+    start(&f);
+    const struct nvdp__params *params = params_of(&f);
+    const struct nvdp_dataset *texts = f.t.train;
+    size_t longest = 0;
+    for (size_t i = 0; i < texts->count; i++)
+        longest += texts->offset[i + 1] - texts->offset[i] > LONG;
+    cr_assert(longest > 0 && longest < texts->count);
+    nvdp__value(params, f.t.model->bert.position)[LONG * f.t.model->info.bert.hidden_size] = NAN;
+    nvdp__weights_changed(&f.t.model->dev);
+    struct nvdp__step_report report = step(&f);
+    cr_expect_eq(report.left_out, longest);
+    cr_expect(isfinite(report.total) && report.total > 0, "%g", report.total);
+    cr_expect(isfinite(norm_of(params->total, params->grad)));
+    json_t *line = json_object();
+    cr_assert_eq(nvdp__dp_spent(f.t.dp, 1, (double)report.left_out, line), NVDP_OK);
+    cr_expect_eq(json_real_value(json_object_get(line, "left_out")), (double)longest);
+    json_decref(line);
+    close_fixture(&f);
+}
+
+Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
+    goes_on(NVDP_METHOD_BASE, NVDP_PRECISION_F32);
+    goes_on(NVDP_METHOD_NVDP, NVDP_PRECISION_F32);
+    goes_on(NVDP_METHOD_BASE, NVDP_PRECISION_BF16);
 }
 
 /* One example, whatever its gradient, moves the sum by C, and not by more. */
