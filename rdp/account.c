@@ -330,23 +330,55 @@ nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run
     return NVDP_OK;
 }
 
-nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                               double epsilon, double *delta) {
-    NVDP_RETURN_IF_FAILED(check(ctx, run));
-    if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
+/* Both directions at epsilon >= 0, as nvdp__pld_delta() orders them. */
+static nvdp_status deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double epsilon,
+                          double delta[2]) {
     struct nvdp__bound bound = renyi_delta(run, epsilon);
     const double renyi = fmin(exp(bound.log_delta), 1);
-    if (!(renyi > 0)) { /* below what a double can tell */
-        *delta = 0;
-        return NVDP_OK;
-    }
+    delta[0] = delta[1] = renyi;
+    if (!(renyi > 0)) return NVDP_OK; /* below what a double can tell */
     tilt(run, &bound);
+    if (epsilon == 0) bound.epsilon = 0.01; /* the grid depends on it */
     grid(run, &bound);
-    double found = renyi;
-    const nvdp_status status = nvdp__pld_delta(ctx, run, &bound, epsilon, &found);
+    const nvdp_status status = nvdp__pld_delta(ctx, run, &bound, epsilon, delta);
     if (status != NVDP_OK && status != NVDP_ERR_UNSUPPORTED) return status;
-    *delta = fmin(found, renyi); /* both hold */
+    for (int i = 0; i < 2; i++)
+        delta[i] = fmin(delta[i], renyi); /* both hold */
     return NVDP_OK;
+}
+
+nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double *delta) {
+    double both[2];
+    NVDP_RETURN_IF_FAILED(check(ctx, run));
+    if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
+    NVDP_RETURN_IF_FAILED(deltas(ctx, run, epsilon, both));
+    *delta = fmax(both[0], both[1]);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
+                                const double *epsilon, double *present, double *absent) {
+    nvdp_status status = NVDP_OK;
+    double(*made)[2] = NULL;
+    NVDP_TRY(check(ctx, run));
+    for (size_t i = 0; i < n; i++)
+        if (isnan(epsilon[i])) NVDP_TRY(refuse(ctx, "epsilon", "a number", epsilon[i]));
+    NVDP_TRY(NVDP__NEW(ctx, made, n));
+    for (size_t i = 0; i < n; i++) {
+        double both[2];
+        NVDP_TRY(deltas(ctx, run, fabs(epsilon[i]), both));
+        for (int p = 0; p < 2; p++)
+            made[i][p] =
+                epsilon[i] < 0 ? exp(epsilon[i]) * both[1 - p] - expm1(epsilon[i]) : both[p];
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (absent != NULL) absent[i] = made[i][0];
+        if (present != NULL) present[i] = made[i][1];
+    }
+cleanup:
+    free(made);
+    return status;
 }
 
 /* ---- budgets ---- */

@@ -22,7 +22,8 @@ struct nvdp__bound {
 };
 nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                               const struct nvdp__bound *bound, double delta, double *epsilon);
+/* delta[0]: the example is absent under P; delta[1]: present. */
 nvdp_status nvdp__pld_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                            const struct nvdp__bound *bound, double epsilon, double *delta);
+                            const struct nvdp__bound *bound, double epsilon, double delta[2]);
 
 #endif

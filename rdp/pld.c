@@ -383,12 +383,12 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
 }
 
 nvdp_status nvdp__pld_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                            const struct nvdp__bound *bound, double epsilon, double *delta) {
+                            const struct nvdp__bound *bound, double epsilon, double delta[2]) {
     struct nvdp__loss loss[2];
     NVDP_RETURN_IF_FAILED(both(ctx, run, bound, loss));
-    *delta =
-        fmax(nvdp__loss_delta(&loss[0], epsilon).high, nvdp__loss_delta(&loss[1], epsilon).high);
-    nvdp__loss_free(&loss[0]);
-    nvdp__loss_free(&loss[1]);
+    for (int i = 0; i < 2; i++) {
+        delta[i] = nvdp__loss_delta(&loss[i], epsilon).high;
+        nvdp__loss_free(&loss[i]);
+    }
     return NVDP_OK;
 }

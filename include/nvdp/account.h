@@ -100,6 +100,24 @@ nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_
 nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double epsilon, double *delta);
 
+/** delta(epsilon) of a run at many epsilons of either sign, in both directions, by the privacy loss
+ * distribution: everything that the run's outputs can tell about one example.
+ *
+ *     present(e)  =  sup_S  P(S) - e^e Q(S),        absent(e)  =  sup_S  Q(S) - e^e P(S),
+ *
+ * P: the example is in the training set; Q: it is not.  Below 0 a value comes from the other direction:
+ * present(-e) = 1 - e^-e + e^-e absent(e).  Every value is an upper bound.  For a guess whose success
+ * probability is b without the run, success <= min over l > 0 of l b + present(log l).
+ * @param ctx     records messages
+ * @param run     what saw the examples
+ * @param n       number of epsilons; some ten milliseconds each
+ * @param epsilon [n] nats, any number but NaN
+ * @param present [n] [0, 1]; NULL: not wanted; untouched on error
+ * @param absent  [n] [0, 1]; NULL: not wanted; untouched on error
+ * @return NVDP_ERR_ARGUMENT, naming value and range; NVDP_ERR_MEMORY */
+nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
+                                const double *epsilon, double *present, double *absent);
+
 /** The noise that keeps a run within a budget: `noise` of the last phase, up to 1e-4 of itself above
  * the least, never below.
  * @param ctx        records messages

@@ -220,6 +220,50 @@ Test(account, one_step) {
     nvdp_context_free(ctx);
 }
 
+/* One step in both directions and at epsilons of either sign.  With the example present under P the curve is
+ * q delta_1(log(1 + (e^e - 1)/q)), and 1 - e^e below log(1-q), where that has no logarithm.  The other direction is its
+ * reflection: absent(e) = 1 - e^e + e^e present(-e). */
+static double present_delta(double noise, double rate, double epsilon) {
+    const double inside = expm1(epsilon) / rate;
+    return inside <= -1 ? -expm1(epsilon) : rate * gauss_delta(1 / noise, log1p(inside));
+}
+
+Test(account, deltas_of_one_step) {
+    struct nvdp_context *ctx = support_context();
+    static const double epsilon[] = {-3, -.7, -.05, 0, .002, .05, .7, 3};
+    enum { N = sizeof epsilon / sizeof *epsilon };
+    static const double noises[] = {.5, 1, 3}, rates[] = {.02, .6, 1};
+    for (size_t i = 0; i < 9; i++) {
+        const struct nvdp_dp_steps phase = {noises[i / 3], rates[i % 3], 1};
+        const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+        double present[N], absent[N], largest;
+        cr_assert_eq(nvdp_account_deltas(ctx, &run, N, epsilon, present, absent), NVDP_OK);
+        for (size_t j = 0; j < N; j++) {
+            const double e = epsilon[j], want = present_delta(phase.noise, phase.rate, e);
+            const double other = exp(e) * present_delta(phase.noise, phase.rate, -e) - expm1(e);
+            cr_expect(present[j] >= want - 1e-15 && present[j] <= 1.03 * want + 1e-13,
+                      "%zu, eps %g: present %.12g, expected %.12g", i, e, present[j], want);
+            cr_expect(absent[j] >= other - 1e-15 && absent[j] <= 1.03 * other + 1e-13,
+                      "%zu, eps %g: absent %.12g, expected %.12g", i, e, absent[j], other);
+            if (e < 0) continue;
+            cr_assert_eq(nvdp_account_delta(ctx, &run, e, &largest), NVDP_OK);
+            cr_expect_eq(largest, fmax(present[j], absent[j]));
+        }
+        double alone[N];
+        cr_assert_eq(nvdp_account_deltas(ctx, &run, N, epsilon, alone, NULL), NVDP_OK);
+        cr_expect_arr_eq(alone, present, sizeof alone);
+    }
+    const struct nvdp_dp_steps phase = {1, .1, 10};
+    const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+    const double ends[] = {-INFINITY, INFINITY, NAN};
+    double at[3] = {7, 7, 7};
+    cr_expect_eq(nvdp_account_deltas(ctx, &run, 3, ends, at, NULL), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(at[0], 7);
+    cr_assert_eq(nvdp_account_deltas(ctx, &run, 2, ends, at, NULL), NVDP_OK);
+    cr_expect(at[0] == 1 && at[1] == 0);
+    nvdp_context_free(ctx);
+}
+
 /* Beside: by itself the exact curve of randomised response; with training no more than the sum. */
 Test(account, beside) {
     struct nvdp_context *ctx = support_context();
