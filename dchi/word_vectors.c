@@ -179,6 +179,7 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
     double *rows = NULL;
     bool found = true;
     if (reader.plain == (locale_t)0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(nvdp__check_regular(ctx, path)); /* it is read twice */
     NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
     NVDP_TRY(measure(&reader));
     nvdp__lines_close(&reader.lines);

@@ -215,9 +215,10 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct nvdp__report_ru
     size_t room = 0;
     char *path = nvdp__join(ctx, run->path, "metrics.jsonl");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    FILE *file = fopen(path, "rbe");
+    FILE *file = NULL;
+    if (nvdp__exists(path)) status = nvdp__fopen_regular(ctx, path, &file);
     free(path);
-    if (file == NULL) return NVDP_OK;
+    if (file == NULL) return status;
     for (ssize_t size; status == NVDP_OK && (size = getline(&line, &room, file)) >= 0;) {
         json_t *entry = json_loadb(line, (size_t)size, 0, NULL);
         status = add_epoch(ctx, entry, run);

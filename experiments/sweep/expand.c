@@ -4,6 +4,7 @@
 
 #include "base/cache.h"
 #include "base/guess.h"
+#include "base/json.h"
 
 #include <ctype.h>
 #include <glob.h>
@@ -323,7 +324,8 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
 /* Whether a run's texts are noised, by what it wrote of itself. */
 static bool is_noised(const struct part *part, const char *run) {
     char *path = nvdp__join(part->ctx, run, "run.json");
-    json_t *record = path != NULL ? json_load_file(path, 0, NULL) : NULL;
+    json_t *record = NULL;
+    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
     const char *noise =
         json_string_value(json_object_get(json_object_get(record, "config"), "token_noise"));
     bool noised = noise != NULL && strcmp(noise, "none") != 0;

@@ -86,8 +86,8 @@ static char *path_of(struct nvdp_context *ctx, const char *directory, const char
  * parent for a moment keeps its run.  Where the file system has no locks the process id alone
  * tells. */
 static bool is_locked(const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
+    int fd = -1;
+    if (nvdp__open_regular(NULL, path, &fd) != NVDP_OK) return false;
     bool locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return locked;

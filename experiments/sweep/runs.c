@@ -179,7 +179,7 @@ struct nvdp__run_progress nvdp__progress_read(struct nvdp_context *ctx, const ch
     struct nvdp__run_progress progress = {.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
     json_t *record = NULL;
     char *path = nvdp__sweep_run_file(ctx, directory, name, "progress.json");
-    if (path != NULL) record = json_load_file(path, 0, NULL);
+    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
     free(path);
     const char *phase = json_string_value(json_object_get(record, "phase"));
     const char *unit = json_string_value(json_object_get(record, "unit"));

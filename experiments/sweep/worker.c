@@ -264,15 +264,16 @@ static void run_inside(struct nvdp_context *ctx, const struct nvdp__work *work,
                             .started = nvdp__now()};
     char *directory = nvdp__sweep_run_file(ctx, work->directory, run->name, "");
     char *path = nvdp__sweep_run_file(ctx, work->directory, run->name, "log.txt");
-    if (directory != NULL && path != NULL && nvdp__make_directory(ctx, directory) == NVDP_OK)
-        inside.log = fopen(path, "ae");
+    nvdp_status status =
+        directory != NULL && path != NULL ? nvdp__make_directory(ctx, directory) : NVDP_ERR_MEMORY;
+    if (status == NVDP_OK) status = nvdp__append_regular(ctx, path, &inside.log);
     free(directory);
     free(path);
     nvdp_context_get_cancel(ctx, &inside.cancel, &inside.cancel_user);
     nvdp_context_set_progress(ctx, on_progress, &inside);
     nvdp_context_set_log(ctx, on_log, &inside);
     nvdp_context_set_cancel(ctx, on_cancel, &inside);
-    nvdp_status status = nvdp_context_set_threads(ctx, work->threads);
+    if (status == NVDP_OK) status = nvdp_context_set_threads(ctx, work->threads);
     if (status == NVDP_OK) status = do_run(ctx, work, run);
     const char *message = nvdp_context_error(ctx);
     snprintf(shared->message, sizeof shared->message, "%s",

@@ -22,7 +22,7 @@ struct entry {
     char *preset, *next; /* the preset's value; that of one which is being read; NULL: none */
 };
 
-enum { PARTS = 4 };
+enum { PARTS = 4, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
 
 /* One kind of work, and the struct that its options fill. */
 struct part {
@@ -445,10 +445,11 @@ static nvdp_status load(struct nvdp_config *config, const char *path, json_t *ro
 
 static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
     json_error_t error;
-    FILE *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__stream_to_read(config->ctx, path, &file));
-    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    (void)fclose(file);
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
+    json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
+    free(bytes);
     return load(config, path, root, &error, giver);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <lzma.h>
 #include <poll.h>
 #include <sodium.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -18,7 +20,7 @@ enum {
     READ_BYTES = 1 << 16,
     MAGIC_BYTES = 6,
     WAIT_MS = 100,
-    MOST_WAITS = 600
+    MAX_WAITS = 600
 };
 static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 takes 65 MiB */
 
@@ -258,31 +260,103 @@ cleanup:
 
 /* --- reading --- */
 
-/* Opening a pipe waits for its writer, deaf to everybody else: it is opened without, then waited for. */
+static nvdp_status cannot_read(struct nvdp_context *ctx, const char *path, int err) {
+    return nvdp__fail_errno(ctx, err, "%s: cannot read", path);
+}
+
+static nvdp_status not_regular(struct nvdp_context *ctx, const char *path, mode_t mode) {
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a regular file, found %s", path,
+                      S_ISDIR(mode)                    ? "a directory"
+                      : S_ISFIFO(mode)                 ? "a FIFO"
+                      : S_ISSOCK(mode)                 ? "a socket"
+                      : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                                       : "something else");
+}
+
+/* stat() comes first, because a socket cannot be opened and opening some devices has effects.  With O_NONBLOCK a FIFO
+ * that takes the file's place in between does not block either. */
+static nvdp_status open_regular(struct nvdp_context *ctx, const char *path, int flags, int *fd) {
+    struct stat info;
+    const bool there = stat(path, &info) == 0;
+    if (!there && !(flags & O_CREAT)) return cannot_read(ctx, path, errno);
+    if (there && !S_ISREG(info.st_mode)) return not_regular(ctx, path, info.st_mode);
+    const int opened = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (opened < 0)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot %s", path,
+                                flags & O_CREAT ? "write" : "read");
+    nvdp_status status = fstat(opened, &info) != 0 ? cannot_read(ctx, path, errno)
+                         : S_ISREG(info.st_mode)   ? NVDP_OK
+                                                   : not_regular(ctx, path, info.st_mode);
+    if (status == NVDP_OK)
+        *fd = opened;
+    else
+        close(opened);
+    return status;
+}
+
+nvdp_status nvdp__open_regular(struct nvdp_context *ctx, const char *path, int *fd) {
+    return open_regular(ctx, path, O_RDONLY, fd);
+}
+
+nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
+    close(fd);
+    return NVDP_OK;
+}
+
+static nvdp_status fopen_regular(struct nvdp_context *ctx, const char *path, int flags,
+                                 const char *mode, FILE **file) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(open_regular(ctx, path, flags, &fd));
+    *file = fdopen(fd, mode);
+    if (*file != NULL) return NVDP_OK;
+    const int err = errno;
+    close(fd);
+    return cannot_read(ctx, path, err);
+}
+
+nvdp_status nvdp__fopen_regular(struct nvdp_context *ctx, const char *path, FILE **file) {
+    return fopen_regular(ctx, path, O_RDONLY, "rb", file);
+}
+
+nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FILE **file) {
+    return fopen_regular(ctx, path, O_RDWR | O_APPEND | O_CREAT, "a+", file);
+}
+
+/* Waits for a moment; fails when the context is cancelled. */
+static nvdp_status wait_a_moment(struct nvdp_context *ctx, const char *path, int fd, bool *ready) {
+    struct pollfd data = {.fd = fd, .events = POLLIN};
+    if (nvdp_context_cancelled(ctx))
+        return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s: cancelled", path);
+    *ready = poll(&data, 1, WAIT_MS) > 0;
+    return NVDP_OK;
+}
+
+/* Waits until somebody has opened the FIFO for writing.  A pipe without a name gets no new writer: it has data, a writer
+ * or its end. */
 static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, int fd) {
-    struct pollfd writer = {.fd = fd, .events = POLLIN};
-    for (int waits = 0; poll(&writer, 1, WAIT_MS) <= 0; waits++) {
-        if (nvdp_context_cancelled(ctx))
-            return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s: cancelled", path);
-        if (waits == MOST_WAITS)
+    struct statfs system;
+    bool ready = fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
+    for (int waits = 0; !ready; waits++) {
+        NVDP_RETURN_IF_FAILED(wait_a_moment(ctx, path, fd, &ready));
+        if (!ready && waits == MAX_WAITS)
             return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: nobody writes to this pipe", path);
     }
     return NVDP_OK;
 }
 
-nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd) {
+/* Opens a file that is read once from its start: a regular file, a pipe, a terminal.  The descriptor does not block, so
+ * that whoever waits for a pipe's writer can be cancelled. */
+static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *fd) {
     nvdp_status status = NVDP_OK;
     struct stat info;
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (opened < 0 || fstat(opened, &info) != 0)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
-    if (regular && !S_ISREG(info.st_mode))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a regular file, found something else", path));
-    if (S_ISDIR(info.st_mode)) NVDP_TRY(nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path));
+    if (opened < 0 && errno == ENXIO && stat(path, &info) == 0)
+        return not_regular(ctx, path, info.st_mode);
+    if (opened < 0 || fstat(opened, &info) != 0) NVDP_TRY(cannot_read(ctx, path, errno));
+    if (S_ISDIR(info.st_mode)) NVDP_TRY(not_regular(ctx, path, info.st_mode));
     if (S_ISFIFO(info.st_mode)) NVDP_TRY(wait_for_writer(ctx, path, opened));
-    if (fcntl(opened, F_SETFL, 0) != 0)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
     *fd = opened;
     opened = -1;
 cleanup:
@@ -290,33 +364,26 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path) {
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &fd));
-    close(fd);
-    return NVDP_OK;
+/* Reads up to `size` bytes; *count is 0 at the end only. */
+static nvdp_status read_some(struct nvdp_context *ctx, const char *path, int fd, size_t size,
+                             void *bytes, size_t *count) {
+    for (bool ready;;) {
+        const ssize_t got = read(fd, bytes, size);
+        if (got < 0 && errno != EAGAIN && errno != EINTR) return cannot_read(ctx, path, errno);
+        *count = got > 0 ? (size_t)got : 0;
+        if (got >= 0) return NVDP_OK;
+        NVDP_RETURN_IF_FAILED(wait_a_moment(ctx, path, fd, &ready));
+    }
 }
 
-nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file) {
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, false, &fd));
-    *file = fdopen(fd, "rb");
-    if (*file != NULL) return NVDP_OK;
-    int err = errno;
-    close(fd);
-    return nvdp__fail_errno(ctx, err, "%s: cannot read", path);
-}
-
-nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
-                            size_t *count) {
+/* Takes over fd. */
+static nvdp_status read_whole(struct nvdp_context *ctx, const char *path, int fd, size_t limit,
+                              char **bytes, size_t *count) {
     nvdp_status status = NVDP_OK;
     char *text = NULL;
-    size_t capacity = 0;
-    size_t have = 0;
+    size_t capacity = 0, have = 0, got = 0;
     struct stat info;
-    int fd = -1;
-    NVDP_TRY(nvdp__open_to_read(ctx, path, false, &fd));
-    if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (fstat(fd, &info) != 0) NVDP_TRY(cannot_read(ctx, path, errno));
     /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
     size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size : 0;
     if (expected > limit)
@@ -324,11 +391,9 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
                             limit, expected));
     NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, expected + 2, 1));
     for (;;) {
-        ssize_t got = read(fd, text + have, capacity - have - 1);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+        NVDP_TRY(read_some(ctx, path, fd, capacity - have - 1, text + have, &got));
         if (got == 0) break;
-        have += (size_t)got;
+        have += got;
         if (have > limit)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
                                 path, limit));
@@ -339,9 +404,23 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
     *count = have;
     text = NULL;
 cleanup:
-    if (fd >= 0) close(fd);
+    close(fd);
     free(text);
     return status;
+}
+
+nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
+                            size_t *count) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
+    return read_whole(ctx, path, fd, limit, bytes, count);
+}
+
+nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
+                              char **bytes, size_t *count) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(open_stream(ctx, path, &fd));
+    return read_whole(ctx, path, fd, limit, bytes, count);
 }
 
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
@@ -435,7 +514,7 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
     FILE *file = NULL;
     unsigned char *bytes = nvdp__calloc(ctx, READ_BYTES, 1);
     if (bytes == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__stream_to_read(ctx, path, &file));
+    NVDP_TRY(nvdp__fopen_regular(ctx, path, &file));
     crypto_hash_sha256_state state;
     crypto_hash_sha256_init(&state);
     size_t got;
@@ -457,7 +536,7 @@ cleanup:
 struct nvdp__input {
     struct nvdp_context *ctx;
     char *path;
-    FILE *file;
+    int fd;
     bool packed;
     bool ended; /* nothing is left */
     lzma_stream xz;
@@ -478,11 +557,8 @@ static const struct magic {
 static const char XZ_MAGIC[MAGIC_BYTES] = "\xFD\x37\x7A\x58\x5A"; /* and a NUL */
 
 static nvdp_status fill(struct nvdp__input *input) {
-    input->used = 0;
-    input->have = fread(input->buffer, 1, READ_BYTES, input->file);
-    if (ferror(input->file))
-        return nvdp__fail_errno(input->ctx, errno, "%s: cannot read", input->path);
-    return NVDP_OK;
+    input->used = input->have = 0;
+    return read_some(input->ctx, input->path, input->fd, READ_BYTES, input->buffer, &input->have);
 }
 
 static nvdp_status recognise(struct nvdp__input *input) {
@@ -505,12 +581,15 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
     struct nvdp__input *input = nvdp__calloc(ctx, 1, sizeof *input);
     if (input == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     input->ctx = ctx;
+    input->fd = -1;
     input->xz = (lzma_stream)LZMA_STREAM_INIT;
     input->path = nvdp__strdup(ctx, path);
     input->buffer = nvdp__calloc(ctx, READ_BYTES, 1);
     if (input->path == NULL || input->buffer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__stream_to_read(ctx, path, &input->file));
-    NVDP_TRY(fill(input));
+    NVDP_TRY(open_stream(ctx, path, &input->fd));
+    for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
+        NVDP_TRY(read_some(ctx, path, input->fd, READ_BYTES - input->have,
+                           input->buffer + input->have, &got));
     NVDP_TRY(recognise(input));
     NVDP__HAND_OVER(out, input);
 cleanup:
@@ -521,7 +600,7 @@ cleanup:
 void nvdp__input_close(struct nvdp__input *input) {
     if (input == NULL) return;
     lzma_end(&input->xz);
-    if (input->file != NULL) fclose(input->file);
+    if (input->fd >= 0) close(input->fd);
     free(input->buffer);
     free(input->path);
     free(input);

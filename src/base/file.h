@@ -45,16 +45,21 @@ nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path);
 /* Makes a new name durable.  Some file systems refuse to sync a directory: the file is whole anyway. */
 void nvdp__sync_directory(const char *path);
 
-/* For reading.  A pipe that nobody writes to is given up after a minute, or when the context is
- * cancelled; `regular`: nothing but a file that can be read twice, else NVDP_ERR_INPUT. */
-nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd);
-/* Whether it can be read twice. */
+/* Opens a regular file for reading; all of these return NVDP_ERR_INPUT for a FIFO, socket, device or directory, by name and
+ * at once.  Everything inside folders of models, runs and sweeps is opened so. */
+nvdp_status nvdp__open_regular(struct nvdp_context *ctx, const char *path, int *fd);
+nvdp_status nvdp__fopen_regular(struct nvdp_context *ctx, const char *path, FILE **file);
 nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path);
-nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file);
+/* Opens a regular file for reading and appending, and creates it if it is not there. */
+nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FILE **file);
 
-/* The whole file with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */
+/* Reads a whole regular file, with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count);
+/* The same of a file that may also be a pipe or a device: for files that a user names and that are read once.  A FIFO that
+ * nobody writes to is given up after a minute; waiting for a writer or for data ends when the context is cancelled. */
+nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
+                              char **bytes, size_t *count);
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
                              size_t count);
 /* Whether a name has that ending, and something before it. */
@@ -73,7 +78,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /*
 /* SHA-256 of a file as 64 hexadecimal digits. */
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]);
 
-/* A file read piece by piece; where it is compressed by xz it is unpacked on the way. */
+/* A file read piece by piece, which may be a pipe as with nvdp__read_stream.  If xz compressed it, it is unpacked on the way. */
 struct nvdp__input;
 
 /* xz is recognised by a file's first bytes, not by its name.  Files of another compressor are

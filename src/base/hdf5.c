@@ -284,7 +284,6 @@ nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char
                           struct nvdp__h5 **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
-    if (nvdp__is_directory(path)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path);
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__h5_image_open(ctx, path, file->path, &file->image));
     if (kind != NULL) NVDP_TRY(check_format(file, kind, version));

@@ -637,7 +637,7 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
     struct nvdp__h5_image *image = NULL;
     struct stat info;
     int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, from, true, &fd));
+    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, from, &fd));
     NVDP_TRY(NVDP__NEW(ctx, image, 1));
     *image = (struct nvdp__h5_image){.ctx = ctx, .path = path, .visits = MOST_VISITS};
     if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot read", path));

@@ -120,7 +120,7 @@ static nvdp_status map_file(struct nvdp_safetensors *file) {
     nvdp_status status = NVDP_OK;
     struct stat info;
     int fd = -1;
-    NVDP_TRY(nvdp__open_to_read(file->ctx, file->path, true, &fd));
+    NVDP_TRY(nvdp__open_regular(file->ctx, file->path, &fd));
     if (fstat(fd, &info) != 0)
         NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot read", file->path));
     size_t size = (size_t)info.st_size;

@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include "base/json.h"
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -166,7 +167,8 @@ int cli_resolve_cache(struct cli *cli, bool no_cache) {
 json_t *cli_run_config(const char *directory) {
     char *path = NULL;
     if (asprintf(&path, "%s/run.json", directory) < 0) return NULL;
-    json_t *root = json_load_file(path, 0, NULL);
+    json_t *root = NULL;
+    (void)nvdp__json_read(NULL, path, &root);
     json_t *config = json_incref(json_object_get(root, "config"));
     json_decref(root);
     free(path);

@@ -127,8 +127,7 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
 
 /* store->fd stays -1 where there is no file or a damaged one. */
 static void open_present(struct nvdp__prefix_store *store) {
-    store->fd = open(store->path, O_RDONLY | O_CLOEXEC);
-    if (store->fd < 0 || is_whole(store)) return;
+    if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK || is_whole(store)) return;
     nvdp__log(store->ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again",
               store->path);
     close(store->fd);

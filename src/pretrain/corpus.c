@@ -313,10 +313,9 @@ struct opening {
 
 static nvdp_status map_file(struct opening *o) {
     struct stat info;
-    int fd = open(o->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return nvdp__fail_errno(o->ctx, errno, "%s: cannot read", o->path);
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
-        (uintmax_t)info.st_size < sizeof *o->header) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_regular(o->ctx, o->path, &fd));
+    if (fstat(fd, &info) != 0 || (uintmax_t)info.st_size < sizeof *o->header) {
         close(fd);
         return REFUSE(o, "%s: expected a corpus file, found fewer than %zu bytes", o->path,
                       sizeof *o->header);

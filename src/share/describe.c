@@ -255,7 +255,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &fd));
+    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
     ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
@@ -283,11 +283,12 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     size_t capacity = 0;
     size_t lines = 0;
     json_int_t epochs = 0;
+    FILE *file = NULL;
     char *path = nvdp__join(ctx, directory, "metrics.jsonl");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    FILE *file = fopen(path, "rbe");
+    nvdp_status status = nvdp__exists(path) ? nvdp__fopen_regular(ctx, path, &file) : NVDP_OK;
     free(path);
-    if (file == NULL) return NVDP_OK;
+    if (file == NULL) return status;
     for (ssize_t size; (size = getline(&line, &capacity, file)) >= 0; lines++) {
         json_t *entry = json_loadb(line, (size_t)size, 0, NULL); /* a torn last line is no error */
         const char *event = json_string_value(json_object_get(entry, "event"));

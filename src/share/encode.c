@@ -284,28 +284,23 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out) {
     nvdp_status status = NVDP_OK;
-    char *line = NULL;
-    size_t capacity = 0;
     struct nvdp__encode_input input = {0};
     struct reader reader = {.ctx = ctx, .path = path, .limits = limits, .input = &input};
-    FILE *file = NULL;
-    NVDP_TRY(nvdp__stream_to_read(ctx, path, &file));
-    for (;;) {
-        errno = 0;
-        ssize_t size = getline(&line, &capacity, file);
-        if (size < 0 && ferror(file))
-            NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
-        if (size < 0) break;
-        reader.line++;
-        NVDP_TRY(read_line(&reader, line, (size_t)size));
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+    for (bool found;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        reader.line = lines.line;
+        NVDP_TRY(read_line(&reader, line.text, line.size));
     }
     if (input.data.count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one JSON line, found none",
                             path));
     NVDP__HAND_OVER(out, input);
 cleanup:
-    if (file != NULL) fclose(file);
-    free(line);
+    nvdp__lines_close(&lines);
     nvdp_tokens_release(&reader.tokens);
     nvdp_tokenizer_free(reader.tokenizer);
     nvdp__encode_input_release(&input);

@@ -132,7 +132,7 @@ static nvdp_status same_bytes(struct nvdp__source *source, FILE *again) {
     FILE *file = NULL;
     char *one = nvdp__calloc(source->ctx, 2 * BYTES, 1), *two = one + BYTES;
     if (one == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__stream_to_read(source->ctx, source->path, &file));
+    NVDP_TRY(nvdp__fopen_regular(source->ctx, source->path, &file));
     for (size_t at = 0, n = BYTES; n == BYTES; at += n) {
         n = fread(one, 1, BYTES, file);
         const size_t m = fread(two, 1, BYTES, again);
@@ -163,7 +163,7 @@ static nvdp_status check_bytes(struct nvdp__source *source, const char *folder) 
     NVDP_TRY(nvdp__shared_put(&shared, source->reader->format, &output));
     if (fflush(output.file) != 0)
         NVDP_TRY(nvdp__fail_errno(source->ctx, errno, "%s: cannot write", path));
-    NVDP_TRY(nvdp__stream_to_read(source->ctx, output.beside, &again));
+    NVDP_TRY(nvdp__fopen_regular(source->ctx, output.beside, &again));
     NVDP_TRY(same_bytes(source, again));
 cleanup:
     if (again != NULL) fclose(again);
@@ -216,7 +216,7 @@ static nvdp_status find_reader(struct nvdp_context *ctx, const char *path,
                                const struct nvdp__shared_reader **reader) {
     unsigned char magic[MAGIC] = {0};
     FILE *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__stream_to_read(ctx, path, &file));
+    NVDP_RETURN_IF_FAILED(nvdp__fopen_regular(ctx, path, &file));
     (void)fread(magic, 1, MAGIC, file);
     fclose(file);
     *reader = memcmp(magic, "PAR1", 4) == 0 ? &nvdp__parquet_reader

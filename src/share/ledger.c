@@ -236,6 +236,7 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     ledger->fd = -1;
     ledger->path = nvdp__strdup(ctx, path);
     if (ledger->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(path)) NVDP_TRY(nvdp__check_regular(ctx, path));
     ledger->fd =
         open(path, (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);
     if (ledger->fd < 0) NVDP_TRY(io_error(ledger, add ? "write" : "read"));

@@ -356,7 +356,7 @@ struct lines {
 static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct lines *lines) {
     size_t size = 0;
     size_t capacity = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
+    NVDP_RETURN_IF_FAILED(nvdp__read_stream(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
     for (char *at = lines->bytes; at < lines->bytes + size;) {
         char *end = memchr(at, '\n', (size_t)(lines->bytes + size - at));
         if (end == NULL) end = lines->bytes + size;

@@ -133,7 +133,7 @@ static nvdp_status read_metadata(struct nvdp__source *source) {
     char *bytes = NULL;
     FILE *file = NULL;
     uint64_t size = 0; /* sound: the file was opened before */
-    NVDP_TRY(nvdp__stream_to_read(source->ctx, source->path, &file));
+    NVDP_TRY(nvdp__fopen_regular(source->ctx, source->path, &file));
     if (fread(&size, sizeof size, 1, file) == 1) bytes = nvdp__calloc(source->ctx, size + 1, 1);
     NVDP_TRY(NVDP__MADE(bytes));
     header = json_loadb(bytes, fread(bytes, 1, size, file), JSON_REJECT_DUPLICATES, NULL);

@@ -226,7 +226,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
         NVDP_TRY(nvdp__task_path(ctx, &layout, options->data, split, &path));
     }
     NVDP_TRY(choose_sensitive(ctx, options, sanitizer));
-    NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
+    NVDP_TRY(nvdp__read_stream(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL
                  ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
                  : parse_lines(ctx, bytes, size, &rows));

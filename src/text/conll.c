@@ -111,7 +111,7 @@ cleanup:
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out) {
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
+    NVDP_RETURN_IF_FAILED(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     nvdp_status status = nvdp__conll_read(ctx, path, bytes, count, out);
     if (status == NVDP_OK)
         out->bytes = bytes;
@@ -141,11 +141,13 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
         for (size_t e = 0; e < sizeof ends / sizeof ends[0]; e++) {
             char *found = nvdp__format(ctx, "%s/%s.%s", directory, *name, ends[e]);
             if (found == NULL) return NVDP_ERR_MEMORY;
-            if (nvdp__exists(found)) {
+            const bool there = nvdp__exists(found);
+            nvdp_status status = there ? nvdp__check_regular(ctx, found) : NVDP_OK;
+            if (there && status == NVDP_OK)
                 *path = found;
-                return NVDP_OK;
-            }
-            free(found);
+            else
+                free(found);
+            if (there || status != NVDP_OK) return status;
         }
     }
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s.tsv, .txt or .conll%s, found none",

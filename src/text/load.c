@@ -389,7 +389,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     char *bytes = NULL, *kept = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
-    NVDP_TRY(nvdp__read_file(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
+    NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     if (config->cache != NULL) {
         NVDP_TRY(cache_path(ctx, tokenizer, config, use, path, bytes, count, &kept));
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));

@@ -194,8 +194,13 @@ nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout 
         }
     }
     if (found == NULL) found = nvdp__join(ctx, directory, name);
-    *out = found;
-    return found == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    if (found == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__exists(found) ? nvdp__check_regular(ctx, found) : NVDP_OK;
+    if (status == NVDP_OK)
+        *out = found;
+    else
+        free(found);
+    return status;
 }
 
 /* ---- names ---- */

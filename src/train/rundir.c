@@ -64,25 +64,22 @@ static uint64_t whole_lines(int fd, uint64_t bytes) {
 nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory,
                                     uint64_t *bytes, FILE **out) {
     nvdp_status status = NVDP_OK;
+    FILE *file = NULL;
     char *path = nvdp__join(ctx, directory, "metrics.jsonl");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    FILE *file = fopen(path, "a+e");
-    const uint64_t found = file != NULL ? whole_lines(fileno(file), *bytes) : 0;
-    if (file == NULL || ftruncate(fileno(file), (off_t)found) != 0 ||
-        fseek(file, 0, SEEK_END) != 0) {
-        status = nvdp__fail_errno(ctx, errno, "cannot open %s", path);
-        if (file != NULL) fclose(file);
-        file = NULL;
-    }
-    if (status == NVDP_OK) {
-        if (found < *bytes)
-            nvdp__log(ctx, NVDP_LOG_WARNING,
-                      "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
-                      " in whole lines; later ones follow these",
-                      path, *bytes, found);
-        *bytes = found;
-        *out = file;
-    }
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__append_regular(ctx, path, &file));
+    const uint64_t found = whole_lines(fileno(file), *bytes);
+    if (ftruncate(fileno(file), (off_t)found) != 0 || fseek(file, 0, SEEK_END) != 0)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "cannot open %s", path));
+    if (found < *bytes)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
+                  " in whole lines; later ones follow these",
+                  path, *bytes, found);
+    *bytes = found;
+    NVDP__HAND_OVER(out, file);
+cleanup:
+    if (file != NULL) fclose(file);
     free(path);
     return status;
 }

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,6 +226,11 @@ Test(file, read_has_a_limit) {
     nvdp_context_free(ctx);
 }
 
+static bool always(void *user) {
+    (void)user;
+    return true;
+}
+
 /* Pipes and devices have no size. */
 Test(file, read_without_a_size) {
     struct nvdp_context *ctx = support_context();
@@ -235,11 +242,16 @@ Test(file, read_without_a_size) {
     cr_assert_eq(write(ends[1], "through a pipe", 14), 14);
     close(ends[1]);
     snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_OK);
+    cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_OK);
     cr_assert_eq(count, 14);
     cr_assert_str_eq(bytes, "through a pipe");
     free(bytes);
-    cr_assert_eq(nvdp__read_file(ctx, "/dev/zero", 10000, &bytes, &count), NVDP_ERR_INPUT);
+    /* its writer is gone: the end, at once */
+    nvdp_context_set_cancel(ctx, always, NULL);
+    cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_OK);
+    cr_assert_eq(count, 0);
+    free(bytes);
+    cr_assert_eq(nvdp__read_stream(ctx, "/dev/zero", 10000, &bytes, &count), NVDP_ERR_INPUT);
     nvdp_context_free(ctx);
 }
 
@@ -251,34 +263,85 @@ Test(file, read_errors) {
     char hex[65];
     cr_assert_eq(nvdp__read_file(ctx, path, 9, &bytes, &count), NVDP_ERR_IO);
     cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__read_file(ctx, support_scratch(), 1 << 20, &bytes, &count), NVDP_ERR_IO);
+    cr_assert_eq(nvdp__read_file(ctx, support_scratch(), 1 << 20, &bytes, &count), NVDP_ERR_INPUT);
     cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_IO);
     cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__file_sha256(ctx, support_scratch(), hex), NVDP_ERR_IO);
+    cr_assert_eq(nvdp__file_sha256(ctx, support_scratch(), hex), NVDP_ERR_INPUT);
     nvdp_context_free(ctx);
 }
 
-/* FIPS 180-2, appendix B: "abc", and a million letters a. */
-static bool always(void *user) {
-    (void)user;
-    return true;
-}
-
-/* Nobody writes: whoever wants to stop can, and what needs a file that can be read twice does not wait. */
-Test(file, pipes_without_a_writer, .timeout = 20) {
+/* A pipe without a writer, or with one that writes nothing, can be left. */
+Test(file, pipes_can_be_cancelled, .timeout = 20) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe");
     struct nvdp__input *input = NULL;
-    char *bytes = NULL, hex[65];
+    char *bytes = NULL;
     size_t count = 0;
-    int fd = -1;
     cr_assert_eq(mkfifo(path, 0600), 0);
-    cr_assert_eq(nvdp__open_to_read(ctx, path, true, &fd), NVDP_ERR_INPUT);
-    cr_assert(error_has(ctx, "expected a regular file"));
     nvdp_context_set_cancel(ctx, always, NULL);
     cr_assert_eq(nvdp__input_open(ctx, path, &input), NVDP_ERR_CANCELLED);
-    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_ERR_CANCELLED);
-    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_CANCELLED);
+    cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_ERR_CANCELLED);
+    int fd = open(path, O_RDWR); /* a writer */
+    cr_assert_eq(write(fd, "first", 5), 5);
+    cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_ERR_CANCELLED);
+    close(fd);
+    nvdp_context_free(ctx);
+}
+
+/* Everything that needs a regular file refuses any other kind by name.  Nothing waits: that would be cancelled. */
+Test(file, regular_files_only, .timeout = 20) {
+    static const char *const kinds[][2] = {{"a FIFO", "fifo"},
+                                           {"a socket", "socket"},
+                                           {"a device", "device"},
+                                           {"a directory", "directory"}};
+    struct nvdp_context *ctx = support_context();
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    cr_assert_eq(chdir(support_scratch()), 0); /* a socket's path is short */
+    strcpy(name.sun_path, "socket");
+    cr_assert_eq(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
+    cr_assert_eq(mkfifo("fifo", 0600), 0);
+    cr_assert_eq(symlink("/dev/null", "device"), 0);
+    cr_assert_eq(mkdir("directory", 0700), 0);
+    nvdp_context_set_cancel(ctx, always, NULL);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *path = kinds[i][1];
+        char *bytes = NULL, hex[65], expected[128];
+        size_t count = 0;
+        int fd = -1;
+        FILE *file = NULL;
+        snprintf(expected, sizeof expected, "%s: expected a regular file, found %s", path,
+                 kinds[i][0]);
+        const nvdp_status status[] = {nvdp__open_regular(ctx, path, &fd),
+                                      nvdp__check_regular(ctx, path),
+                                      nvdp__fopen_regular(ctx, path, &file),
+                                      nvdp__append_regular(ctx, path, &file),
+                                      nvdp__read_file(ctx, path, 100, &bytes, &count),
+                                      nvdp__file_sha256(ctx, path, hex)};
+        for (size_t k = 0; k < sizeof status / sizeof *status; k++)
+            cr_expect_eq(status[k], NVDP_ERR_INPUT, "%s: call %zu", path, k);
+        cr_expect_str_eq(nvdp_context_error(ctx), expected);
+    }
+    char *bytes = NULL;
+    size_t count = 0;
+    cr_expect_eq(nvdp__read_stream(ctx, "socket", 100, &bytes, &count), NVDP_ERR_INPUT);
+    cr_expect_eq(nvdp__read_stream(ctx, "directory", 100, &bytes, &count), NVDP_ERR_INPUT);
+    close(listener);
+    nvdp_context_free(ctx);
+}
+
+Test(file, appends_to_regular_files) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("log");
+    for (int i = 0; i < 2; i++) {
+        FILE *file = NULL;
+        cr_assert_eq(nvdp__append_regular(ctx, path, &file), NVDP_OK);
+        cr_assert_eq(fputs("line\n", file), 1);
+        fclose(file);
+    }
+    char *text = support_read(path);
+    cr_assert_str_eq(text, "line\nline\n");
+    free(text);
     nvdp_context_free(ctx);
 }
 
@@ -298,7 +361,7 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
         (void)!write(fd, "second", 6);
         _exit(0);
     }
-    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_assert_str_eq(bytes, "first second");
     free(bytes);
@@ -306,6 +369,7 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
     nvdp_context_free(ctx);
 }
 
+/* FIPS 180-2, appendix B: "abc", and a million letters a. */
 Test(file, sha256) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("in");

@@ -413,8 +413,8 @@ Test(hdf5, unreadable_files) {
     struct nvdp__h5 *file = NULL;
     const char *path = support_scratch_path("no.h5");
     expect_error(ctx, nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_IO, path);
-    expect_error(ctx, nvdp__h5_open(ctx, support_scratch(), NULL, 1, &file), NVDP_ERR_IO,
-                 "Is a directory");
+    expect_error(ctx, nvdp__h5_open(ctx, support_scratch(), NULL, 1, &file), NVDP_ERR_INPUT,
+                 "expected a regular file, found a directory");
     support_write_text(path, "not HDF5 at all");
     expect_error(ctx, nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT,
                  "expected an HDF5 file");
@@ -612,7 +612,7 @@ Test(hdf5, pipes_are_refused, .timeout = 20) {
     struct nvdp__h5 *file = NULL;
     cr_assert_eq(mkfifo(path, 0600), 0);
     cr_assert_eq(nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected a regular file");
+    support_contains(nvdp_context_error(ctx), "pipe.h5: expected a regular file, found a FIFO");
     nvdp_context_free(ctx);
 }
 

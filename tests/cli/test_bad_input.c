@@ -520,6 +520,69 @@ Test(bad_input, a_run_that_keeps_no_report) {
     program_release(&outcome);
 }
 
+/* --- FIFOs: nobody writes to them, and nobody waits --- */
+
+/* Puts a FIFO in the file's place while the program runs. */
+static void fifo_refused(const char *path, const char *args) {
+    const char *kept = text("%s.kept", path);
+    const bool there = rename(path, kept) == 0;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    struct outcome outcome = program_run("%s", args);
+    cr_expect_eq(outcome.code, 3, "nvdp %s: %d: %s", args, outcome.code, outcome.err);
+    support_contains(outcome.err, text("%s: expected a regular file, found a FIFO", path));
+    program_release(&outcome);
+    cr_assert_eq(unlink(path), 0);
+    if (there) cr_assert_eq(rename(kept, path), 0);
+}
+
+Test(bad_input, fifos, .timeout = 50) {
+    static const char *const of_model[] = {"config.json", "vocab.txt", "model.safetensors",
+                                           "tokenizer_config.json"};
+    static const char *const of_run[] = {"run.json", "result.json", "privacy.json",
+                                         "metrics.jsonl"};
+    static const char *const of_its_model[] = {"config.json", "vocab.txt", "model.safetensors"};
+    char run[4096], args[8192], sweep[4096];
+    for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
+        fifo_refused(inside(program_model(), of_model[i]), train_command());
+    fifo_refused(inside(program_task(), "train.tsv"), train_command());
+    snprintf(run, sizeof run, "%s", make_run());
+    for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
+        fifo_refused(inside(run, of_run[i]), text("info %s", run));
+    for (size_t i = 0; i < sizeof of_its_model / sizeof *of_its_model; i++)
+        fifo_refused(inside(inside(run, "model"), of_its_model[i]), text("eval %s", run));
+    /* files that are named by themselves */
+    const char *fifo = support_scratch_path("fifo");
+    snprintf(args, sizeof args, "audit --samples-p %s --samples-q %s --delta 1e-5", fifo, fifo);
+    fifo_refused(fifo, args);
+    fifo_refused(fifo, text("sweep %s --out %s", fifo, inside(out_folder(), "sweep")));
+    fifo_refused(fifo, text("verify %s", fifo));
+    fifo_refused(fifo, text("verify %s --public-key %s", run, fifo));
+    fifo_refused(fifo, text("info %s", fifo));
+    fifo_refused(fifo, text("export %s --split dev --sign %s --out %s", run, fifo,
+                            inside(out_folder(), "shared.h5")));
+    /* the folder of a sweep */
+    snprintf(sweep, sizeof sweep, "%s", support_scratch_path("swept"));
+    cr_assert_eq(mkdir(sweep, 0777), 0);
+    fifo_refused(inside(sweep, "grid.json"), text("info %s", sweep));
+    fifo_refused(inside(sweep, "grid.json"), text("sweep --out %s", sweep));
+    nothing_left();
+}
+
+/* What is documented as a stream stays one. */
+Test(bad_input, pipes_as_input) {
+    char run[4096];
+    snprintf(run, sizeof run, "%s", make_run());
+    struct outcome outcome = program_shell(
+        "sh -c \"echo good | %s/nvdp predict %s --input - --quiet\"", NVDP_BINARY_DIR, run);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    support_contains(outcome.out, "\"label\"");
+    program_release(&outcome);
+    outcome = program_shell("sh -c \"true | %s/nvdp predict %s --input -\"", NVDP_BINARY_DIR, run);
+    cr_assert_eq(outcome.code, 3, "%s", outcome.err);
+    support_contains(outcome.err, "/dev/stdin: expected a text a line, found none");
+    program_release(&outcome);
+}
+
 /* The shell's limit on the size of a file stands for a full disk. */
 static int run_limited(int blocks, const char *args, char **err) {
     const char *messages = support_scratch_path("messages");

@@ -126,7 +126,7 @@ Test(plain_text, bad_files_are_refused) {
     refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "found gzip data");
     refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
     refused(text_file("blank.txt", "\n \n<doc id=1>\n</doc>\n"), NVDP_ERR_INPUT, "found none");
-    refused(support_scratch(), NVDP_ERR_IO, "Is a directory");
+    refused(support_scratch(), NVDP_ERR_INPUT, "expected a regular file, found a directory");
     refused(support_scratch_path("nowhere.txt"), NVDP_ERR_IO, "No such file");
 }
 
