@@ -140,7 +140,8 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * @param texts  how many
  * @param offset [texts + 1] where each text's tokens begin, from 0
  * @param tokens [offset[texts]] below V, or NVDP_DCHI_UNKNOWN
- * @param seed   NULL: not to be repeated, the secure generator
+ * @param seed   NULL: the operating system's generator, never repeated; else for tests and experiments alone:
+ *               whoever knows the seed can undo the draws
  * @param first  number of the first text; the others follow
  * @param out    [offset[texts]] tokens; may be tokens
  * @return NVDP_ERR_UNSUPPORTED for laplace, NVDP_ERR_ARGUMENT for a token that is none,
@@ -160,7 +161,7 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
  * @param texts  how many
  * @param offset [texts + 1]
  * @param tokens [offset[texts]]
- * @param seed   NULL: the secure generator
+ * @param seed   as in nvdp_dchi_sample()
  * @param first  number of the first text
  * @param out    [offset[texts], d]
  * @return NVDP_ERR_UNSUPPORTED for the others, NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
@@ -176,7 +177,7 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
  * @param texts how many
  * @param dim   d, at least 1
  * @param in    [texts, d] finite
- * @param seed  NULL: the secure generator
+ * @param seed  as in nvdp_dchi_sample()
  * @param first number of the first text
  * @param out   [texts, d]; may be in
  * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_UNSUPPORTED without a source of
@@ -305,7 +306,7 @@ struct nvdp_geometry {
 nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                   size_t tokens, uint64_t seed, struct nvdp_geometry *out);
 
-/** Plausible deniability of tokens (Feyisetan et al. 2020; Yue et al. 2021, section 5.4): N_w, how often a
+/** Plausible deniability of tokens (Feyisetan et al. 2020; Yue et al. 2021, section 5.5): N_w, how often a
  * token comes out as itself, and S_w, how many different ones come out in so many draws.  Of laplace those
  * of the token nearest to what comes out.  N_w is exact where the distribution is known.
  * @param ctx      records messages, is asked to cancel, lends threads
@@ -321,7 +322,7 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
                                   const int32_t *tokens, size_t draws, uint64_t seed, double *same,
                                   double *distinct);
 
-/** S*_y (Yue et al. 2021, section 5.4): how many of the inputs became y at least once in so many draws of
+/** S*_y (Yue et al. 2021, section 5.5): how many of the inputs became y at least once in so many draws of
  * each; the draws of nvdp_dchi_deniability().
  * @param ctx    records messages, is asked to cancel, lends threads
  * @param dchi   mechanism

@@ -193,11 +193,12 @@ struct nvdp_sanitize_result {
     size_t examples; /**< texts below.  They are private: not for files that are given away */
     char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< as they were */
     char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< as they came out */
+    bool insecure_seed; /**< drawn from a seed: whoever knows the seed can undo the draws */
 };
 
 /** The options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
- * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create(); seed,
- * release, insecure-seed; measure-tokens, draws.
+ * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create();
+ * insecure-seed; measure-tokens, draws.  "seed" is for the program's analyses and refused here.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -213,7 +214,8 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * sensitive-from-data; memory for some thousand rows (laplace: two passes, memory for the
  * texts).  Files appear when all are complete.
  *
- * Draws are nvdp_dchi_sample()'s, of `seed`, or with `release` of the operating system's generator.
+ * Draws are nvdp_dchi_sample()'s, from the operating system's generator.  With insecure-seed they come from that
+ * seed, for tests and experiments: a warning, the statement and privacy.json say so.
  * @param ctx    progress and the wish to stop pass through its callbacks; a warning where more than half
  *               of the words have no vector
  * @param config of nvdp_sanitize_config_create()

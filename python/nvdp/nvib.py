@@ -55,7 +55,8 @@ class Posterior:
 
     def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor | None, Tensor]:
         """One sample of every text: z [B, M, p] vectors, log_pi [B, M] log weights (None: a method without), and rows [B, M] bool, which
-        of them there are.  Rows: the prior's (with weights), the tokens', under hidden lengths padding; kappa each.  Gradients pass."""
+        of them there are.  Rows: the prior's (with weights), the tokens', under hidden lengths padding; kappa each.  Gradients pass.
+        For training: torch's generators can be predicted.  Samples to give away come from `Run.export`."""
         of = self.bottleneck
         mu, logvar, rows = self.mu * self.mask[..., None], self.logvar * self.mask[..., None], self.mask
         batch, width, dim = mu.shape

@@ -361,7 +361,7 @@ def text_privacy(**options: Any) -> Record:
 def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> Record:
     """Privatizes a task's files, or a text, token by token, as `nvdp sanitize`: counts, deniability, `statement`.
 
-    out: folder, or file, that is written; options: task and data, or text; mechanism, eta, model or vectors; release, seed, overwrite ...
+    out: folder, or file, that is written; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed, for tests and experiments alone ...
     """
     context = _context(progress, None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": fspath(out), **options})
@@ -441,7 +441,7 @@ class Run:
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
                 batch: int = 32) -> list[Record]:  # fmt: skip
         """{label, probability, probabilities} of each text, or {score}, through the bottleneck's noise, averaged over `samples`
-        draws."""
+        draws.  Not private: the seed repeats the noise; `export` draws samples to give away."""
         parts = [list(part) for part in (texts, pairs) if part is not None]
         if len(parts) == 2 and len(parts[0]) != len(parts[1]):
             raise NvdpValueError(f"pairs: expected {len(parts[0])} as texts, found {len(parts[1])}")

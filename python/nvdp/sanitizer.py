@@ -63,28 +63,30 @@ class Mechanism:
                            pointer(out, writable=True))  # fmt: skip
         return out
 
-    def _draw(self, function: Any, kind: str, type: Any, width: tuple[int, ...], texts: Any, seed: int | None,
-              first: int) -> Any:  # fmt: skip
+    def _draw(self, function: Any, kind: str, type: Any, width: tuple[int, ...], texts: Any,
+              insecure_seed: int | None, first: int) -> Any:  # fmt: skip
         tokens, offset = self._texts(texts)
         out = np.empty((tokens.size, *width), type)
-        key = ffi.NULL if seed is None else ffi.new("uint64_t *", seed)
+        key = ffi.NULL if insecure_seed is None else ffi.new("uint64_t *", insecure_seed)
         self._context.call(function, self._pointer, offset.size - 1, pointer(offset, "size_t"), pointer(tokens, "int32_t"),
                            key, first, pointer(out, kind, writable=True))  # fmt: skip
         if len(texts) == 0 or np.ndim(texts[0]) == 0:
             return out
         return np.split(out, offset[1:-1].astype(int))
 
-    def sample(self, texts: Any, *, seed: int | None = None, first: int = 0) -> Any:
-        """A token for every token of a text ([n] int32), or of a list of texts; not of laplace.
+    def sample(self, texts: Any, *, insecure_seed: int | None = None, first: int = 0) -> Any:
+        """A token for every token of a text ([n] int32), or of a list of texts; not of laplace.  Draws come from the operating
+        system's generator.
 
-        seed: None draws from the operating system's generator, as what is given away must be; a number repeats
-        the draw, text i of the list being number first + i.
+        insecure_seed: for tests and experiments, repeats the draw of text i as number first + i; whoever knows the seed can undo
+        the draws.
         """
-        return self._draw(lib.nvdp_dchi_sample, "int32_t", np.int32, (), texts, seed, first)
+        return self._draw(lib.nvdp_dchi_sample, "int32_t", np.int32, (), texts, insecure_seed, first)
 
-    def perturb(self, texts: Any, *, seed: int | None = None, first: int = 0) -> Any:
-        """Noised vectors [n, d] for the tokens of a text, or of a list of texts; of laplace and laplace-nearest."""
-        return self._draw(lib.nvdp_dchi_perturb, "double", np.float64, (self.dim,), texts, seed, first)
+    def perturb(self, texts: Any, *, insecure_seed: int | None = None, first: int = 0) -> Any:
+        """Noised vectors [n, d] for the tokens of a text, or of a list of texts; of laplace and laplace-nearest.  Draws: as in
+        `sample`."""
+        return self._draw(lib.nvdp_dchi_perturb, "double", np.float64, (self.dim,), texts, insecure_seed, first)
 
     def divergence(self, a: Any, b: Any, orders: Any = 1.1) -> Any:
         """Renyi divergence of the outputs of text a from those of text b ([n] tokens each), nats, of one order or of [m]; +inf
@@ -160,7 +162,7 @@ class Sanitizer(Mechanism):
         """The token of a word or piece, or UNKNOWN."""
         return lib.nvdp_sanitizer_find(self._sanitizer, word.encode())
 
-    def sanitize(self, texts: Sequence[str], *, seed: int | None = None) -> list[str]:
-        """Texts, privatized token by token; not with laplace, which gives vectors (`perturb`).  seed: as in `sample`."""
+    def sanitize(self, texts: Sequence[str], *, insecure_seed: int | None = None) -> list[str]:
+        """Texts, privatized token by token; not with laplace, which gives vectors (`perturb`).  insecure_seed: as in `sample`."""
         rows = [self.tokens(one) for one in texts]
-        return [self.text(row) for row in self.sample(rows, seed=seed)] if rows else []
+        return [self.text(row) for row in self.sample(rows, insecure_seed=insecure_seed)] if rows else []

@@ -47,11 +47,11 @@ def test_mechanism(rng):
     low, high = mechanism.epsilon([3], [7], 1e-5)
     assert 0 < low <= high < 3 * distance[3, 7]
     assert mechanism.delta([3], [7], high)[0] <= 1e-5
-    draws = mechanism.sample([[3, 7], [3]], seed=4)
+    draws = mechanism.sample([[3, 7], [3]], insecure_seed=4)
     assert [len(row) for row in draws] == [2, 1]
-    assert mechanism.sample([3], seed=4, first=1).tolist() == draws[1].tolist()
+    assert mechanism.sample([3], insecure_seed=4, first=1).tolist() == draws[1].tolist()
     assert nvdp.Mechanism(vectors, "laplace", 3.0).perturb([1, 2]).shape == (2, 4)
-    counts = np.bincount(mechanism.sample(np.full(20000, 3), seed=1), minlength=30) / 20000
+    counts = np.bincount(mechanism.sample(np.full(20000, 3), insecure_seed=1), minlength=30) / 20000
     assert np.abs(counts - np.exp(expected[3])).max() < 0.02  # 5.6 standard deviations of the likeliest
     with pytest.raises(nvdp.NvdpError) as caught:
         nvdp.Mechanism(vectors, "laplace", 3.0).sample([1])
@@ -66,7 +66,7 @@ def test_sanitizer(tmp_path):
     sanitizer = nvdp.Sanitizer(vectors=path, mechanism="santext", eta=20.0)
     assert sanitizer.info.tokens == 3 and sanitizer.word(2) == "car" and sanitizer.find("dog") == 1
     assert sanitizer.tokens("car cat plane").tolist() == [2, 0, -1]
-    assert sanitizer.sanitize(["car car", ""], seed=1) == ["car car", ""]  # the next is e^-500 as likely
+    assert sanitizer.sanitize(["car car", ""], insecure_seed=1) == ["car car", ""]  # the next is e^-500 as likely
     with pytest.raises(nvdp.NvdpError, match="none.txt"):
         nvdp.Sanitizer(vectors=tmp_path / "none.txt", mechanism="santext", eta=1.0)
 
@@ -85,6 +85,24 @@ def test_sanitized_files(tmp_path):
     assert report.method == "santext" and report.equal_length.rd["sum"]["max"] == pytest.approx(most, rel=1e-9)
     with pytest.raises(ValueError, match="exists"):
         nvdp.sanitize(out=tmp_path / "private.txt", **mechanism)
+
+
+def test_sanitized_files_come_from_no_seed(tmp_path):
+    vectors, texts, out = tmp_path / "vectors.txt", tmp_path / "texts.txt", tmp_path / "private.txt"
+    vectors.write_text("".join(f"{word} {i} 0\n" for i, word in enumerate("cat dog car sun".split())))
+    texts.write_text("car cat " * 100 + "\n")
+    given = dict(out=out, text=texts, vectors=vectors, mechanism="random", overwrite=True)
+
+    def written(**options):
+        found = nvdp.sanitize(**given, **options)
+        return found, out.read_text()
+
+    (found, one), (_, other) = written(), written()
+    assert one != other and not found.insecure_seed and "INSECURE" not in found.statement
+    (found, one), (_, other) = written(insecure_seed=3), written(insecure_seed=3)
+    assert one == other and found.insecure_seed and found.statement.startswith("INSECURE")
+    with pytest.raises(ValueError, match="insecure_seed takes a seed"):
+        written(seed=3)
 
 
 def test_threads_share_objects(compact):

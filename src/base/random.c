@@ -232,6 +232,13 @@ void nvdp__release_key_wipe(struct nvdp__release_key *key) {
     key->bytes = NULL;
 }
 
+void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
+    nvdp__log(
+        ctx, NVDP_LOG_WARNING,
+        "insecure_seed: the noise comes from a seed, and whoever knows the seed can remove it: "
+        "for tests and experiments, never for giving away");
+}
+
 /* The finaliser of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in
  * which every input bit moves every output bit. */
 static uint64_t mix(uint64_t z) {

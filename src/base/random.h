@@ -44,6 +44,9 @@ nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__rele
 /* Overwrites the key and gives it back; streams that point at it are at their end. */
 void nvdp__release_key_wipe(struct nvdp__release_key *key);
 
+/* Warns that noise which may be given away comes from a seed. */
+void nvdp__warn_insecure_seed(struct nvdp_context *ctx);
+
 /* Where streams come from: a seed (reproducible), or a release key (not). */
 struct nvdp__noise {
     uint64_t seed;

@@ -274,7 +274,7 @@ static int check_mask(const struct analysis *a, bool texts) {
 }
 
 static int check(const struct analysis *a, bool texts) {
-    static const char *const none[] = {"out", "overwrite", "release", "insecure-seed", NULL};
+    static const char *const none[] = {"out", "overwrite", "insecure-seed", NULL};
     static const char *const of_task[] = {"data", "split", NULL};
     static const char *const of_texts[] = {"data", "split", "limit", NULL};
     static const char *const of_mask[] = {"mask-model", "max-length", NULL};

@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A seed repeats the predictions, so that the bottleneck's noise protects nobody in them. */
+static const char not_private[] =
+    "none: whoever has the model can repeat the noise, which comes from --seed; nvdp export writes "
+    "samples to give away";
+
 static int predict_texts(struct cli *cli, const char *input) {
     static const char *const others[] = {"split", "data", "limit", NULL};
     const char *other = cli_given_one(cli, others, true),
@@ -14,8 +19,10 @@ static int predict_texts(struct cli *cli, const char *input) {
     CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, stdout, &texts));
     if (out == NULL) return CLI_SUCCESS; /* the lines are all there is to say */
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:s, s:I}", "out", out, "texts", (json_int_t)texts));
+        return cli_print_json(cli, json_pack("{s:s, s:I, s:b}", "out", out, "texts",
+                                             (json_int_t)texts, "private", 0));
     cli_row("predictions", "%s, of %zu text%s", out, texts, texts == 1 ? "" : "s");
+    cli_row("privacy", "%s", not_private);
     return CLI_SUCCESS;
 }
 
@@ -30,11 +37,12 @@ static int run(struct cli *cli) {
     CLI_DO(cli, nvdp_predict(cli->ctx, cli->config, &written));
     int code = CLI_SUCCESS;
     if (cli->json) {
-        code =
-            cli_print_json(cli, json_pack("{s:s, s:s}", "split",
-                                          nvdp_config_get(cli->config, "split"), "out", written));
+        code = cli_print_json(cli, json_pack("{s:s, s:s, s:b}", "split",
+                                             nvdp_config_get(cli->config, "split"), "out", written,
+                                             "private", 0));
     } else {
         cli_row("predictions", "%s", written);
+        cli_row("privacy", "%s", not_private);
     }
     free(written);
     return code;
@@ -44,11 +52,13 @@ const struct cli_command cli_command_predict = {
     .name = "predict",
     .summary = "a run's predictions of a split, or of new texts",
     .args = "RUN",
-    .description = "Writes a run's predictions for a split: index and prediction, separated by a "
-                   "tab, as GLUE's leaderboard takes them; of task ner the words with their "
-                   "tags and the predicted ones, a word a line. With --input, predicts new texts: "
-                   "a JSON object a line with label and probability, or score, through the "
-                   "bottleneck's noise as eval does, averaged over --samples draws of it.",
+    .description =
+        "Writes a run's predictions for a split: index and prediction, separated by a "
+        "tab, as GLUE's leaderboard takes them; of task ner the words with their "
+        "tags and the predicted ones, a word a line. With --input, predicts new texts: "
+        "a JSON object a line with label and probability, or score, through the "
+        "bottleneck's noise as eval does, averaged over --samples draws of it. Predictions "
+        "are not private: their noise comes from --seed, so that they can be repeated.",
     .examples = "Examples:\n"
                 "  nvdp predict run\n"
                 "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n"

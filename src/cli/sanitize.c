@@ -40,18 +40,22 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
         json_array_append_new(examples, json_pack("{s:s, s:s}", "before", result->before[i],
                                                   "after", result->after[i]));
     return cli_print_json(
-        cli, json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:s, s:o}", "out",
-                       nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
-                       "tokens", (json_int_t)result->tokens, "changed", cli_number(result->changed),
-                       "oov", result->oov, "n_w", result->n_w, "s_w", result->s_w,
-                       "measured_tokens", (json_int_t)result->measured, "draws",
-                       (json_int_t)result->draws, "ldp_epsilon", cli_number(result->epsilon),
-                       "statement", result->statement, "examples", examples));
+        cli,
+        json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:b, s:s, s:o}", "out",
+                  nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts, "tokens",
+                  (json_int_t)result->tokens, "changed", cli_number(result->changed), "oov",
+                  result->oov, "n_w", result->n_w, "s_w", result->s_w, "measured_tokens",
+                  (json_int_t)result->measured, "draws", (json_int_t)result->draws, "ldp_epsilon",
+                  cli_number(result->epsilon), "insecure_seed", result->insecure_seed, "statement",
+                  result->statement, "examples", examples));
 }
 
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
     const struct nvdp_sanitizer_info *info = &result->sanitizer;
     if (out != NULL) cli_row_to(to, "output", "%s", out);
+    cli_row_to(to, "draws", "%s",
+               result->insecure_seed ? "INSECURE, from a seed: whoever knows the seed can undo them"
+                                     : "from the operating system's generator, not repeated");
     cli_row_to(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
                (unsigned long long)result->tokens);
     cli_row_to(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
@@ -84,6 +88,11 @@ static int run(struct cli *cli) {
     const char *name =
         cli_given(cli, "precision") ? "precision" : cli_given_one(cli, of_analyses, true);
     if (name != NULL) return cli_usage(cli, "option --%s: only with --analyse", name);
+    if (cli_given(cli, "seed"))
+        return cli_usage(cli,
+                         "option --seed: only with --analyse; texts are drawn from the operating "
+                         "system's generator, or, for tests and experiments, with "
+                         "--insecure-seed N");
     const bool task = nvdp_config_get(cli->config, "task") != NULL;
     const char *out = nvdp_config_get(cli->config, "out");
     if (nvdp_config_get(cli->config, "text") == NULL && !task) {
@@ -106,14 +115,16 @@ const struct cli_command cli_command_sanitize = {
     .description =
         "Writes a task's files, in their own layout, or a text a line, again with every token of "
         "their texts drawn by a mechanism of text privatization; labels and other columns stay as "
-        "they are. Without --task and --text it reads standard input. Says what that protects, and "
+        "they are. Without --task and --text it reads standard input. Draws come from the "
+        "operating system's generator: two calls never give the same texts. Says what that "
+        "protects, and "
         "what it does not: docs/text-privatization.md.",
     .examples =
         "Examples:\n"
         "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
         "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
         "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
-        "    --model bert-base-uncased --release --out mail-private.txt\n"
+        "    --model bert-base-uncased --out mail-private.txt\n"
         "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
         "    --model bert-base-uncased --out representations.h5\n"
         "  nvdp sanitize --analyse inversion --text mail.txt --mechanism santext --epsilon 2 \\\n"

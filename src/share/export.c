@@ -807,6 +807,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     struct export export = {.ctx = ctx, .options = &options};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
+    if (options.insecure) nvdp__warn_insecure_seed(ctx);
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check_outputs(ctx, &options));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));

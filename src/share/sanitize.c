@@ -22,9 +22,9 @@ struct options {
     const char *out, *model;
     struct nvdp__sanitizer_options sanitizer;
     uint64_t seed, insecure_seed;
-    bool release, overwrite;
+    bool overwrite;
     size_t measure_tokens, draws;
-    bool insecure, seeded; /* options of these names were given */
+    bool insecure, seeded; /* insecure-seed, seed: were given */
 };
 
 /* --- what is asked for --- */
@@ -64,13 +64,13 @@ static const struct nvdp_option mechanism_rows[] = {
 };
 
 static const struct nvdp_option noise_rows[] = {
-    {"seed", NVDP_OPTION_SEED, "N", "of the draws, for experiments", "1", AT(seed),
-     .group = "Randomness and measurement:"},
-    {"release", NVDP_OPTION_FLAG, NULL,
-     "for giving away: draws from the operating system, never the same twice", NULL, AT(release)},
     {"insecure-seed", NVDP_OPTION_SEED, "N",
-     "a release's noise from a seed instead: for tests only, the statement says so", "1",
-     AT(insecure_seed), .traits = NVDP_TRAIT_NO_DEFAULT},
+     "draw from a seed instead of the operating system, for tests and experiments: whoever knows "
+     "it "
+     "can undo the draws, and the output says so",
+     "1", AT(insecure_seed),
+     .group = "Randomness and measurement:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"seed", NVDP_OPTION_SEED, "N", "only with --analyse: seed of its draws", "1", AT(seed)},
     {"measure-tokens", NVDP_OPTION_INTEGER, "N",
      "tokens of the texts, drawn by their frequency, whose N_w and S_w are measured", "100",
      AT(measure_tokens), .max = 1 << 20},
@@ -706,16 +706,12 @@ static nvdp_status begin(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
     struct nvdp__sanitized *done = &work->done;
-    if (options->release && options->seeded)
+    if (options->seeded)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "seed: expected none with release, whose draws come from the operating "
-                          "system; insecure_seed takes one for tests");
-    if (options->insecure && !options->release)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "insecure_seed: expected with release, found alone");
-    work->noise = !options->release   ? &options->seed
-                  : options->insecure ? &options->insecure_seed
-                                      : NULL;
+                          "seed: expected none, as texts are drawn from the operating system's "
+                          "generator; insecure_seed takes a seed for tests and experiments");
+    work->noise = options->insecure ? &options->insecure_seed : NULL;
+    if (options->insecure) nvdp__warn_insecure_seed(ctx);
     work->vectors = options->sanitizer.mechanism == NVDP__TOKENS_LAPLACE;
     work->folder = options->task != NULL && !work->vectors;
     if (work->folder) {
@@ -741,9 +737,7 @@ static nvdp_status begin(struct sanitize *work) {
                   : options->sanitizer.sensitive_list != NULL ? "sensitive-list"
                                                               : "sensitive-from",
         .rare = options->sanitizer.sensitive_list != NULL ? NAN : options->sanitizer.sensitive,
-        .generator = !options->release   ? "seed"
-                     : options->insecure ? "insecure-seed"
-                                         : "os",
+        .generator = options->insecure ? "insecure-seed" : "os",
         .measured = options->measure_tokens,
         .draws = options->draws,
         .seed = options->seed,
@@ -782,6 +776,7 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     result->sanitizer = done->info;
     result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
+    result->insecure_seed = work->noise != NULL;
     NVDP__GIVE(out, result);
 }
 

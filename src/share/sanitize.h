@@ -19,7 +19,7 @@ struct nvdp__sanitized {
     const char *chosen; /* santext-plus: which option says which tokens are sensitive */
     double rare;        /* w that they were chosen by; NaN: of a list */
     char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */
-    const char *generator;                                     /* "os", "insecure-seed" or "seed" */
+    const char *generator;                                     /* "os" or "insecure-seed" */
     size_t measured; /* tokens of the corpus whose deniability is measured, at most */
     size_t draws;    /* of each */
     uint64_t seed;   /* that chooses them */

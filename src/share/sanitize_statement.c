@@ -231,6 +231,11 @@ static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
     struct nvdp__writer writer = {out, size, 0};
     out[0] = '\0';
+    if (strcmp(done->generator, "os") != 0)
+        nvdp__say(&writer,
+                  "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
+                  "knows the seed can undo the draws, and two outputs with one seed reveal "
+                  "differences to anyone. ");
     say_what(&writer, done);
     say_scale(&writer, done);
     say_plus(&writer, done);
@@ -239,12 +244,4 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
         nvdp__say(&writer,
                   "Every draw came from the operating system's generator and is not repeated; a "
                   "second privatization of the same texts would add to what this one reveals.");
-    else if (strcmp(done->generator, "seed") == 0)
-        nvdp__say(&writer,
-                  "For experiments alone: the draws come from a seed. Who knows it can undo them.");
-    else
-        nvdp__say(
-            &writer,
-            "INSECURE: the draws come from a seed. Who knows it can undo them; two releases with "
-            "one seed reveal differences to anyone.");
 }

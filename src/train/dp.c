@@ -184,6 +184,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
     made->steps = epochs > 0 ? nvdp__dp_epoch_steps(made) * epochs : steps;
     NVDP_TRY(take_budget(made, options));
+    if (made->seeded && rank == 0) nvdp__warn_insecure_seed(ctx);
     if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key));
         NVDP_TRY(nvdp__release_key_create(ctx, &made->draw_key));

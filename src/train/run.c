@@ -142,7 +142,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                       directory, nvdp__text_noise_names[noise],
                       noise == NVDP__NOISE_SEQUENCE
                           ? ""
-                          : ", nvdp sanitize --release gives such texts away, nvdp sanitize "
+                          : ", nvdp sanitize writes such texts to give away, nvdp sanitize "
                             "--analyse inversion attacks them");
 }
 

@@ -410,6 +410,8 @@ Test(pipeline, seeded_export_says_so_and_repeats) {
         json_t *object = program_object(&outcome);
         cr_assert_eq(number(object, "texts"), 200);
         support_contains(json_string_value(json_object_get(object, "statement")), "seed");
+        cr_expect(json_is_true(json_object_get(object, "insecure_seed")));
+        support_contains(outcome.err, "warning: insecure_seed: ");
         if (i == 0) {
             first = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
         } else {

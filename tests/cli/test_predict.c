@@ -85,6 +85,7 @@ Test(predict, new_texts_through_the_noise) {
                              program_task(), out);
     json_t *object = program_object(&outcome);
     cr_assert_eq(json_integer_value(json_object_get(object, "texts")), 40);
+    cr_expect(json_is_false(json_object_get(object, "private")));
     json_decref(object);
     program_release(&outcome);
     char *file = support_read(out);

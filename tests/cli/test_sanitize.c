@@ -52,7 +52,6 @@ Test(sanitize, task_is_written_again) {
     support_contains(outcome.out, "212, ");
     support_contains(outcome.out, "changed           0.00% of the tokens");
     support_contains(outcome.out, "  - the film was very bad .\n  + the film was very bad .\n");
-    support_contains(outcome.out, "For experiments alone");
     program_release(&outcome);
     cr_expect(support_same_file(out, program_task(), "train.tsv"));
     cr_expect(support_same_file(out, program_task(), "dev.tsv"));
@@ -266,26 +265,53 @@ static char *drawn(const char *options) {
     return support_read(path);
 }
 
-/* A seed says what is drawn, on any number of threads; a release is never drawn twice. */
+/* Two calls never draw the same, unless a seed is asked for by its name, on any number of threads; then the output says so. */
 Test(sanitize, draws) {
-    char *one = drawn("--seed 3 --threads 1"), *same = drawn("--seed 3 --threads 2");
-    char *other = drawn("--seed 4"), *release = drawn("--release"), *again = drawn("--release");
-    char *test = drawn("--release --insecure-seed 3"),
-         *retest = drawn("--release --insecure-seed 3");
+    char *release = drawn(""), *again = drawn("");
+    char *one = drawn("--insecure-seed 3 --threads 1"),
+         *same = drawn("--insecure-seed 3 --threads 2");
+    char *other = drawn("--insecure-seed 4");
+    cr_expect_str_neq(release, again);
     cr_expect_str_eq(one, same);
     cr_expect_str_neq(one, other);
-    cr_expect_str_neq(release, again);
-    cr_expect_str_eq(test, retest);
-    cr_expect_str_eq(test, one);
-    free(one), free(same), free(other), free(release), free(again), free(test), free(retest);
-    struct outcome outcome = program_expect(
-        2, "sanitize --vectors %s %s --release --seed 3 </dev/null", table(), FAITHFUL);
-    support_contains(outcome.err, "seed: expected none with release");
+    free(release), free(again), free(one), free(same), free(other);
+    struct outcome outcome =
+        program_expect(2, "sanitize --vectors %s %s --seed 3 </dev/null", table(), FAITHFUL);
+    support_contains(outcome.err, "option --seed: only with --analyse");
+    support_contains(outcome.err, "with --insecure-seed N\n");
     program_release(&outcome);
-    outcome = program_expect(2, "sanitize --vectors %s %s --insecure-seed 3 </dev/null", table(),
-                             FAITHFUL);
-    support_contains(outcome.err, "insecure_seed: expected with release");
-    program_release(&outcome);
+}
+
+/* Terminal, JSON, statement and privacy.json say where the draws come from; a seed is warned of, --quiet or not. */
+Test(sanitize, a_seed_is_said) {
+    static const char *const option[] = {"", "--insecure-seed 3"};
+    static const char *const generator[] = {"os", "insecure-seed"};
+    static const char *const row[] = {"\ndraws             from the operating system's generator",
+                                      "\ndraws             INSECURE, from a seed: "};
+    const char *out = support_scratch_path("said");
+    char path[4200];
+    for (size_t seeded = 0; seeded < 2; seeded++) {
+        static const char command[] = "sanitize %s --task sst2 --data %s --model %s " FAITHFUL
+                                      " --overwrite --out %s --measure-tokens 0 %s";
+        struct outcome outcome =
+            program_expect(0, command, "", program_task(), program_model(), out, option[seeded]);
+        support_contains(outcome.out, row[seeded]);
+        program_release(&outcome);
+        outcome = program_expect(0, command, "--json --quiet", program_task(), program_model(), out,
+                                 option[seeded]);
+        json_t *object = program_object(&outcome);
+        const char *said = json_string_value(json_object_get(object, "statement"));
+        cr_expect_eq(json_is_true(json_object_get(object, "insecure_seed")), seeded == 1);
+        cr_expect_eq(strncmp(said, "INSECURE", 8) == 0, seeded == 1, "%s", said);
+        cr_expect_eq(strstr(outcome.err, "warning: insecure_seed: ") != NULL, seeded == 1);
+        snprintf(path, sizeof path, "%s/privacy.json", out);
+        json_t *privacy = json_load_file(path, 0, NULL);
+        cr_expect_str_eq(json_string_value(json_object_get(privacy, "generator")),
+                         generator[seeded]);
+        json_decref(privacy);
+        json_decref(object);
+        program_release(&outcome);
+    }
 }
 
 /* What santext-plus gives up is said, and what choosing by the private texts does. */
