@@ -42,7 +42,7 @@ struct nvdp_evaluation {
  * @param ctx progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_evaluate_config_create().
  * @param out untouched on error.
- * @return NVDP_ERR_IO where there is no such run; NVDP_ERR_STATE before its first epoch ended;
+ * @return NVDP_ERR_IO where there is no such run; NVDP_ERR_STATE for a run that has not ended;
  *     NVDP_ERR_INPUT for a split without labels; NVDP_ERR_NUMERIC for outputs that are not finite;
  *     NVDP_ERR_CANCELLED.
  *

@@ -39,7 +39,8 @@ struct nvdp_model_info {
  * @param directory path
  * @param out the model, to be freed with nvdp_model_free(); untouched on error
  * @return NVDP_OK; NVDP_ERR_IO where a file cannot be read; NVDP_ERR_INPUT naming the file, the key or
- *     the tensor, what was expected and what was found; NVDP_ERR_MEMORY.  O(size of the weights). */
+ *     the tensor, what was expected and what was found; NVDP_ERR_STATE for a run that has not ended;
+ *     NVDP_ERR_MEMORY.  O(size of the weights). */
 nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
                             struct nvdp_model **out);
 

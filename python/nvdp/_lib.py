@@ -62,6 +62,12 @@ def error(status: int, message: str) -> NvdpError:
     return kind(message or text(lib.nvdp_status_text(status)), name)
 
 
+def check_ended(run: Path) -> None:
+    """Raises for a run that was stopped or killed, or is still training: result.json is written last."""
+    if (run / "run.json").is_file() and not (run / "result.json").is_file():
+        raise NvdpError(f"{run}: the run has not ended; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
+
+
 class Record(dict):
     """What a call found: a dict whose members are attributes too."""
 

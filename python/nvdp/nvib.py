@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from ._lib import Context, NvdpError, from_json, lib, pointer, text
+from ._lib import Context, NvdpError, check_ended, from_json, lib, pointer, text
 
 
 def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
@@ -137,6 +137,8 @@ class Bottleneck(nn.Module):
         super().__init__()
         folder = Path(path)
         folder = folder / "model" if (folder / "run.json").is_file() else folder
+        if folder.name == "model":
+            check_ended(folder.parent)
         encoder = from_json((folder / "config.json").read_text("utf-8"))
         model = encoder.get("nvdp", {})
         self.method = model.get("method", "base")

@@ -16,7 +16,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, record, result_of, shared, text
+from ._lib import Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, record, result_of, shared, text
 from .posteriors import Posteriors
 from .tokenizer import Tokenizer
 
@@ -376,6 +376,8 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
 class Run:
     """A run directory: its model, its scores, its privacy.
 
+    A run that was stopped or killed before its end has its `config` alone: the rest raises ERR_STATE until nvdp.resume() finished it.
+
     options: threads; precision of matrix products is f32.
     """
 
@@ -397,10 +399,8 @@ class Run:
     @property
     def result(self) -> Record:
         """What training told at its end, as result.json has it; `test`: scores on the dev file."""
-        try:
-            return from_json((self.path / "result.json").read_text("utf-8"))
-        except FileNotFoundError:
-            raise NvdpError(f"{self.path}: not finished; nvdp.resume() goes on", "ERR_STATE") from None
+        check_ended(self.path)
+        return from_json((self.path / "result.json").read_text("utf-8"))
 
     @property
     def _model(self) -> Any:

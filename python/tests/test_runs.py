@@ -168,8 +168,14 @@ def test_interrupted_run_goes_on(compact, tmp_path):
 
     with pytest.raises(KeyboardInterrupt, match="nvdp.resume"):
         nvdp.train(texts, labels, out=tmp_path / "stopped", progress=stop, log_every=1, **same)
-    with pytest.raises(nvdp.NvdpError, match="not finished"):
-        nvdp.Run(tmp_path / "stopped").result
+    stopped = nvdp.Run(tmp_path / "stopped")
+    for use in (
+        lambda: stopped.result, lambda: stopped.info, stopped.evaluate, lambda: stopped.predict(["good"]), stopped.posteriors,
+        stopped.privacy, stopped.certificate, lambda: stopped.export(out=tmp_path / "shared.h5", split="dev"),
+    ):  # fmt: skip
+        with pytest.raises(nvdp.NvdpError, match="has not ended|has ended") as caught:
+            use()
+        assert caught.value.status == "ERR_STATE"
     again = nvdp.resume(tmp_path / "stopped", threads=1)
     assert again.result.test == whole.result.test
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways) {
@@ -34,6 +35,47 @@ void nvdp__outdir_unlock(DIR *lock) {
     if (lock == NULL) return;
     (void)flock(dirfd(lock), LOCK_UN);
     closedir(lock);
+}
+
+/* DIRECTORY/name exists; false if memory runs out, too. */
+static bool holds(struct nvdp_context *ctx, const char *directory, const char *name) {
+    char *path = nvdp__join(ctx, directory, name);
+    const bool there = path != NULL && nvdp__exists(path);
+    free(path);
+    return there;
+}
+
+nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) {
+    if (!holds(ctx, run, "run.json") || holds(ctx, run, "result.json")) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_STATE,
+                      "%s: expected a run that has ended, found no result.json: it was stopped or "
+                      "killed, or is still training; finish it with: nvdp train --resume %s",
+                      run, run);
+}
+
+/* Both paths lead to one folder. */
+static bool same_folder(const char *a, const char *b) {
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model) {
+    static const char own[] = "/model";
+    nvdp_status status = NVDP_OK;
+    size_t length = strlen(model);
+    char *run = nvdp__join(ctx, model, ".."), *name = nvdp__join(ctx, model, "../model");
+    NVDP_TRY(NVDP__MADE(run, name));
+    while (length > 1 && model[length - 1] == '/')
+        length--;
+    const bool named =
+        length >= sizeof own && strncmp(model + length - strlen(own), own, strlen(own)) == 0;
+    if (named) run[length - strlen(own)] = '\0'; /* RUN/model/.. is RUN, for the message */
+    if (named || same_folder(model, name)) status = nvdp__outdir_check_ended(ctx, run);
+cleanup:
+    free(run);
+    free(name);
+    return status;
 }
 
 /* In place of glob(), which would take the directory's own name for a pattern, too. */

@@ -16,6 +16,11 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
 void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
 /* Those of work that can be resumed. */
 #define NVDP__RUN_WAYS "--resume or --overwrite"
+/* NVDP_ERR_STATE if the folder is a run of nvdp train that has not ended: it has run.json, and result.json, which is
+ * written last, is missing.  Its model is that of some epoch, and a resumed run replaces it. */
+nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run);
+/* The same for the folder RUN/model, under any name; other folders pass. */
+nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model);
 /* Removes those of the named files and folders that are there; a name whose last part has a * is a
  * pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,

@@ -2,6 +2,7 @@
 #include "bert/checkpoint.h"
 
 #include "base/file.h"
+#include "base/outdir.h"
 #include "bert/encoder.h"
 #include "text/sentence.h"
 #include <math.h>
@@ -292,8 +293,9 @@ static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
                       directory, found);
 }
 
-/* The path of a directory's weights; free(). */
+/* The path of a directory's weights; free().  Fails for the model of a run that has not ended. */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check_model(ctx, directory));
     char *found = nvdp__model_path(ctx, directory, WEIGHTS);
     if (found == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(found)) {

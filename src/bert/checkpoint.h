@@ -14,7 +14,7 @@
  * is named in one notice, and so does one above the encoder that the file has in another shape;
  * another missing one, or a wrong shape, is NVDP_ERR_INPUT naming the tensor, expected, found.
  * Tensors nobody declared are listed in a notice (but not embeddings.position_ids, a buffer).  NaN or
- * inf values are NVDP_ERR_INPUT too. */
+ * inf values are NVDP_ERR_INPUT too.  NVDP_ERR_STATE for the model of a run that has not ended. */
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params);
 /* The same for one named file. */

@@ -2,6 +2,7 @@
  * is beyond BERT. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/outdir.h"
 #include "bert/checkpoint.h"
 #include "mechanism/options.h"
 #include "model/model.h"
@@ -272,6 +273,7 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     struct nvdp_model *model = NULL;
     char *owned = NULL;
     const char **labels = NULL;
+    NVDP_TRY(nvdp__outdir_check_model(ctx, directory));
     NVDP_TRY(nvdp__model_info_read(ctx, directory, &info, &owned, &labels));
     NVDP_TRY(nvdp__model_build(ctx, &info, false, &model));
     model->owned_text = owned;

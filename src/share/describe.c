@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "base/json.h"
+#include "base/outdir.h"
 #include "share/embeddings_file.h"
 
 #include <dirent.h>
@@ -320,6 +321,15 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
                          : "one sample of any two texts, seen or not"));
 }
 
+/* Says how a run that has not ended is finished. */
+static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, json_t *object) {
+    char *text = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(text));
+    json_object_set_new(object, "unfinished", shown(text));
+    free(text);
+    return NVDP_OK;
+}
+
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
@@ -330,6 +340,7 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
     json_object_set_new(object, "kind", json_string("run directory"));
     json_object_set_new(object, "finished", json_boolean(result != NULL));
+    if (result == NULL) NVDP_TRY(add_unfinished(ctx, path, object));
     NVDP_TRY(read_metrics(ctx, path, object));
     if (result != NULL) json_object_set_new(object, "result", shown_copy(result));
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
@@ -339,7 +350,8 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     const json_t *config = json_object_get(run, "config");
     add_bound(object, json_string_value(json_object_get(config, "method")),
               json_object_get(config, "nvib"));
-    if (privacy != NULL) json_object_set_new(object, "privacy", shown_copy(privacy));
+    if (privacy != NULL && result != NULL)
+        json_object_set_new(object, "privacy", shown_copy(privacy));
 cleanup:
     json_decref(run);
     json_decref(result);
@@ -393,6 +405,9 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
                             json_string(nvdp_model_type_name(bert.model_type)));
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
     }
+    if (nvdp__outdir_check_model(NULL, path) == NVDP_ERR_STATE)
+        json_object_set_new(object, "unfinished",
+                            json_string("the model of a run that has not ended"));
     NVDP_TRY(describe_members(ctx, path, object));
     const json_t *ours = json_object_get(config, "nvdp");
     add_bound(object, json_string_value(json_object_get(ours, "method")),
@@ -582,6 +597,7 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 static const char *const first_facts[] = {"kind",
                                           "bytes",
                                           "finished",
+                                          "unfinished",
                                           "epochs_done",
                                           "model_type",
                                           "config.architectures",

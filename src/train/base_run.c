@@ -36,27 +36,21 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     struct nvdp__train_options base = {0};
     json_t *owner = NULL;
     const char *run = t->config.from_base;
-    char *model = NULL, *result = NULL;
+    char *model = NULL;
     if (run == NULL) return NVDP_OK;
     if (!nvdp__is_directory(run))
         return nvdp__fail(t->ctx, NVDP_ERR_IO, "option --from-base: %s: no such run directory",
                           run);
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &owner));
     model = nvdp__join(t->ctx, run, "model");
-    result = nvdp__join(t->ctx, run, "result.json");
-    if (model == NULL || result == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(model));
     NVDP_TRY(check_base(t, &base, model));
-    if (!nvdp__exists(result))
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_STATE,
-                            "option --from-base: %s: expected result.json, found none: the run has "
-                            "not finished; continue it with: nvdp train --resume %s",
-                            run, run));
+    NVDP_TRY(nvdp__outdir_check_ended(t->ctx, run));
     t->config.model = t->base_model = model;
     model = NULL;
 cleanup:
     json_decref(owner);
     free(model);
-    free(result);
     return status;
 }
 

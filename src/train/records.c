@@ -132,19 +132,19 @@ cleanup:
 
 /* --- the run directory's other files --- */
 
-/* What a run writes; --overwrite removes exactly these.  The first ones are what other commands tell of RUN/model, and go
- * when it is another. */
-enum { OF_MODEL = 5 };
-static const char *const run_files[] = {"predictions_*.tsv",
+/* The files that a run writes: --overwrite removes exactly these.  The first OF_MODEL describe RUN/model and are removed
+ * when the model is replaced; with result.json gone the run counts as unfinished until it ends again. */
+enum { OF_MODEL = 7 };
+static const char *const run_files[] = {"result.json",
+                                        "dp-statement.txt",
+                                        "predictions_*.tsv",
                                         "privacy.json",
                                         "certificate.json",
                                         "reuse.json",
                                         "attack.json",
                                         "run.json",
                                         "metrics.jsonl",
-                                        "result.json",
                                         "state.ckpt",
-                                        "dp-statement.txt",
                                         "model/config.json",
                                         "model/model.safetensors",
                                         "model/vocab.txt",

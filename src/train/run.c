@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/outdir.h"
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"
@@ -158,11 +159,14 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     }
     NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
     if (bottleneck) NVDP_TRY(check_bottleneck(ctx, config->run, &opened.config));
+    NVDP_TRY(nvdp__outdir_check_ended(ctx, config->run));
     directory = nvdp__join(ctx, config->run, "model");
-    if (directory == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(directory));
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "%s: no model yet: the run has not finished an epoch", config->run));
+                            "%s: expected the run's model, found no folder model: a sweep with "
+                            "\"keep\": \"results\" removes it",
+                            config->run));
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (opened.config.representations != NULL && config->data != NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

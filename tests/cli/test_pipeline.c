@@ -492,6 +492,50 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     program_release(&outcome);
 }
 
+/* A run that was killed after an epoch has a model, and no result.json. */
+Test(pipeline, an_unfinished_run_is_refused) {
+    static const char *const commands[] = {
+        "privacy %s",
+        "privacy %s --certify",
+        "eval %s",
+        "predict %s",
+        "export %s --split dev --out shared.h5",
+        "attack %s --kind reidentify",
+        "attack %s --kind pair",
+        "train --task sst2 --data . --from-base %s --max-length 12 --out other",
+        "train --task sst2 --data . --model %s/model --max-length 12 --out other",
+        "encode --model %s/model --jsonl texts.jsonl --out hidden.h5",
+        "pretrain --text texts --init %s/model --length 12 --batch 1 --out pretrained",
+    };
+    char expected[8192], run[4096];
+    snprintf(run, sizeof run, "%s", make_run("base"));
+    snprintf(expected, sizeof expected, "finish it with: nvdp train --resume %s\n", run);
+    struct outcome outcome = program_expect(0, "eval %s", run);
+    program_release(&outcome);
+    cr_assert_eq(unlink(in_run("result.json")), 0);
+    support_write_text(support_scratch_path("texts"), "good film\n");
+    support_write_text(support_scratch_path("texts.jsonl"), "{\"text\": \"good film\"}\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char command[8192];
+        snprintf(command, sizeof command, commands[i], run);
+        outcome = program_shell("cd %s && ln -sf %s/*.tsv . && %s/nvdp %s",
+                                support_scratch_path(""), program_task(), NVDP_BINARY_DIR, command);
+        cr_expect_eq(outcome.code, 1, "%s: %d", command, outcome.code);
+        cr_expect(strstr(outcome.err, expected) != NULL, "%s: %s", command, outcome.err);
+        program_release(&outcome);
+    }
+    outcome = program_expect(0, "info %s", run);
+    support_contains(outcome.out, "nvdp train --resume");
+    program_release(&outcome);
+    outcome = program_expect(0, "info %s/model", run);
+    support_contains(outcome.out, "the model of a run that has not ended");
+    program_release(&outcome);
+    outcome = program_expect(0, "train --resume %s --quiet", run);
+    program_release(&outcome);
+    outcome = program_expect(0, "eval %s", run);
+    program_release(&outcome);
+}
+
 /* A signal may come at any instruction, inside a library's products too: with the model that ships,
  * whose products are large enough for oneDNN to take its stack register to the heap.  Without a
  * stack of the handler's own about every third of these ended with signal 6 or 11. */

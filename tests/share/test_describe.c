@@ -77,7 +77,7 @@ Test(describe, in_few_lines) {
     text = describe(ctx, path, NVDP_DESCRIPTION_BRIEF);
     cr_assert_not_null(strstr(text, "config.method              nvdp\n"), "%s", text);
     cr_assert_null(strstr(text, "option_0"));
-    cr_assert_not_null(strstr(text, "(44 lines with --all)\n"), "%s", text);
+    cr_assert_not_null(strstr(text, "(45 lines with --all)\n"), "%s", text);
     free(text);
     contains(ctx, path, "option_39");
     support_write_text(file, "{\"config\": {\"option_0\": 7}}");
@@ -275,6 +275,26 @@ Test(describe, sweeps_folds_and_sanitized_texts) {
     cr_expect_eq(count_of(object, "runs_failed"), 1);
     json_decref(object);
     contains(ctx, path, "[sst2]");
+    nvdp_context_free(ctx);
+}
+
+/* A run without result.json, as a kill leaves it: no number that was measured of its model is shown. */
+Test(describe, an_unfinished_run) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("killed");
+    mkdir(path, 0777);
+    write_in(path, "run.json", "{\"nvdp_format\": \"run/1\", \"config\": {\"method\": \"nvdp\"}}");
+    write_in(path, "privacy.json", "{\"order\": 1.5}");
+    json_t *object = object_of(ctx, path);
+    support_contains(json_string_value(json_object_get(object, "unfinished")),
+                     "no result.json; finish it with: nvdp train --resume ");
+    cr_expect_null(json_object_get(object, "privacy"));
+    json_decref(object);
+    write_in(path, "result.json", "{}");
+    object = object_of(ctx, path);
+    cr_expect_null(json_object_get(object, "unfinished"));
+    cr_expect_not_null(json_object_get(object, "privacy"));
+    json_decref(object);
     nvdp_context_free(ctx);
 }
 

@@ -280,7 +280,8 @@ Test(start, what_is_no_base_run_is_named) {
     config.from_base = fixture.base;
     snprintf(path, sizeof path, "%s/result.json", fixture.base);
     cr_assert_eq(unlink(path), 0);
-    refuses(&fixture, &config, NVDP_ERR_STATE, "the run has not finished");
+    refuses(&fixture, &config, NVDP_ERR_STATE,
+            "expected a run that has ended, found no result.json");
     free(run);
     nvdp_context_free(fixture.ctx);
 }
