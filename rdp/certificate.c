@@ -1,6 +1,7 @@
 /* Certificates: which theorems hold of a mechanism, condition by condition, and what they prove (docs/certified.md). */
 #include "rdp/worst.h"
 
+#include "base/bound.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
@@ -94,9 +95,10 @@ static void check_noise(struct checks *to) {
 static void check_radius(struct checks *to) {
     const double radius = radius_of(to->limits);
     const bool holds = isfinite(radius);
+    char text[NVDP__BOUND_TEXT];
     check(to, holds, "all means of a text have a norm together", "--clip-sequence C",
-          holds ? "at most %.6g, in standard deviations of the noise" : "nothing bounds it",
-          radius);
+          holds ? "at most %s, in standard deviations of the noise" : "nothing bounds it",
+          nvdp__bound(text, radius, NVDP__UP));
 }
 
 static void check_weights(struct checks *to, bool shared) {
@@ -118,8 +120,10 @@ static void check_rows(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const double radius = row_radius(limits);
     const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
+    char text[NVDP__BOUND_TEXT];
     check(to, isfinite(radius), "every vector's mean has a norm", "--clip-mu R",
-          isfinite(radius) ? "at most %.6g" : "nothing bounds it", radius);
+          isfinite(radius) ? "at most %s" : "nothing bounds it",
+          nvdp__bound(text, radius, NVDP__UP));
     check(to, spread, "variances within bounds", "--clip-logvar-min X --clip-logvar-max Y",
           spread ? "log variances of %g to %g" : "nothing bounds them", limits->logvar_min,
           limits->logvar_max);
@@ -255,6 +259,45 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
             fmin(to->right, (1 + tanh(epsilon / 2) + 2 * to->delta / (exp(epsilon) + 1)) / 2);
 }
 
+/* ---- what anybody can guess, and what a sample tells on average ---- */
+
+/* The divergence of any text's samples from the center: means of 0, variances and pseudo-counts within the bounds.  The
+ * means are half as far apart as those of two texts.  The weights' divergence is bounded by that of two texts. */
+static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                                double order) {
+    struct nvdp_limits half = *limits;
+    half.clip_sequence /= 2;
+    half.clip_mu /= 2;
+    const struct at_order made = divergence(&half, theorem, order);
+    return made.vectors + made.weights;
+}
+
+/* Takes the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
+static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
+    const enum nvdp_theorem theorem = to->theorem;
+    struct at_order at[ORDERS] = {{0}};
+    to->numbers = limits->rows * limits->dim;
+    if (theorem == NVDP_THEOREM_NONE) {
+        to->guesses = 0;
+        return;
+    }
+    if (theorem == NVDP_THEOREM_SEQUENCE) {
+        to->information = nvdp_guess_information(to->radius, to->releases, to->numbers);
+        for (size_t i = 0; i < to->guesses; i++)
+            to->guess[i].bound =
+                nvdp_guess_bound(to->guess[i].baseline, to->radius, to->releases, to->numbers);
+        return;
+    }
+    all_orders(limits, theorem, at);
+    for (size_t k = 0; k < ORDERS; k++) {
+        const double all = to->releases * center_divergence(limits, theorem, at[k].order);
+        to->information = fmin(to->information, all); /* divergences grow with their order */
+        for (size_t i = 0; i < to->guesses && isfinite(all); i++)
+            to->guess[i].bound =
+                fmin(to->guess[i].bound, nvdp_renyi_most(at[k].order, all, to->guess[i].baseline));
+    }
+}
+
 static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
     const struct {
         const char *name;
@@ -289,6 +332,11 @@ static nvdp_status take_points(struct nvdp_context *ctx,
     for (size_t i = 0; i < to->points; i++)
         to->curve[i].epsilon = strtod(text[i], NULL);
     free(text);
+    text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->baselines, &text, &to->guesses));
+    for (size_t i = 0; i < to->guesses; i++)
+        to->guess[i] = (struct nvdp_guess){strtod(text[i], NULL), 1};
+    free(text);
     return NVDP_OK;
 }
 
@@ -312,11 +360,13 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
                                     .order = NAN,
                                     .vectors = NAN,
                                     .weights = NAN,
-                                    .weights_found = NAN};
+                                    .weights_found = NAN,
+                                    .information = INFINITY};
     NVDP_RETURN_IF_FAILED(take_points(ctx, &options, &made));
     check_all(&of, &made);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
+    bound_guesses(&of, &made);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -369,46 +419,78 @@ static const struct nvdp_condition *missing(const struct nvdp_certificate *from)
 }
 
 static void say_why(const struct nvdp_certificate *from, FILE *to) {
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (from->theorem == NVDP_THEOREM_SEQUENCE)
         fprintf(to,
-                "It is a Gaussian mechanism whose means, in standard deviations of the noise, lie "
-                "in a ball of radius %.6g, so that "
-                "two texts are %.6g apart at most: mu-GDP with mu = %.6g, and the curve is exact. ",
-                from->radius, 2 * from->radius, from->mu);
+                "It is a Gaussian mechanism: the means of a text, in standard deviations of the "
+                "noise, have norm C = %s at most; its privacy loss curve is that of mu-GDP with "
+                "mu = %s. ",
+                nvdp__bound(a, from->radius, NVDP__UP), nvdp__bound(b, from->mu, NVDP__UP));
     else
         fprintf(to,
-                "It is the Renyi divergence of order %.4g that no two texts exceed, %.4g nats a "
-                "sample by the vectors and %.4g by the "
-                "weights (the largest two found differ by %.4g there), converted. ",
-                from->order, from->vectors, from->weights, from->weights_found);
+                "It follows from Renyi divergences: at order %.4g no two texts are more than %s "
+                "nats apart by the vectors of a sample and %s by its weights. ",
+                from->order, nvdp__bound(a, from->vectors, NVDP__UP),
+                nvdp__bound(b, from->weights, NVDP__UP));
+}
+
+/* "one sample", "3 samples". */
+static const char *samples_of(const struct nvdp_certificate *from, char text[32]) {
+    snprintf(text, 32, "%d samples", from->releases);
+    return from->releases == 1 ? "one sample" : text;
+}
+
+/* "50 % / 0.1 % / 0.0001 %", or the bounds that belong to them. */
+static void list_guesses(const struct nvdp_certificate *from, bool bounds, FILE *to) {
+    char text[NVDP__BOUND_TEXT];
+    for (size_t i = 0; i < from->guesses; i++)
+        if (bounds)
+            fprintf(to, "%s%s", i > 0 ? " / " : "",
+                    nvdp__share_bound(text, from->guess[i].bound, NVDP__UP));
+        else
+            fprintf(to, "%s%g %%", i > 0 ? " / " : "", 100 * from->guess[i].baseline);
+}
+
+static void say_guesses(const struct nvdp_certificate *from, FILE *to) {
+    char a[NVDP__BOUND_TEXT], samples[32];
+    fprintf(to,
+            "Proven, for %s and any attacker, whatever else they know: what they could guess "
+            "right ",
+            samples_of(from, samples));
+    list_guesses(from, false, to);
+    fputs(" of the time without the sample, they guess right at most ", to);
+    list_guesses(from, true, to);
+    fputs(" of the time with it, on average over texts and noise", to);
+    if (from->theorem == NVDP_THEOREM_SEQUENCE)
+        fprintf(to, " (C = %s)", nvdp__bound(a, from->radius, NVDP__UP));
+    fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "
+          "texts, add up. ",
+          to);
 }
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
-    const char *samples = from->releases == 1 ? "one sample" : "all samples";
+    char a[NVDP__BOUND_TEXT], samples[32];
     if (from->theorem == NVDP_THEOREM_NONE) {
         fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
         if (lacks->option[0] != '\0')
             fprintf(to, " Training with %s would change that.", lacks->option);
         return;
     }
-    const double right = ceil(1000 * from->right) / 10; /* % */
-    fprintf(
-        to,
-        "Proven for any two texts, seen or not%s: whoever is given %s of a text, and knows that "
-        "it is one of the two, names the right one ",
-        right < 100 ? "" : ", but of no use", samples);
-    if (right < 100)
-        fprintf(to, "with a probability of %.1f %% at most where both are equally likely ", right);
-    else
-        fputs("nearly for certain where they are as far apart as they may be ", to);
-    fprintf(to, "(epsilon %.6g at delta %g", from->epsilon, from->delta);
-    if (from->releases > 1) fprintf(to, ", %d samples together", from->releases);
-    fputs("). ", to);
+    const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
+    fprintf(to,
+            useful ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not. "
+                   : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
+                     "texts be told apart. ",
+            nvdp__bound(a, from->epsilon, NVDP__UP), from->delta, samples_of(from, samples));
+    if (useful && from->guesses > 0) say_guesses(from, to);
+    fprintf(to, "On average %s at most %s bits about the text. ",
+            from->releases == 1 ? "a sample carries" : "all samples together carry",
+            nvdp__bound(a, from->information / M_LN2, NVDP__UP));
     say_why(from, to);
-    fputs("It is of the mechanism in real numbers, which exact noise keeps to, and the model being "
-          "given: what the model tells of the texts that it was trained on is no part of it, nor "
-          "are labels, and the number and order of texts.",
+    fputs("The proof assumes exact arithmetic, which exact noise provides. The attacker may know "
+          "the model. Not covered: the texts that the encoder was trained on, labels, and the "
+          "number and order of texts.",
           to);
 }
 
@@ -450,14 +532,22 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
                                         "delta", number(from->curve[i].delta)));
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
-    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < from->guesses; i++)
+        json_array_append_new(guesses,
+                              json_pack("{s:o, s:o}", "baseline", number(from->guess[i].baseline),
+                                        "bound", number(from->guess[i].bound)));
+    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
+                     "s:o, s:o, s:s}",
                      "scope", "proven of any two texts, seen or not", "theorem",
                      letters[from->theorem], "epsilon", number(from->epsilon), "delta",
                      number(from->delta), "releases", from->releases, "mu", number(from->mu),
                      "radius", number(from->radius), "right", number(from->right), "order",
                      number(from->order), "vectors", number(from->vectors), "weights",
-                     number(from->weights), "weights_found", number(from->weights_found), "curve",
-                     curve, "theorems", claims, "statement", statement);
+                     number(from->weights), "weights_found", number(from->weights_found), "numbers",
+                     (json_int_t)from->numbers, "guess", guesses, "information_bits",
+                     number(from->information / M_LN2), "curve", curve, "theorems", claims,
+                     "statement", statement);
 }
 
 nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
@@ -477,11 +567,15 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
 
 void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to) {
     const struct nvdp_certificate from = whole(certificate);
+    char bound[NVDP__BOUND_TEXT];
+    say(&from, to);
+    fputs("\n\n", to);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
         const struct nvdp_claim *claim = &from.claim[theorem];
         fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
         if (claim->holds)
-            fprintf(to, "holds, epsilon %.6g at delta %g\n", claim->epsilon, from.delta);
+            fprintf(to, "holds, epsilon %s at delta %g\n",
+                    nvdp__bound(bound, claim->epsilon, NVDP__UP), from.delta);
         else
             fputs("does not hold\n", to);
         for (size_t k = 0; k < claim->conditions; k++) {
@@ -497,7 +591,4 @@ void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to
         for (size_t i = 0; i < from.points; i++)
             fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
     }
-    fputc('\n', to);
-    say(&from, to);
-    fputc('\n', to);
 }

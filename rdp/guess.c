@@ -37,6 +37,7 @@ static const double TAIL = 12;
 static double ncx2_cdf(double x, double d, double lambda) {
     const double a = d / 2, y = x / 2, m = lambda / 2;
     if (!(x > 0)) return 0;
+    if (x > d + lambda + 20 * sqrt(2 * (d + 2 * lambda)) + 400) return 1; /* but for e^-40 */
     const double peak = fmax(y - a, 0), reach = TAIL * (sqrt(y) + TAIL);
     const double first = floor(fmax(peak - reach, 0));
     const double last = ceil(fmax(peak, m) + reach + TAIL * (sqrt(m) + TAIL));
@@ -139,7 +140,7 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     if (b == 0 || b == 1 || r == 0) return b;
     if (isinf(r)) return 1;
     double best = normal_form(b, r);
-    if (dim > 0 && d <= MANY && b > 1e-280) {
+    if (dim > 0 && d <= MANY && b > 1e-280 && r < 50) {
         best = fmin(best, nvdp_renyi_most(1, nvdp_guess_information(clip, releases, dim), b));
         best = fmin(best, exp(fmin(log(b) + log_leakage(r, d), 0)));
         best = fmin(best, ball_form(b, r, d));

@@ -39,6 +39,10 @@ static const struct nvdp_option options[] = {
     {"moments", NVDP_OPTION_LIST, "K", "moments of which every text has its best, each in (0, 1e6]",
      "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64", AT(moments),
      .traits = NVDP_TRAIT_HIDDEN},
+    {"baseline", NVDP_OPTION_LIST, "B",
+     "how often a guess about a text is right without a sample, each in (0, 1), at most 8: the "
+     "report says how often it is right with one, at most",
+     "0.5,0.001,1e-06", AT(baselines)},
 
     {"exact", NVDP_OPTION_FLAG, NULL,
      "also the exact privacy loss: epsilon at --delta of the worst pair and on average, their "
@@ -122,6 +126,10 @@ static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exac
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__privacy_options *all = values;
     if (!(all->pairs.order > 0)) return outside(ctx, "order", "a number > 0", all->pairs.order);
+    size_t baselines = 0;
+    NVDP_RETURN_IF_FAILED(check_list(ctx, "baseline", all->baselines, 0, 1, &baselines));
+    if (baselines > NVDP_GUESSES)
+        return outside(ctx, "baseline", "at most 8 numbers", (double)baselines);
     if (all->pairs.max_pairs == 1) return outside(ctx, "max_pairs", "0 or at least 2", 1);
     NVDP_RETURN_IF_FAILED(check_exact(ctx, &all->exact));
     return nvdp__bdp_check(ctx, &all->bdp);

@@ -35,7 +35,8 @@ struct nvdp__privacy_options {
     struct nvdp__pairs_options pairs;
     struct nvdp__bdp_options bdp;
     struct nvdp__exact_options exact;
-    const char *moments; /* numbers joined by commas */
+    const char *moments;   /* numbers joined by commas */
+    const char *baselines; /* likewise, of guesses */
 };
 
 extern const struct nvdp__schema nvdp__privacy_schema;

@@ -6,6 +6,7 @@
 #ifndef NVDP_CERTIFICATE_H
 #define NVDP_CERTIFICATE_H
 
+#include <nvdp/guess.h>
 #include <nvdp/privacy.h>
 
 NVDP_BEGIN_DECLS
@@ -47,6 +48,9 @@ enum nvdp_theorem {
 
 /** How many conditions a theorem has at most. */
 #define NVDP_CONDITIONS 6
+
+/** The largest epsilon that a statement calls useful: above it any two texts may be told apart. */
+#define NVDP_USEFUL_EPSILON 100
 
 /** One condition of a theorem. */
 struct nvdp_condition {
@@ -91,7 +95,12 @@ struct nvdp_certificate {
         double delta;
     } curve[NVDP_EXACT_POINTS];             /**< delta(epsilon) at the option at-epsilon's */
     struct nvdp_claim claim[NVDP_THEOREMS]; /**< all, whether they hold or not */
-    double reserved[4];                     /**< 0 */
+    size_t numbers;                         /**< per sample: vectors times dimensions */
+    size_t guesses; /**< baselines of the option baseline; 0 where nothing is proven */
+    struct nvdp_guess
+        guess[NVDP_GUESSES]; /**< how often any guess is right with the samples, at most */
+    /** Largest mutual information of a text and its samples, over all priors, in nats; +inf where nothing is proven. */
+    double information;
 };
 
 /** Which theorems hold of a mechanism with such limits, and what they prove.
@@ -102,10 +111,13 @@ struct nvdp_certificate {
  *          nvdp_renyi_epsilon(), the least over orders
  *     (c)  the rows' Gaussians' largest in place of the former, added over rows; linear in their number
  *
+ * The guess bounds are nvdp_guess_bound() for (a).  For (b) and (c) they follow from the Renyi divergences between a text
+ * and the center of the bounds, which is half as far away as another text: nvdp_renyi_most(), minimised over orders.
+ *
  * Some 70 orders are tried, milliseconds each.
  * @param ctx    records messages; may be NULL
  * @param limits of nvdp_model_limits(), or one's own
- * @param config of nvdp_privacy_config_create(), of which delta, releases and at-epsilon are read; NULL: the defaults
+ * @param config of nvdp_privacy_config_create(), of which delta, releases, at-epsilon and baseline are read; NULL: the defaults
  * @param out    the certificate; where no theorem holds, NVDP_OK with NVDP_THEOREM_NONE
  * @return NVDP_ERR_ARGUMENT for options or limits out of their range, NVDP_ERR_MEMORY */
 nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,

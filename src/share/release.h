@@ -107,7 +107,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* What no two texts exceed in one sample, and at which order, with a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Which words a statement has: one more with every change of them.  nvdp verify compares no others. */
-enum { NVDP__STATEMENT_WORDS = 2 };
+enum { NVDP__STATEMENT_WORDS = 3 };
 /* What the statement begins with, says of what was measured, and ends with. */
 void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out);

@@ -310,7 +310,7 @@ Test(pipeline, certify_a_run) {
     json_decref(object);
     program_release(&outcome);
     outcome = program_expect(0, "privacy %s --certify --releases 4", run);
-    support_contains(outcome.out, "mu-GDP with mu = 3.33206");
+    support_contains(outcome.out, "mu-GDP with mu = 3.333");
     support_contains(outcome.out, "By (a), 4 samples of a text");
     program_release(&outcome);
 

@@ -71,7 +71,7 @@ Test(verify, signs_and_verifies) {
     support_contains(o.out, "\nyes  mu is what the certificate proves: 2.82843, computed "
                             "2.82843, of all 2 samples of a text together\n");
     support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
-    support_contains(o.out, "Proven for any two texts, seen or not");
+    support_contains(o.out, "any two texts, seen or not");
     support_contains(o.out, "signed by the given key.");
     support_lacks(o.out, "\nNO ");
     program_release(&o);

@@ -416,7 +416,14 @@ Test(certificate, as_text) {
     cr_expect_eq(json_number_value(json_object_get(root, "epsilon")), made.epsilon);
     cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
     cr_expect_eq(json_array_size(json_object_get(root, "theorems")), 3);
-    support_contains(json_string_value(json_object_get(root, "statement")), "92.7 % at most");
+    support_contains(json_string_value(json_object_get(root, "statement")),
+                     "right at most 92.7 % / 0.7 % / 0.00063 % of the time with it");
+    support_contains(json_string_value(json_object_get(root, "statement")),
+                     "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts");
+    cr_expect_eq(json_array_size(json_object_get(root, "guess")), 3);
+    cr_expect_leq(fabs(json_number_value(json_object_get(root, "information_bits")) -
+                       made.information / M_LN2),
+                  1e-12);
     FILE *to = open_memstream(&said, &size);
     nvdp_certificate_print(&made, to);
     fclose(to);
@@ -428,7 +435,7 @@ Test(certificate, as_text) {
     nvdp_context_free(ctx);
 }
 
-/* A proof of an epsilon that excludes nothing does not boast "100.0 %". */
+/* A proof of an epsilon that excludes nothing says so first. */
 Test(certificate, of_no_use) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
@@ -436,9 +443,33 @@ Test(certificate, of_no_use) {
     limits.clip_sequence = 50;
     struct nvdp_certificate made = certify(ctx, &limits, "1");
     cr_assert_eq(nvdp_certificate_statement(ctx, &made, &said), NVDP_OK);
-    cr_expect(strstr(said, "seen or not, but of no use: ") != NULL, "%s", said);
-    cr_expect(strstr(said, "100.0 %") == NULL && strstr(said, "nearly for certain") != NULL);
+    cr_expect_eq(strncmp(said, "No useful guarantee: the proven epsilon 5426 ", 45), 0, "%s", said);
+    support_lacks(said, "guess right");
     free(said);
+    nvdp_context_free(ctx);
+}
+
+/* The guess bounds: for (a) those of nvdp_guess_bound(); for (c) not below what the best guess of two texts attains whose
+ * rows all have opposite means of the largest norm; never above e^epsilon b + delta. */
+Test(certificate, guesses) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_limits all[] = {sequence(), clip_set()};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        const struct nvdp_certificate made = certify(ctx, &all[k], "2");
+        cr_assert_eq(made.theorem, k == 0 ? NVDP_THEOREM_SEQUENCE : NVDP_THEOREM_CLIP_SET);
+        cr_assert_eq(made.guesses, 3);
+        cr_assert_eq(made.numbers, all[k].rows * all[k].dim);
+        for (size_t i = 0; i < made.guesses; i++) {
+            const double b = made.guess[i].baseline, bound = made.guess[i].bound;
+            cr_expect(bound >= b && bound <= 1);
+            cr_expect_leq(bound, exp(made.epsilon) * b + made.delta + 1e-12, "%zu %g", k, b);
+            if (k == 0) cr_expect_eq(bound, nvdp_guess_bound(b, made.radius, 2, made.numbers));
+        }
+        if (k == 1)
+            cr_expect_geq(made.guess[0].bound,
+                          nvdp_guess_attribute(.5, all[k].clip_mu * sqrt(4), 2));
+        cr_expect(made.information > 0 && made.information < INFINITY);
+    }
     nvdp_context_free(ctx);
 }
 

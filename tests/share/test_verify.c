@@ -1,4 +1,5 @@
 /* Shared files that verify themselves: what exports write holds, and one changed value does not. */
+#include "base/bound.h"
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "made_embeddings.h"
@@ -148,7 +149,9 @@ Test(verify, holds_of_every_kind_of_export) {
             char words[64];
             cr_assert_float_eq(found.mu, 2 * clip * sqrt(samples), 1e-12);
             cr_assert_float_eq(found.epsilon, nvdp_gdp_epsilon(found.mu, 1e-5), 1e-12);
-            snprintf(words, sizeof words, "(epsilon %.6g at delta 1e-05", found.epsilon);
+            char bound[NVDP__BOUND_TEXT];
+            snprintf(words, sizeof words, "epsilon %s at delta 1e-05",
+                     nvdp__bound(bound, found.epsilon, NVDP__UP));
             support_contains(found.statement, words);
             cr_assert_eq(check_of(&found, "values spread")->verdict, NVDP_VERDICT_YES);
         } else {
