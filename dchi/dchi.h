@@ -157,10 +157,9 @@ struct nvdp__token_place {
 void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
                         size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
                         double *scratch, double *out);
-/* out [dim] is in, scaled to norm `clip` at most. */
-/* NVDP_ERR_ARGUMENT for an eta, clip or dimension that is not above 0, and a state that is not finite. */
-nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t texts,
-                                 size_t dim, const double *in);
+/* NVDP_ERR_ARGUMENT for an eta, clip or dimension that is not above 0. */
+nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t dim);
+/* out [dim] is in, scaled to norm `clip` at most, never above by rounding; 0 where in is not finite. */
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out);
 void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
                             size_t texts, size_t dim, const struct nvdp__token_place *place,

@@ -67,7 +67,7 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
     struct nvdp_privacy_report made = NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
-    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, texts, dim, states));
+    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, dim));
     NVDP_TRY(check_adjacency(ctx, options));
     NVDP_TRY(NVDP__NEW(ctx, shape.offset, texts + 1));
     for (size_t i = 0; i <= texts; i++)

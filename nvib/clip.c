@@ -5,7 +5,16 @@
  *     log a   in [log alpha_min, log alpha_max]       by clamping
  *
  * With both bounds on all three, the divergence of any two texts has a finite bound
- * (docs/privacy.md).  NaN stays NaN. */
+ * (docs/privacy.md).
+ *
+ * Every text gets a posterior, whatever its numbers are, because a refusal would reveal something about the text:
+ *
+ *     mu       with a NaN or an infinity   becomes 0, the whole vector (under a sequence clip: the whole text)
+ *     logvar   NaN                         becomes 0, then clamped
+ *     log a    NaN                         becomes 0, then clamped
+ *
+ * and logvar and log a stay within what nvdp_posteriors_check() takes, also without a clip.  What was
+ * replaced has no gradient. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
@@ -42,9 +51,17 @@ struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config) {
     };
 }
 
-bool nvdp__clips(const struct nvdp__clip_config *config) {
-    return !isinf(config->mu_radius) || !isinf(config->logvar_min) || !isinf(config->logvar_max) ||
-           config->alpha_min > 0 || !isinf(config->alpha_max);
+/* Raises *low and lowers *high to +-limit; where they do not meet [-limit, limit] they stay. */
+static void narrow(float limit, float *low, float *high) {
+    *low = fminf(fmaxf(*low, -limit), *high);
+    *high = fmaxf(fminf(*high, limit), *low);
+}
+
+struct nvdp__clip nvdp__clip_applied(const struct nvdp__clip_config *config) {
+    struct nvdp__clip clip = nvdp__clip_set(config);
+    narrow(300, &clip.logvar_min, &clip.logvar_max);
+    narrow(230, &clip.log_alpha_min, &clip.log_alpha_max); /* e^230 < 1e100 */
+    return clip;
 }
 
 NVDP__CLONES static void dot_lanes(size_t n, const float *x, const float *y, double *lane) {
@@ -70,12 +87,25 @@ double nvdp__dot_f64(size_t n, const float *x, const float *y) {
 }
 
 static float clamp(float x, float low, float high) {
-    return x < low ? low : x > high ? high : x; /* NaN stays */
+    if (isnan(x)) x = 0;
+    return x < low ? low : x > high ? high : x;
 }
 
-/* Scaled by a little less than R/|mu|, so that rounding to float cannot leave the ball. */
-static float inside(double radius, double norm) {
-    return (float)(radius / norm * (1 - 0x1p-22));
+/* The factor that scales a vector of norm `norm`, above `radius`, into the ball.  With n values, n <= 2^22:
+ *
+ *     norm      double: no sum of squares of floats overflows; relative error at most n 2^-53
+ *     factor    rounded to float, 2^-24, or exact where float would be short of digits (scale)
+ *     products  rounded to float, 2^-24, or where they are denormal 2^-150
+ *
+ * The factor's 1 - 2^-22 makes up for them: the norm of what comes out is below radius (1 - 2^-23) + 2^-139. */
+static double inside(double radius, double norm) {
+    return radius / norm * (1 - 0x1p-22);
+}
+
+static void scale(size_t n, float *m, double factor) {
+    if (factor > 0x1p-64) factor = (float)factor; /* the same bits as products of floats */
+    for (size_t i = 0; i < n; i++)
+        m[i] = (float)(m[i] * factor);
 }
 
 struct nvdp__unclipped nvdp__unclipped_plan(struct nvdp__arena *arena, size_t rows, size_t dim,
@@ -96,13 +126,9 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
         float *m = posterior->mu + t * dim;
         float *v = posterior->logvar + t * dim;
         double norm = sqrt(nvdp__dot_f64(dim, m, m));
-        before->mu_norm[t] = (float)norm;
-        if (before->mu_norm[t] > clip->radius) {
-            float factor = inside(clip->radius, norm);
-            for (size_t i = 0; i < dim; i++) {
-                m[i] *= factor;
-            }
-        }
+        before->mu_norm[t] = isfinite(norm) ? (float)norm : NAN;
+        if (isnan(before->mu_norm[t])) memset(m, 0, dim * sizeof *m);
+        if (before->mu_norm[t] > clip->radius) scale(dim, m, inside(clip->radius, norm));
         memcpy(before->logvar + t * dim, v, dim * sizeof *v);
         for (size_t i = 0; i < dim; i++) {
             v[i] = clamp(v[i], clip->logvar_min, clip->logvar_max);
@@ -129,8 +155,13 @@ static bool passes(const struct nvdp__clip *clip, float x, float low, float high
     return x == x; /* a NaN passes nothing */
 }
 
-/* Of a scaled mean m: across it the scale; along it nothing, or what leads inwards. */
+/* The gradient of a scaled mean m: across m the factor; along it nothing, or what leads inwards.  0 where the mean
+ * was replaced (factor NaN) or its norm is beyond float's range. */
 static void scaled_gradient(size_t dim, const float *m, float factor, bool inward, float *dm) {
+    if (!(factor > 0)) {
+        memset(dm, 0, dim * sizeof *dm);
+        return;
+    }
     double along = nvdp__dot_f64(dim, m, dm) / nvdp__dot_f64(dim, m, m);
     if (inward && along > 0) along = 0;
     for (size_t i = 0; i < dim; i++) {
@@ -145,9 +176,10 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
     int team = nvdp__team(dev, posterior->rows * dim);
 #pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < posterior->rows; t++) {
-        if (before->mu_norm[t] > clip->radius)
-            scaled_gradient(dim, posterior->mu + t * dim, inside(clip->radius, before->mu_norm[t]),
-                            clip->inward, d->mu + t * dim);
+        if (!(before->mu_norm[t] <= clip->radius))
+            scaled_gradient(dim, posterior->mu + t * dim,
+                            (float)inside(clip->radius, before->mu_norm[t]), clip->inward,
+                            d->mu + t * dim);
         for (size_t i = t * dim; i < (t + 1) * dim; i++) {
             if (!passes(clip, before->logvar[i], clip->logvar_min, clip->logvar_max, d->logvar[i]))
                 d->logvar[i] = 0;
@@ -163,8 +195,7 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
  *     M' = M min(1, C/|M|)
  *     dM = (C/|M|) (dM' - M <M, dM'>/|M|^2)     outside the ball, the full derivative of the scaling
  *
- * M' is parallel to M, so that the direction is read off it.  The ball is slightly smaller than C's,
- * so that the rounding of the factor and of the products, 2^-24 each, stays inside C. */
+ * M' is parallel to M, so that the direction is read off it.  The ball is smaller than C's, as in inside(). */
 
 void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
@@ -177,10 +208,9 @@ void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, 
         float *m = posterior->mu + (size_t)offset[b] * posterior->dim;
         size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;
         double norm = sqrt(nvdp__dot_f64(n, m, m));
-        factor[b] = norm > ball ? (float)(ball / norm) : 1;
-        for (size_t i = 0; i < n && factor[b] < 1; i++) {
-            m[i] *= factor[b];
-        }
+        factor[b] = !isfinite(norm) ? NAN : norm > ball ? (float)(ball / norm) : 1;
+        if (isnan(factor[b])) memset(m, 0, n * sizeof *m);
+        if (factor[b] < 1) scale(n, m, ball / norm);
     }
 }
 
@@ -192,7 +222,32 @@ void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
     for (size_t b = 0; b < texts; b++) {
         size_t first = (size_t)offset[b] * posterior->dim;
         size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;
-        if (factor[b] < 1)
+        if (!(factor[b] >= 1))
             scaled_gradient(n, posterior->mu + first, factor[b], false, d->mu + first);
     }
+}
+
+/* ---- texts whose numbers were replaced ---- */
+
+static bool has_nan(size_t n, const float *x) {
+    bool found = false;
+    for (size_t i = 0; i < n; i++)
+        found |= isnan(x[i]);
+    return found;
+}
+
+size_t nvdp__clip_replaced(const struct nvdp__sample_rows *layout, size_t dim,
+                           const struct nvdp__unclipped *before, const float *factor) {
+    size_t texts = 0;
+    for (size_t b = 0; b < layout->texts; b++) {
+        size_t first = (size_t)layout->source_offset[b];
+        size_t rows = (size_t)layout->source_offset[b + 1] - first;
+        bool replaced = factor != NULL && isnan(factor[b]);
+        if (before->mu_norm != NULL)
+            replaced |= has_nan(rows, before->mu_norm + first) ||
+                        has_nan(rows * dim, before->logvar + first * dim);
+        if (before->log_alpha != NULL) replaced |= has_nan(rows, before->log_alpha + first);
+        texts += replaced;
+    }
+    return texts;
 }

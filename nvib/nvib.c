@@ -84,8 +84,8 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                 .form = nvdp__form_of(&resolved, weights, false),
                                 .hidden_size = d,
                                 .dim = p,
-                                .clip = nvdp__clip_set(&resolved.clip),
-                                .clips = nvdp__clips(&resolved.clip),
+                                .clip = nvdp__clip_applied(&resolved.clip),
+                                .clips = weights || !nvdp__clips_sequence(&resolved.clip),
                                 .sequence = nvdp__clips_sequence(&resolved.clip),
                                 .gains = resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     nvib->block = (struct nvdp__block){.dim = p,
@@ -263,6 +263,11 @@ static void backward(void *self, const struct nvdp__encoded *in,
     nvdp__nvib_posterior_backward(nvib, in, d_hidden);
 }
 
+static size_t replaced(const void *self) {
+    const struct nvdp__nvib *nvib = self;
+    return nvdp__clip_replaced(&nvib->rows, nvib->dim, &nvib->before, nvib->factor);
+}
+
 const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .name = "nvdp",
     .private_ = true,
@@ -280,4 +285,5 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .sample = sample,
     .backward = backward,
     .posterior = posterior,
+    .replaced = replaced,
 };

@@ -59,18 +59,19 @@ struct nvdp__clip {
     bool inward; /* gradients that lead back inside pass; else as of a clamp */
 };
 struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config);
-bool nvdp__clips(const struct nvdp__clip_config *config); /* whether there is one */
+/* The clip set within the ranges of struct nvdp_posteriors: what mechanisms apply, with or without a clip. */
+struct nvdp__clip nvdp__clip_applied(const struct nvdp__clip_config *config);
 
 /* The posterior as it was before it was clipped. */
 struct nvdp__unclipped {
-    float *mu_norm;   /* [rows] |mu| */
+    float *mu_norm;   /* [rows] |mu|; NaN: replaced by 0 */
     float *logvar;    /* [rows, dim] */
     float *log_alpha; /* [rows]; NULL without weights */
 };
 struct nvdp__unclipped nvdp__unclipped_plan(struct nvdp__arena *arena, size_t rows, size_t dim,
                                             bool weights);
-/* In place; `before` is set.  A scaled mu comes to lie inside the ball by some 2e-7 of its radius,
- * never outside by rounding. */
+/* In place; `before` is set.  What comes out is finite and in the clip set, whatever went in: a scaled mu lies
+ * inside the ball by some 2e-7 of its radius, never outside by rounding. */
 void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip,
                         const struct nvdp__posterior *posterior,
                         const struct nvdp__unclipped *before);
@@ -80,8 +81,8 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
                          const struct nvdp__unclipped *before, const struct nvdp__posterior *d);
 
 /* All means of a text (rows offset[b]..offset[b+1]) as one vector M, in place scaled to norm C where
- * it is longer; every log variance becomes 0.  factor [texts] is set.  The norm of what comes out,
- * in double, is at most C, never above by rounding. */
+ * it is longer; every log variance becomes 0.  factor [texts] is set; NaN: M was not finite and became 0.
+ * The norm of what comes out, in double, is at most C, never above by rounding. */
 void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
                                  float *factor);
@@ -89,6 +90,10 @@ void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, 
 void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
                                   const int32_t *offset, const struct nvdp__posterior *posterior,
                                   const float *factor, const struct nvdp__posterior *d);
+/* The number of texts of which a number was replaced, as it was no number.  `before` may have no arrays, factor
+ * may be NULL. */
+size_t nvdp__clip_replaced(const struct nvdp__sample_rows *layout, size_t dim,
+                           const struct nvdp__unclipped *before, const float *factor);
 
 /* ---- gamma.c: scalars, in double ---- */
 
@@ -235,7 +240,7 @@ struct nvdp__nvib {
     size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; none without weights */
     struct nvdp__block block;
     struct nvdp__clip clip;
-    bool clips, sequence; /* clips each vector; a text's means together, variances 1 */
+    bool clips, sequence; /* each vector is clipped; a text's means together, variances 1 */
     bool gains;           /* a row's means have its gain */
     size_t row_gain;      /* [length] */
 

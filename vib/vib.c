@@ -139,8 +139,8 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                               .form = nvdp__form_of(&resolved, false, !tokens),
                               .hidden_size = bert->config.hidden_size,
                               .dim = resolved.latent_dim,
-                              .clip = nvdp__clip_set(&resolved.clip),
-                              .clips = nvdp__clips(&resolved.clip),
+                              .clip = nvdp__clip_applied(&resolved.clip),
+                              .clips = !nvdp__clips_sequence(&resolved.clip),
                               .sequence = nvdp__clips_sequence(&resolved.clip),
                               .gains = tokens && resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     NVDP_TRY(declare(vib, params));
@@ -421,6 +421,11 @@ static void backward(void *self, const struct nvdp__encoded *in,
         nvdp__extra_backward(&vib->extra, dev, in->params, batch, d_hidden);
 }
 
+static size_t replaced(const void *self) {
+    const struct nvdp__vib *vib = self;
+    return nvdp__clip_replaced(&vib->rows, vib->dim, &vib->before, vib->factor);
+}
+
 /* ---- the three forms ---- */
 
 #define VIB(label, which)                                                                          \
@@ -429,7 +434,7 @@ static void backward(void *self, const struct nvdp__encoded *in,
         .release = release, .wants_hidden = wants_hidden, .initialise = initialise, .plan = plan,  \
         .width = width, .form = form, .forward = forward, .infer = infer,                          \
         .forward_sample = forward_sample, .sample = sample, .backward = backward,                  \
-        .posterior = posterior                                                                     \
+        .posterior = posterior, .replaced = replaced                                               \
     }
 
 const struct nvdp__mechanism nvdp__mechanisms_vib[] = {

@@ -28,7 +28,7 @@ struct nvdp__vib {
     struct nvdp__dense rho; /* vtdp */
     size_t rho_vector;      /* vib-learned */
     struct nvdp__clip clip;
-    bool clips, sequence; /* clips each vector; a text's means together, variances 1 */
+    bool clips, sequence; /* each vector is clipped; a text's means together, variances 1 */
     bool gains;           /* vtdp: a row's means have its gain */
     size_t row_gain;      /* [length] */
 

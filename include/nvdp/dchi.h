@@ -176,7 +176,7 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
  * @param clip  C > 0; INFINITY: as they are
  * @param texts how many
  * @param dim   d, at least 1
- * @param in    [texts, d] finite
+ * @param in    [texts, d]; a vector with a number that is not finite counts as 0, so that no text is refused
  * @param seed  as in nvdp_dchi_sample()
  * @param first number of the first text
  * @param out   [texts, d]; may be in

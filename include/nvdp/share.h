@@ -33,6 +33,9 @@ struct nvdp_export_result {
      * +inf: nothing is proven of one of them. */
     double spent_epsilon;
     double spent_delta; /**< of the ledger, 1e-5; NaN: no ledger */
+    /** Texts for which the model gave numbers that are not finite, replaced by 0.  For the owner: it is computed
+     * without noise. */
+    size_t replaced;
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,

@@ -115,7 +115,7 @@ void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
  * @param clip   C > 0, to whose norm vectors are scaled at most; INFINITY: as they are
  * @param texts  N, 2 to 20000
  * @param dim    d, at least 1
- * @param states [N, d] finite: vectors before clip and noise
+ * @param states [N, d] vectors before clip and noise; one with a number that is not finite counts as 0, as it is sent
  * @param config of nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix [N, N] as that of nvdp_renyi_pairs(); NULL: not wanted
  * @param[out] out the report

@@ -18,12 +18,13 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
                                     "epsilon", cli_number(result->spent_epsilon), "delta",
                                     cli_number(result->spent_delta));
     return cli_print_json(
-        cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o}", "out",
+        cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:I}", "out",
                        nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
                        "samples", (json_int_t)result->samples, "components",
                        (json_int_t)result->components, "dim", (json_int_t)result->dim, "bytes",
                        (json_int_t)result->bytes, "insecure_seed", cli_given(cli, "insecure-seed"),
-                       "statement", result->statement, "privacy", privacy, "spent", spent));
+                       "statement", result->statement, "privacy", privacy, "spent", spent,
+                       "replaced", (json_int_t)result->replaced));
 }
 
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {

@@ -157,6 +157,9 @@ struct nvdp__mechanism {
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden);
     /* The last forward's or infer's posterior into rows [first_row, +sources) of out. */
     nvdp_status (*posterior)(const void *self, size_t first_row, struct nvdp_posteriors *out);
+    /* The number of the last forward's or infer's texts whose posterior has a number replaced, as it was no number
+     * (nvib/clip.c). */
+    size_t (*replaced)(const void *self);
 };
 
 /* ---- initial values of Gaussians (pca.c) ---- */

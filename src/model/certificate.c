@@ -56,7 +56,7 @@ static nvdp_status take_trained(struct nvdp_context *ctx, const struct nvdp_mode
     limits->logvar_min = INFINITY;
     limits->logvar_max = -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        const double own = fmin(fmax(logvar[i], low), high);
+        const double own = fmin(fmax(isnan(logvar[i]) ? 0 : logvar[i], low), high);
         limits->logvar_min = fmin(limits->logvar_min, own);
         limits->logvar_max = fmax(limits->logvar_max, own);
     }

@@ -590,11 +590,31 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
     return model->bottleneck.mechanism->posterior(model->bottleneck.self, first_row, out);
 }
 
+size_t nvdp__model_replaced(const struct nvdp_model *model) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    return mechanism->private_ ? mechanism->replaced(model->bottleneck.self) : 0;
+}
+
+void nvdp__model_warn_replaced(const struct nvdp_model *model, size_t replaced, size_t texts) {
+    if (replaced == 0) return;
+    nvdp__log(model->ctx, NVDP_LOG_WARNING,
+              "%zu of %zu texts: the model gives numbers that are not finite; means became 0, so "
+              "that the samples show noise in their place (this count is for the owner: it is "
+              "computed without noise)",
+              replaced, texts);
+}
+
+struct taken {
+    struct nvdp_posteriors *posteriors;
+    size_t replaced;
+};
+
 static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__batch *batch,
                                   size_t first, void *user) {
-    struct nvdp_posteriors *posteriors = user;
+    struct taken *to = user;
     NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, batch));
-    return nvdp__model_posterior(model, posteriors->offset[first], posteriors);
+    to->replaced += nvdp__model_replaced(model);
+    return nvdp__model_posterior(model, to->posteriors->offset[first], to->posteriors);
 }
 
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
@@ -634,7 +654,9 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     for (size_t i = 0; i <= dataset->count; i++)
         posteriors->offset[i] = form.single ? i : dataset->offset[i];
     nvdp__model_describe(model, posteriors);
-    NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, posteriors));
+    struct taken taken = {posteriors, 0};
+    NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, &taken));
+    nvdp__model_warn_replaced(model, taken.replaced, dataset->count);
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
     NVDP__HAND_OVER(out, posteriors);
 cleanup:

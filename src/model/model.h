@@ -98,6 +98,10 @@ nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch
 /* Of the last batch's texts into rows [first_row, ...) of out. */
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
                                   struct nvdp_posteriors *out);
+/* The number of the last batch's texts with a posterior of which numbers were replaced, as they were not finite
+ * (nvib/clip.c); and the warning for the owner, if there are such texts. */
+size_t nvdp__model_replaced(const struct nvdp_model *model);
+void nvdp__model_warn_replaced(const struct nvdp_model *model, size_t replaced, size_t texts);
 /* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to
  * params.grad.  After nvdp__model_forward with the same batch, pass and draw. */
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,

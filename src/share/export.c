@@ -88,6 +88,7 @@ struct export {
     size_t scratch_bytes;
     void *z, *log_pi;  /* [batch samples' rows, p], [rows]: int32_t, of grid float16 float */
     size_t *first_row; /* [batch + 1] rows of the batch's texts, all samples */
+    size_t replaced;   /* texts with numbers that were replaced */
 };
 
 /* --- what is asked for --- */
@@ -481,6 +482,9 @@ static nvdp_status measure(struct export *export) {
     facts->limits.struct_size = sizeof facts->limits;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
     NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
+    if (facts->certified)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids));
     size_t count = options->measure_texts;
     if (count > export->texts) count = export->texts;
     if (count < 2) return NVDP_OK;
@@ -638,6 +642,7 @@ static nvdp_status infer(struct export *export, const struct part *part, size_t 
     struct nvdp_posteriors *posteriors = export->posteriors;
     nvdp__batch_fill(export->batch, part->data, NULL, first, n);
     NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, export->batch));
+    export->replaced += nvdp__model_replaced(model);
     posteriors->texts = n;
     for (size_t i = 0; i <= n; i++) {
         posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
@@ -706,6 +711,7 @@ static nvdp_status release_all(struct export *export) {
         }
     }
     nvdp__meter_end(&meter);
+    nvdp__model_warn_replaced(export->run.model, export->replaced, export->texts);
     return NVDP_OK;
 }
 
@@ -838,6 +844,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .spent_samples = export.spent.samples,
             .spent_epsilon = export.spent.epsilon,
             .spent_delta = export.spent.samples > 0 ? NVDP__LEDGER_DELTA : NAN,
+            .replaced = export.replaced,
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
         NVDP__GIVE(out, &result);

@@ -128,30 +128,48 @@ static void pseudo_counts(const struct nvdp_posteriors *posteriors, size_t i, si
     }
 }
 
+static nvdp_status check_deviation(struct nvdp_context *ctx,
+                                   const struct nvdp__release_grids *grids, double logvar) {
+    const double sigma = exp(0.5 * logvar);
+    if (nvdp__grid_takes(&grids->z, sigma)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "grid fixed: expected standard deviations of %g to %g, found %g: "
+                      "use grid float16",
+                      ldexp(1, grids->z.exponent - NVDP__GRID_RANGE),
+                      ldexp(1, grids->z.exponent + NVDP__GRID_RANGE), sigma);
+}
+
+static nvdp_status check_total(struct nvdp_context *ctx, double total) {
+    if (nvdp__release_takes(1, &total)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "grid fixed: expected pseudo-counts of at most 2^20 together, found "
+                      "%g: use grid float16",
+                      total);
+}
+
+nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                                      const struct nvdp__release_grids *grids) {
+    NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_min));
+    if (isfinite(limits->logvar_max)) /* else the theorem is about variances that no text changes */
+        NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_max));
+    const double most = fmax(limits->alpha_max, limits->pad_alpha);
+    return limits->weights ? check_total(ctx, limits->prior_alpha + most * (double)limits->rows)
+                           : NVDP_OK;
+}
+
 nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__release_grids *grids) {
     for (size_t i = 0; i < posteriors->texts; i++) {
         size_t first = posteriors->offset[i] * posteriors->dim;
         size_t end = posteriors->offset[i + 1] * posteriors->dim;
-        for (size_t k = first; k < end; k++) {
-            double sigma = exp(0.5 * posteriors->logvar[k]);
-            if (!nvdp__grid_takes(&grids->z, sigma))
-                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                  "grid fixed: expected standard deviations of %g to %g, found %g: "
-                                  "use grid float16",
-                                  ldexp(1, grids->z.exponent - NVDP__GRID_RANGE),
-                                  ldexp(1, grids->z.exponent + NVDP__GRID_RANGE), sigma);
-        }
+        for (size_t k = first; k < end; k++)
+            NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, posteriors->logvar[k]));
         double total = posteriors->prior_alpha + posteriors->pad_alpha * (double)posteriors->length;
         for (size_t r = posteriors->offset[i];
              posteriors->alpha != NULL && r < posteriors->offset[i + 1]; r++) {
             total += posteriors->alpha[r];
         }
-        if (posteriors->alpha != NULL && !nvdp__release_takes(1, &total))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "grid fixed: expected pseudo-counts of at most 2^20 together, found "
-                              "%g: use grid float16",
-                              total);
+        if (posteriors->alpha != NULL) NVDP_RETURN_IF_FAILED(check_total(ctx, total));
     }
     return NVDP_OK;
 }

@@ -50,6 +50,9 @@ struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
  * exactly on them. */
 nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__release_grids *grids);
+/* The same for every text at once, before one is read: a refusal that no text changes. */
+nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                                      const struct nvdp__release_grids *grids);
 /* What the means of text i are multiplied with before they are cut off towards zero: 1, or a little less
  * where a sequence clip's norm would be exceeded by rounding. */
 double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i);

@@ -118,6 +118,7 @@ static nvdp_status batch_gradient(struct nvdp__trainer *t, struct nvdp__pass *pa
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(gradient(t, pass, draw, r));
+    if (nvdp__model_replaced(t->model) > 0) r->losses.task = NAN; /* a release would go on */
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
     double texts = (double)t->batch->texts / (double)part->all_texts;

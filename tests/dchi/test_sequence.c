@@ -1,4 +1,5 @@
 /* One noised vector a text: every pair against the closed form, bounds against pairs. */
+#include "dchi/dchi.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -83,10 +84,38 @@ Test(sequence, wrong_values_are_refused) {
     cr_assert_eq(nvdp_config_set(config, "adjacency", "same-length"), NVDP_OK);
     cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 2, DIM, states, config, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    states[3] = NAN;
-    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 2, DIM, states, NULL, NULL, &report),
-                 NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "text 0, dimension 3");
     nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* Huge, denormal, infinite numbers and NaN: nothing leaves the ball, and no text is refused. */
+Test(sequence, clip_is_total) {
+    static const double scale[] = {1, 1e300, 1e308, 1e-310, 1e-3}, radii[] = {1e-10, .9, 1e5};
+    static const double odd[] = {NAN, INFINITY, -INFINITY};
+    uint64_t state = 1;
+    for (int round = 0; round < 3000; round++) {
+        const double radius = radii[round % 3];
+        double in[DIM], out[DIM];
+        long double norm = 0;
+        for (size_t k = 0; k < DIM; k++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            in[k] = ((double)(state >> 32) * 0x1p-31 - 1) * scale[round % 5];
+        }
+        const bool whole = round % 4 != 0;
+        if (!whole) in[round % DIM] = odd[round / 4 % 3];
+        nvdp__sequence_clip(DIM, radius, in, out);
+        for (size_t k = 0; k < DIM; k++) {
+            cr_assert(isfinite(out[k]) && (whole || out[k] == 0), "round %d", round);
+            norm += (long double)out[k] * out[k];
+        }
+        cr_assert_leq(sqrtl(norm), (long double)radius, "round %d", round);
+    }
+    struct nvdp_context *ctx = support_context();
+    double states[2 * DIM] = {[3] = NAN};
+    const uint64_t seed = 1;
+    cr_expect_eq(nvdp_sequence_laplace(ctx, 1, 1, 2, DIM, states, &seed, 0, states), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    for (size_t k = 0; k < 2 * DIM; k++)
+        cr_expect(isfinite(states[k]));
     nvdp_context_free(ctx);
 }

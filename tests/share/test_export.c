@@ -331,6 +331,56 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
     }
 }
 
+/* Puts a value into numbers [first, first + count) of a parameter of the run's model. */
+static void poison(struct bench *bench, const char *name, size_t first, size_t count, float value) {
+    char path[600];
+    struct nvdp_model *model = NULL;
+    snprintf(path, sizeof path, "%s/model", bench->run);
+    cr_assert_eq(nvdp_model_load(bench->ctx, path, &model), NVDP_OK);
+    const size_t index = nvdp__params_find(&model->params, name);
+    cr_assert_neq(index, SIZE_MAX, "%s", name);
+    cr_assert_leq(first + count, model->params.entry[index].count);
+    for (size_t i = first; i < first + count; i++)
+        nvdp__value(&model->params, index)[i] = value;
+    cr_assert_eq(nvdp__model_save(model, path, path), NVDP_OK, "%s",
+                 nvdp_context_error(bench->ctx));
+    nvdp_model_free(model);
+}
+
+static void warned(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_WARNING && strstr(message, "not finite") != NULL) ++*(int *)user;
+}
+
+/* A refusal reveals which texts make the model overflow: each gets a sample, also without a clip. */
+Test(export, refuses_no_text_for_its_numbers) {
+    static const struct run_choice runs[] = {
+        {.method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1},
+        {.method = NVDP_METHOD_NVDP, .kappa = 1, .epochs = 1}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const bool nvdp = runs[i].method == NVDP_METHOD_NVDP;
+        struct bench bench = bench_open(&runs[i]);
+        int warnings = 0;
+        set(&bench, "overwrite", "true");
+        nvdp_context_set_log(bench.ctx, warned, &warnings);
+        poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 16, 3e38F);
+        struct nvdp_export_result result = must_export(&bench);
+        cr_expect(result.replaced == 0 && warnings == 0, "%zu: %zu", i, result.replaced);
+        /* mean 0 of a token is 2e38 times its first four states, infinite where they pass 1.7 */
+        poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 1, 0);
+        poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 16, 0);
+        poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 4, 2e38F);
+        result = must_export(&bench);
+        cr_expect(result.replaced > 0 && result.replaced <= result.texts, "%zu: %zu of %zu", i,
+                  result.replaced, result.texts);
+        cr_expect_gt(warnings, 0, "%zu", i);
+        struct nvdp__embeddings *file = must_read(&bench, bench.out);
+        for (size_t k = 0; k < file->shape.rows * file->shape.dim; k++)
+            cr_assert(isfinite(value_of(file, k)));
+        nvdp__embeddings_free(file);
+        bench_close(&bench);
+    }
+}
+
 Test(export, lays_samples_out_as_documented) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "samples", "3");
