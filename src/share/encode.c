@@ -256,7 +256,11 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
 }
 
 static nvdp_status read_line(struct reader *reader, const char *line, size_t size) {
-    if (strspn(line, " \t\r\n") == size) return NVDP_OK;
+    static const char space[] = {' ', '\t', '\r'};
+    size_t blank = 0; /* the line does not end with a NUL */
+    while (blank < size && memchr(space, line[blank], sizeof space) != NULL)
+        blank++;
+    if (blank == size) return NVDP_OK;
     if (size > LINE_LIMIT)
         return FAIL(reader, "expected at most %d bytes a line, found %zu", (int)LINE_LIMIT, size);
     json_error_t error;
