@@ -13,6 +13,8 @@ static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__UNIT_MAX] = "rd_per_component_dim_max",
     [NVDP__UNIT_MEAN] = "rd_per_component_dim_mean",
     [NVDP__INFINITE] = "infinite_share",
+    [NVDP__SUM_MAX_FINITE] = "rd_sum_max_finite",
+    [NVDP__UNIT_MAX_FINITE] = "rd_per_component_dim_max_finite",
     [NVDP__BDP_BEST] = "bdp_best",
     [NVDP__BDP_PUBLISHED] = "bdp_published",
     [NVDP__EPSILON_MAX] = "epsilon_max",
@@ -48,7 +50,8 @@ static void put_stat(FILE *to, const struct nvdp__stat *stat) {
 }
 
 void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("task,data,title,method,label,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,metric,"
+    fputs("task,data,title,method,label,private,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,"
+          "metric,"
           "validation,validation_sd,score,score_sd,score_best_seed,second_metric,second_score,"
           "second_score_sd,second_score_best_seed",
           to);
@@ -63,6 +66,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         put_text(to, report->task[group->task].label);
         put_text(to, report->family[group->family].method);
         put_text(to, report->family[group->family].label);
+        fprintf(to, ",%d", !report->family[group->family].reference);
         put_number(to, group->lambda_g);
         put_number(to, group->lambda_d);
         put_number(to, group->clip_sequence);
@@ -88,6 +92,7 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
     put_text(to, run->task);
     put_text(to, nvdp__method_of(run));
     put_text(to, report->family[group->family].label);
+    fprintf(to, ",%d", !report->family[group->family].reference);
     put_number(to, run->lambda_g);
     put_number(to, run->lambda_d);
     put_number(to, run->clip_sequence);
@@ -107,9 +112,8 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
 }
 
 void nvdp__runs_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,eta,seed,fold,validation,metric,"
-          "score,"
-          "second_metric,second_score",
+    fputs("run,task,method,label,private,lambda_g,lambda_d,clip_sequence,eta,seed,fold,validation,"
+          "metric,score,second_metric,second_score",
           to);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         fprintf(to, ",%s", names[k]);
@@ -180,10 +184,11 @@ static json_t *group_json(const struct nvdp_report *report, const struct nvdp__g
     const struct nvdp__task_rows *task = &report->task[group->task];
     const struct nvdp__family *family = &report->family[group->family];
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data",
+        "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data",
         task->data, "title", task->label, "method", family->method, "label", family->label,
-        "lambda_g", number(group->lambda_g), "lambda_d", number(group->lambda_d), "clip_sequence",
-        number(group->clip_sequence), "eta", number(group->eta), "selected", group->selected);
+        "private", !family->reference, "lambda_g", number(group->lambda_g), "lambda_d",
+        number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
+        number(group->eta), "selected", group->selected);
     if (object == NULL) *good = false;
     set(object, "best_run", json_string(group->best->name), good);
     set(object, "validation", stat(&group->validation), good);

@@ -18,10 +18,12 @@ enum nvdp__quantity {
     NVDP__BOUND,    /* what the largest is proven to be at most, whatever the texts */
     NVDP__UNIT_MAX, /* the same per component and dimension, as in the published tables */
     NVDP__UNIT_MEAN,
-    NVDP__INFINITE,      /* share of infinite pairs */
-    NVDP__BDP_BEST,      /* Bayesian DP, best moment */
-    NVDP__BDP_PUBLISHED, /* moment 1.1 */
-    NVDP__EPSILON_MAX,   /* at bdp's delta, converted from the divergences: largest pair's */
+    NVDP__INFINITE,        /* share of infinite pairs */
+    NVDP__SUM_MAX_FINITE,  /* largest over the finite pairs: no privacy statement */
+    NVDP__UNIT_MAX_FINITE, /* the same per component and dimension */
+    NVDP__BDP_BEST,        /* Bayesian DP, best moment */
+    NVDP__BDP_PUBLISHED,   /* moment 1.1 */
+    NVDP__EPSILON_MAX,     /* at bdp's delta, converted from the divergences: largest pair's */
     NVDP__EPSILON_MEAN,
     NVDP__EXACT_MAX, /* the same, exact: nvdp privacy --exact */
     NVDP__EXACT_MEAN,
@@ -369,10 +371,9 @@ void nvdp__table_html(const struct nvdp__table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { NVDP__TABLES = 10, NVDP__ANALYSIS_TABLES = 5 };
-/* Table 1, Table 1 as published, budgets, Table 2, significance; of analyses inversion, mask inference, exposure,
- * audit,
- * without rows where there are none.  On failure none is made. */
+enum { NVDP__TABLES = 11, NVDP__ANALYSIS_TABLES = 5 };
+/* Makes Table 1, Table 1 as published, budgets, methods that are not private, Table 2, significance; and of analyses
+ * inversion, attacks, mask inference, exposure, audit, without rows where there are none.  On failure none is made. */
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]);
 void nvdp__tables_release(struct nvdp__table table[NVDP__TABLES]);

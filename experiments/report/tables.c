@@ -10,13 +10,14 @@
 enum kind {
     SETTING,
     SEEDS,
-    SCORE,      /* both metrics, mean and spread over seeds */
-    BEST,       /* both metrics of the best seed */
-    VALIDATION, /* mean and spread over seeds */
-    READER,     /* a quantity that is a score */
-    DIVERGENCE, /* a quantity's mean over seeds, with the share of infinite pairs */
-    NUMBER,     /* a quantity's mean over seeds */
-    BEST_NUMBER /* a quantity of the best seed */
+    SCORE,       /* both metrics, mean and spread over seeds */
+    BEST,        /* both metrics of the best seed */
+    VALIDATION,  /* mean and spread over seeds */
+    READER,      /* a quantity that is a score */
+    NUMBER,      /* a quantity's mean over seeds */
+    SHARE,       /* the same of a share */
+    BEST_NUMBER, /* a quantity of the best seed */
+    BEST_SHARE   /* the same of a share */
 };
 
 /* Which tables a column is in. */
@@ -40,15 +41,19 @@ static const struct column all_columns[] = {
     {"named", "share", NUMBER, NVDP__LINKED, -1, FIRST | SECOND},
     {"exact eps", "worst", NUMBER, NVDP__EXACT_MAX, -1, FIRST | SECOND},
     {"exact eps", "mean", NUMBER, NVDP__EXACT_MEAN, -1, FIRST | SECOND},
-    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1, FIRST | SECOND},
+    {"RD max", "[nats]", NUMBER, NVDP__SUM_MAX, -1, FIRST | SECOND},
+    {"infinite", "pairs", SHARE, NVDP__INFINITE, 0, FIRST | SECOND},
+    {"RD max", "of the finite", NUMBER, NVDP__SUM_MAX_FINITE, 0, FIRST | SECOND},
     {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
     {"certified", "eps", NUMBER, NVDP__CERTIFIED, -1, FIRST | SECOND},
-    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1, FIRST | SECOND},
+    {"RD mean", "[nats]", NUMBER, NVDP__SUM_MEAN, -1, FIRST | SECOND},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1, FIRST | SECOND},
     {"BDP", "k=1.1", BEST_NUMBER, NVDP__BDP_PUBLISHED, -1, PUBLISHED},
     {"RD max", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX, -1, PUBLISHED},
     {"RD mean", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MEAN, -1, PUBLISHED},
+    {"infinite", "pairs", BEST_SHARE, NVDP__INFINITE, 0, PUBLISHED},
+    {"RD max", "finite /comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX_FINITE, 0, PUBLISHED},
     {"RD max", "/comp.dim.", NUMBER, NVDP__UNIT_MAX, -1, SECOND},
     {"RD mean", "/comp.dim.", NUMBER, NVDP__UNIT_MEAN, -1, SECOND},
     {"effective", "vectors", NUMBER, NVDP__VECTORS, 0, SECOND},
@@ -73,6 +78,12 @@ static const char *say_scores(char text[NVDP__NUMBER_SIZE], const struct nvdp__g
     return text;
 }
 
+/* "25.0 %", "none", "-". */
+static const char *say_infinite(char text[NVDP__NUMBER_SIZE], double share) {
+    if (share > 0) return nvdp__say_share(text, share);
+    return isnan(share) ? "-" : "none";
+}
+
 static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
                        const struct nvdp__group *group) {
     char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
@@ -94,20 +105,21 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
         return nvdp__say_score_stat(text, &group->validation);
     case READER:
         return nvdp__say_score_stat(text, quantity);
-    case DIVERGENCE:
-        return nvdp__say_divergence(text, quantity->mean, group->quantity[NVDP__INFINITE].mean);
     case NUMBER:
         return nvdp__say_number(text, quantity->mean);
+    case SHARE:
+        return say_infinite(text, quantity->mean);
     case BEST_NUMBER:
         return nvdp__say_number(text, best->quantity[column->quantity]);
+    case BEST_SHARE:
+        return say_infinite(text, best->quantity[column->quantity]);
     }
     return "";
 }
 
 /* Of a mean over seeds that only some of the group's have: how many; else 0. */
 static size_t some_seeds(const struct column *column, const struct nvdp__group *group) {
-    const bool mean =
-        column->kind == READER || column->kind == DIVERGENCE || column->kind == NUMBER;
+    const bool mean = column->kind == READER || column->kind == NUMBER || column->kind == SHARE;
     const size_t n = column->kind == VALIDATION ? group->validation.n
                      : mean                     ? group->quantity[column->quantity].n
                                                 : 0;
@@ -145,12 +157,29 @@ static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) 
     return found;
 }
 
-/* Columns that not every report has are left out where no run has their quantity. */
+/* Returns whether any measured pair of texts is infinitely far apart. */
+static bool any_infinite(const struct nvdp_report *report) {
+    bool found = false;
+    for (NVDP__EACH_GROUP(report, group)) {
+        found |= group->quantity[NVDP__INFINITE].max > 0;
+    }
+    return found;
+}
+
+/* Columns of infinite pairs are left out where there are none, those that not every report has where no run has their
+ * quantity. */
+static bool shown(const struct nvdp_report *report, enum nvdp__quantity quantity) {
+    if (quantity == NVDP__INFINITE || quantity == NVDP__SUM_MAX_FINITE ||
+        quantity == NVDP__UNIT_MAX_FINITE)
+        return any_infinite(report);
+    const bool always = quantity != NVDP__BOUND && quantity < NVDP__EXACT_MAX;
+    return always || any(report, quantity);
+}
+
 static struct choice choose(const struct nvdp_report *report, unsigned in) {
     struct choice made = {.selected = in != SECOND};
     for (const struct column *column = all_columns; column < all_columns + COLUMNS; column++) {
-        bool always = column->quantity != NVDP__BOUND && column->quantity < NVDP__EXACT_MAX;
-        if ((column->in & in) != 0 && (always || any(report, column->quantity)))
+        if ((column->in & in) != 0 && shown(report, column->quantity))
             made.column[made.columns++] = column;
     }
     return made;
@@ -299,17 +328,25 @@ static void note_bound(struct nvdp__table *table, const struct nvdp_report *repo
                                 "proven from C: order (2C)^2/2.");
 }
 
+static void note_infinite(struct nvdp__table *table, const struct nvdp_report *report) {
+    if (any_infinite(report))
+        nvdp__table_note(table, "infinite pairs: share of the measured pairs whose divergence is "
+                                "infinite. RD max of the finite: the largest among the other pairs "
+                                "alone, for comparison with tables that leave infinite pairs out; "
+                                "no privacy statement.");
+}
+
 static void note_privacy(struct nvdp__table *table, const struct nvdp_report *report) {
     if (any(report, NVDP__LINKED))
         nvdp__table_note(table, "named: share of samples whose text somebody names who has the "
                                 "model and the measured texts, at most 1000 of them (chance: one "
                                 "in as many).");
     nvdp__table_note(
-        table,
-        "RD: Renyi divergence in nats, summed over everything that one release of a text "
-        "shares; largest and mean over all ordered pairs of the measured texts, mean over "
-        "seeds. inf (x %%): some pair's is infinite, x %% of the pairs are. Measured on these "
-        "texts, not a bound over all texts.");
+        table, "RD: Renyi divergence in nats, summed over everything that one release of a text "
+               "shares; largest and mean over all ordered pairs of the measured texts, mean over "
+               "seeds. inf: some pair's is infinite. Measured on these texts, not a bound over all "
+               "texts.");
+    note_infinite(table, report);
     note_bound(table, report);
     if (any(report, NVDP__EXACT_MAX))
         nvdp__table_note(
@@ -466,6 +503,7 @@ static struct nvdp__table table_1_published(struct nvdp_context *ctx,
                              "score is 100 times the metric on the test texts (the dev file).");
     note_selection(&table);
     note_published(&table);
+    note_infinite(&table, report);
     note_collapsed(&table, report);
     cautions(&table, report);
     return table;
@@ -511,26 +549,26 @@ static void add_chosen(struct nvdp__table *table, const struct nvdp__group *grou
                      bounded ? nvdp__say_number(bound, of[NVDP__BOUND].max) : "");
 }
 
-/* A row of scores, and one of what was chosen for them.  `limited` is what the budgets limit. */
+/* Adds a row of scores and a row of the settings that were chosen for them.  The budgets limit `limited`. */
 static void add_budget_rows(struct nvdp__table *table, const struct nvdp_report *report,
                             size_t task, size_t f, enum nvdp__quantity limited) {
     char text[NVDP__NUMBER_SIZE];
-    const struct nvdp__family *family = &report->family[f];
-    bool proven = limited == NVDP__BOUND, found = true;
+    const bool proven = limited == NVDP__BOUND;
+    bool found = true;
     for (int line = 0; line < 2 && found; line++) {
         nvdp__table_row(table);
-        nvdp__table_cell(table, NAN, "%s%s%s", family->label, proven ? ", proven" : "",
+        nvdp__table_cell(table, NAN, "%s%s%s", report->family[f].label, proven ? ", proven" : "",
                          line == 1 ? ": chosen" : "");
         found = false;
         for (size_t k = 0; k < report->budgets; k++) {
-            double limit = family->reference ? NAN : report->budget[k];
-            const struct nvdp__group *group = nvdp__chosen(report, task, f, limited, limit);
-            found |= group != NULL && !family->reference;
+            const struct nvdp__group *group =
+                nvdp__chosen(report, task, f, limited, report->budget[k]);
+            found |= group != NULL;
             if (group == NULL)
                 nvdp__table_cell(table, NAN, "-");
             else if (line == 0)
-                nvdp__table_cell(table, proven || family->reference ? NAN : group->score[0].mean,
-                                 "%s", say_scores(text, group));
+                nvdp__table_cell(table, proven ? NAN : group->score[0].mean, "%s",
+                                 say_scores(text, group));
             else
                 add_chosen(table, group);
         }
@@ -552,7 +590,7 @@ static struct nvdp__table table_budget(struct nvdp_context *ctx, const struct nv
         size_t first = table.rows;
         for (size_t f = 0; f < report->families; f++) {
             const struct nvdp__group *group = nvdp__selected(report, task, f);
-            if (group == NULL) continue;
+            if (group == NULL || report->family[f].reference) continue;
             add_budget_rows(&table, report, task, f, NVDP__SUM_MAX);
             if (nvdp__chosen(report, task, f, NVDP__BOUND, INFINITY) != NULL)
                 add_budget_rows(&table, report, task, f, NVDP__BOUND);
@@ -562,18 +600,43 @@ static struct nvdp__table table_budget(struct nvdp_context *ctx, const struct nv
         }
     }
     note_scores(&table, report);
-    nvdp__table_note(&table,
-                     "chosen: the setting with the largest mean validation score among those "
-                     "whose largest divergence, over all ordered pairs of the measured texts and "
-                     "all seeds, is within the column's budget (it stands in brackets). -: there "
-                     "is none; a setting counts where every seed was measured. base and reg have "
-                     "no budget. Marked: the best of a task's private methods. Measured on these "
-                     "texts, not a bound over all texts.");
+    nvdp__table_note(
+        &table, "chosen: the setting with the largest mean validation score among those "
+                "whose largest divergence, over all ordered pairs of the measured texts and "
+                "all seeds, is within the column's budget (it stands in brackets). -: there "
+                "is none; a setting counts where every seed was measured. Methods that are not "
+                "private stay within no budget and have a table of their own. Marked: the "
+                "best of a task's private methods. Measured on these texts, not a bound over "
+                "all texts.");
     note_bound(&table, report);
     if (any(report, NVDP__BOUND))
         nvdp__table_note(&table, "proven: the bound is within the budget: it holds for any two "
                                  "texts.");
     cautions(&table, report);
+    return table;
+}
+
+/* base and reg, which stay within no budget: a score under one would read as private. */
+static struct nvdp__table table_reference(struct nvdp_context *ctx,
+                                          const struct nvdp_report *report) {
+    char text[NVDP__NUMBER_SIZE];
+    struct nvdp__table table =
+        nvdp__table_begin(ctx, "not_private", "Not private, within no budget: for comparison");
+    nvdp__table_column(&table, false, "method", "");
+    nvdp__table_column(&table, true, "score", "");
+    for (size_t task = 0; task < report->tasks; task++) {
+        bool begun = false;
+        for (size_t f = 0; f < report->families; f++) {
+            const struct nvdp__group *group = nvdp__selected(report, task, f);
+            if (group == NULL || !report->family[f].reference) continue;
+            if (!begun) add_heading(&table, &report->task[task]);
+            begun = true;
+            nvdp__table_row(&table);
+            nvdp__table_cell(&table, NAN, "%s", report->family[f].label);
+            nvdp__table_cell(&table, NAN, "%s", say_scores(text, group));
+        }
+    }
+    if (table.rows > 0) note_scores(&table, report);
     return table;
 }
 
@@ -629,17 +692,11 @@ static struct nvdp__table table_significance(struct nvdp_context *ctx,
 
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]) {
-    struct nvdp__table (*const maker[NVDP__TABLES])(
-        struct nvdp_context *, const struct nvdp_report *) = {table_1,
-                                                              table_1_published,
-                                                              table_budget,
-                                                              table_2,
-                                                              table_significance,
-                                                              nvdp__table_inversion,
-                                                              nvdp__table_attacks,
-                                                              nvdp__table_mask,
-                                                              nvdp__table_exposure,
-                                                              nvdp__table_audit};
+    struct nvdp__table (*const maker[NVDP__TABLES])(struct nvdp_context *,
+                                                    const struct nvdp_report *) = {
+        table_1,          table_1_published,    table_budget,          table_reference,
+        table_2,          table_significance,   nvdp__table_inversion, nvdp__table_attacks,
+        nvdp__table_mask, nvdp__table_exposure, nvdp__table_audit};
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < NVDP__TABLES; k++) {
         const bool of_runs = k < NVDP__TABLES - NVDP__ANALYSIS_TABLES;

@@ -51,6 +51,7 @@ static const struct made_run runs[] = {
      .f1 = .75,
      .rd_max = INFINITY,
      .rd_mean = INFINITY,
+     .rd_max_finite = 250,
      .share = .25,
      .bdp_best = INFINITY,
      .bdp_published = INFINITY},
@@ -72,35 +73,35 @@ static void expect_body(char *text, const char *want) {
 
 Test(tables, first) {
     make("first");
-    expect_body(
-        report_written("first", "tables/table1.txt"),
-        "Table 1. Utility and privacy at the setting chosen on validation; sums in nats\n"
-        "\n"
-        "method              setting   seeds                       score       best of         RD "
-        "max        RD mean      BDP     BDP\n"
-        "                                                                        seeds         "
-        "[nats]         [nats]   best k   k=1.1\n"
-        "\n"
-        "sst2 (accuracy / f1)\n"
-        "majority class            -       -                        50.0          50.0            "
-        "  -              -        -       -\n"
-        "base                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0            "
-        "  -              -        -       -\n"
-        "vtdp            lambda 1e-3       1                 86.0 / 75.0*  86.0 / 75.0   inf (25.0 "
-        "%)   inf (25.0 %)      inf     inf\n"
-        "nvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*          "
-        "70.0*          14.0*    32.0*   12.0*\n");
+    expect_body(report_written("first", "tables/table1.txt"),
+                "Table 1. Utility and privacy at the setting chosen on validation; sums in nats\n"
+                "\n"
+                "method              setting   seeds                       score       best of   "
+                "RD max   infinite          RD max   RD mean      BDP     BDP\n"
+                "                                                                        seeds   "
+                "[nats]      pairs   of the finite    [nats]   best k   k=1.1\n"
+                "\n"
+                "sst2 (accuracy / f1)\n"
+                "majority class            -       -                        50.0          50.0     "
+                "   -          -               -         -        -       -\n"
+                "base                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0     "
+                "   -          -               -         -        -       -\n"
+                "vtdp            lambda 1e-3       1                 86.0 / 75.0*  86.0 / 75.0     "
+                " inf     25.0 %             250       inf      inf     inf\n"
+                "nvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*    "
+                "70.0*      none               -      14.0*    32.0*   12.0*\n");
 }
 
 Test(tables, as_published) {
     make("published");
     expect_body(
         report_written("published", "tables/table1_published.csv"),
-        "task,method,setting,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.\r\n"
-        "sst2 (accuracy / f1),majority class,-,50.0,-,-,-\r\n"
-        "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-\r\n"
-        "sst2 (accuracy / f1),vtdp,lambda 1e-3,86.0 / 75.0,inf,inf,inf\r\n"
-        "sst2 (accuracy / f1),nvdp,lambda 1e-3,87.0 / 72.0,12.5,0.800,0.160\r\n");
+        "task,method,setting,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.,"
+        "infinite pairs,RD max finite /comp.dim.\r\n"
+        "sst2 (accuracy / f1),majority class,-,50.0,-,-,-,-,-\r\n"
+        "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-,-,-\r\n"
+        "sst2 (accuracy / f1),vtdp,lambda 1e-3,86.0 / 75.0,inf,inf,inf,25.0 %,2.50\r\n"
+        "sst2 (accuracy / f1),nvdp,lambda 1e-3,87.0 / 72.0,12.5,0.800,0.160,none,-\r\n");
 }
 
 Test(tables, every_setting_in_markdown) {
@@ -108,10 +109,10 @@ Test(tables, every_setting_in_markdown) {
     char *text = report_written("second", "tables/table2.md");
     support_contains(
         text, "| nvdp | lambda 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
-              "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
-    support_contains(
-        text, "| nvdp | lambda 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
-              "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
+              "70.0 | none | - | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
+    support_contains(text, "| nvdp | lambda 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | "
+                           "none | - | 0.00120 | "
+                           "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
     support_contains(text, "| **sst2 (accuracy / f1)** |");
     support_lacks(text, "effective");
     free(text);
@@ -145,10 +146,9 @@ Test(tables, latex) {
     make("latex");
     char *text = report_written("latex", "tables/table1.tex");
     support_contains(text, "\\caption{Utility and privacy at the setting");
-    support_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & setting & seeds & ");
-    support_contains(text,
-                     "vtdp & lambda 1e-3 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
-                     "$\\infty$ (25.0 \\%) & $\\infty$ (25.0 \\%) & $\\infty$ & $\\infty$ \\\\\n");
+    support_contains(text, "\\begin{tabular}{lrrrrrrrrrr}\n\\toprule\nmethod & setting & seeds & ");
+    support_contains(text, "vtdp & lambda 1e-3 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
+                           "$\\infty$ & 25.0 \\% & 250 & $\\infty$ & $\\infty$ & $\\infty$ \\\\\n");
     support_contains(text, "nvdp & lambda 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & "
                            "\\textbf{87.0 / 72.0}");
     support_contains(text, "\\bottomrule\n\\end{tabular}}");
@@ -256,7 +256,6 @@ Test(tables, budget) {
         report_written("budget", "tables/budget.csv"),
         "task,method,1 nat,3 nats,10 nats,30 nats,100 nats\r\n"
         "sst2 (accuracy),majority class,50.0,50.0,50.0,50.0,50.0\r\n"
-        "sst2 (accuracy),base,90.0,90.0,90.0,90.0,90.0\r\n"
         "sst2 (accuracy),vib-fixed,-,-,-,-,-\r\n"
         "sst2 (accuracy),vib-fixed (sequence clip),55.0,70.0,84.0,84.0,84.0\r\n"
         "sst2 (accuracy),vib-fixed (sequence clip): chosen,\"C 0.5 (0.300, bound 0.550)\",\"C 1 "
@@ -270,7 +269,10 @@ Test(tables, budget) {
         "sst2 (accuracy),nvdp,61.0 +- 1.4,61.0 +- 1.4,61.0 +- 1.4,87.0 +- 1.4,87.0 +- 1.4\r\n"
         "sst2 (accuracy),nvdp: chosen,lambda 0.1 (0.900),lambda 0.1 (0.900),lambda 0.1 "
         "(0.900),lambda 1e-3 (12.0),lambda 1e-3 (12.0)\r\n");
-    char *text = report_written("budget", "tables/budget.tex"); /* the proven do not compete */
+    char *text = report_written("budget", "tables/not_private.csv");
+    support_contains(text, "task,method,score\r\nsst2 (accuracy),base,90.0\r\n");
+    free(text);
+    text = report_written("budget", "tables/budget.tex"); /* the proven do not compete */
     support_contains(
         text,
         "vib-fixed (sequence clip) & 55.0 & \\textbf{70.0} & \\textbf{84.0} & 84.0 & 84.0 \\\\");
@@ -300,6 +302,71 @@ Test(tables, budget) {
     cr_expect_eq(k, 5);
     cr_expect_eq(json_array_size(json_object_get(root, "budgets")), 4 * 5);
     json_decref(root);
+}
+
+/* Methods that are not private have no score under a budget, in any format: "1 nat" over the score of base reads as private. */
+Test(tables, what_is_not_private_stands_apart_from_budgets) {
+    static const char *const formats[] = {"txt", "csv", "md", "tex"};
+    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
+        made_run("apart", &spent[i]);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        char name[32];
+        snprintf(name, sizeof name, "tables/budget.%s", formats[f]);
+        char *text = report_written("apart", name);
+        support_lacks(text, "90.0");
+        support_lacks(text, "base");
+        free(text);
+        snprintf(name, sizeof name, "tables/not_private.%s", formats[f]);
+        text = report_written("apart", name);
+        support_contains(text, "base");
+        support_contains(text, "90.0");
+        support_lacks(text, "nvdp");
+        free(text);
+    }
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report *report = made_report(ctx, "apart");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    cr_assert_eq(nvdp_report_print(ctx, report, to), NVDP_OK);
+    fclose(to);
+    char *budget = strstr(text, "Score at a largest divergence within a budget"),
+         *apart = strstr(text, "Not private, within no budget: for comparison");
+    cr_assert(budget != NULL && apart > budget);
+    cr_expect_null(memmem(budget, (size_t)(apart - budget), "base", 4));
+    free(text);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+    text = report_written("apart", "index.html");
+    support_contains(text, "<caption>Not private, within no budget: for comparison</caption>");
+    free(text);
+    text = report_written("apart", "data/groups.csv");
+    support_contains(text, ",base,base,0,,,,,1,1,accuracy,");
+    support_contains(text, ",nvdp,nvdp,1,0.1,0.1,");
+    free(text);
+    text = report_written("apart", "report.json");
+    json_t *root = json_loads(text, 0, NULL), *group;
+    size_t at;
+    json_array_foreach(json_object_get(root, "groups"), at, group) {
+        const bool base = strcmp(json_string_value(json_object_get(group, "method")), "base") == 0;
+        cr_expect_eq(json_is_true(json_object_get(group, "private")), !base);
+    }
+    json_decref(root);
+    free(text);
+}
+
+/* Columns of infinite pairs stand where there are such pairs, and nowhere else. */
+Test(tables, infinite_pairs) {
+    make("infinite");
+    char *text = report_written("infinite", "report.json");
+    support_contains(text, "\"rd_sum_max_finite\"");
+    free(text);
+    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
+        if (isfinite(spent[i].rd_max)) made_run("finite", &spent[i]);
+    text = report_written("finite", "tables/table2.csv");
+    support_lacks(text, "infinite");
+    support_lacks(text, "finite");
+    free(text);
 }
 
 /* The budgets are the user's. */
@@ -523,12 +590,12 @@ Test(tables, numbers) {
 Test(tables, numbers_in_full) {
     make("full");
     char *text = report_written("full", "data/groups.csv");
-    support_contains(text, "sst2,glue,sst2,nvdp,nvdp,0.001,0.001,,,2,1,accuracy,");
+    support_contains(text, "sst2,glue,sst2,nvdp,nvdp,1,0.001,0.001,,,2,1,accuracy,");
     support_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
     free(text);
     text = report_written("full", "data/runs.csv");
-    support_contains(text,
-                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,,1,0,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+    support_contains(
+        text, "strong1,sst2,nvdp,nvdp,1,0.1,0.1,,,1,0,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
     support_contains(text, "nvdp train --task sst2 ");
     free(text);
 }

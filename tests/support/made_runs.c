@@ -102,19 +102,22 @@ static void write_exact(char *text, size_t size, const struct made_run *run) {
 
 /* Per component and dimension: a hundredth of the sum. */
 static void write_privacy(const char *folder, const struct made_run *run) {
-    char text[4096], bound[64] = "null", exact[1024] = "null", a[32], b[32], c[32], d[32], e[32],
-                     f[32];
+    char text[4096], bound[64] = "null", exact[1024] = "null", finite[2][64] = {"", ""};
+    char a[32], b[32], c[32], d[32], e[32], f[32];
+    for (int k = 0; k < 2 && run->rd_max_finite > 0; k++)
+        snprintf(finite[k], sizeof finite[k], ", \"max_finite\": %.17g",
+                 run->rd_max_finite / (k == 0 ? 1 : 100));
     if (run->exact > 0) write_exact(exact, sizeof exact, run);
     if (run->bound > 0) snprintf(bound, sizeof bound, "{\"sum\": %s}", number(a, run->bound));
     snprintf(text, sizeof text,
              "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": %.17g, "
              "\"sample\": null, \"exact\": %s, \"bound\": %s, \"rd\": {\"sum\": {\"max\": %s, "
-             "\"mean\": %s}, "
-             "\"per_component_dim\": {\"max\": %s, \"mean\": %s}}, \"bdp\": {\"delta\": 1e-5, "
+             "\"mean\": %s%s}, "
+             "\"per_component_dim\": {\"max\": %s, \"mean\": %s%s}}, \"bdp\": {\"delta\": 1e-5, "
              "\"releases\": 1, \"best\": {\"epsilon\": %s}, \"published\": {\"epsilon\": %s}}",
-             run->share, exact, bound, number(a, run->rd_max), number(b, run->rd_mean),
-             number(c, run->rd_max / 100), number(d, run->rd_mean / 100), number(e, run->bdp_best),
-             number(f, run->bdp_published));
+             run->share, exact, bound, number(a, run->rd_max), number(b, run->rd_mean), finite[0],
+             number(c, run->rd_max / 100), number(d, run->rd_mean / 100), finite[1],
+             number(e, run->bdp_best), number(f, run->bdp_published));
     if (run->vectors > 0) append_posterior(text, sizeof text - 2, run);
     if (run->linked > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text) - 2,

@@ -17,6 +17,7 @@ struct made_run {
     double majority;        /* 0: .5 */
     double f1;              /* 0: the task has one metric */
     double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
+    double rd_max_finite;   /* of the finite pairs; 0: none is told */
     double bound;           /* proven; INFINITY is one; 0: none */
     double share;           /* of infinite pairs */
     double exact;           /* worst exact epsilon, the mean half of it; 0: not measured */
