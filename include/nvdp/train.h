@@ -31,9 +31,10 @@ struct nvdp_scores {
                                      regression */
     size_t n;        /**< texts; words of a task with tags */
     size_t draws;    /**< of the noise; 1 for methods without noise */
-    /** 95 % interval over texts of each mean, by bootstrap, of an accuracy of 0 or 1 Clopper & Pearson's: what another
-     * sample of texts from where these come from might give.  NaN of tasks with tags, and where nobody computed it
-     * (validation). */
+    /** 95 % interval over texts of each mean: what another sample of texts from where these come from might give.  By
+     * bootstrap; of F1, macro-F1 and Matthews' correlation every class keeps its number of texts; of an accuracy of 0 or 1
+     * Clopper & Pearson's.  NaN where no sample differs, as of a classifier that always says the same, of tasks with tags,
+     * and where nobody computed it (validation). */
     double low[NVDP_METRICS];
     double high[NVDP_METRICS]; /**< its upper end */
     double reserved[2];        /**< 0: the struct stands inside others and keeps its size */

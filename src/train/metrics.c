@@ -92,17 +92,26 @@ static void count_classes(size_t n, size_t classes, const float *outputs, const 
     }
 }
 
-/* As scikit-learn's f1_score(average="macro"). */
-static double macro_f1(size_t n, size_t classes, const float *outputs, const float *label) {
+/* The sum of all classes' F1; *seen of them are anybody's label or prediction. */
+static double sum_f1(size_t n, size_t classes, const float *outputs, const float *label,
+                     double *seen) {
     struct class_counts *count = calloc(classes, sizeof *count);
-    double sum = 0, seen = 0;
+    double sum = 0;
+    *seen = 0;
     if (count == NULL) return NAN;
     count_classes(n, classes, outputs, label, count);
     for (size_t c = 0; c < classes; c++) {
         sum += class_f1(&count[c]);
-        seen += count[c].there + count[c].said > 0;
+        *seen += count[c].there + count[c].said > 0;
     }
     free(count);
+    return sum;
+}
+
+/* As scikit-learn's f1_score(average="macro"). */
+static double macro_f1(size_t n, size_t classes, const float *outputs, const float *label) {
+    double seen;
+    const double sum = sum_f1(n, classes, outputs, label, &seen);
     return sum / seen;
 }
 
@@ -159,93 +168,189 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
 
 /* --- intervals over texts ---
  *
- * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement, with all
- * their draws of the noise, and the interval is what the middle 95 % of such samples score.  An accuracy of 0 or 1 has
- * Clopper & Pearson's limits (1934). */
+ * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement, with all their draws of the
+ * noise, and the interval is what the middle 95 % of such samples score.
+ *
+ * F1, macro-F1 and Matthews' correlation jump where a sample has lost a class: a classifier that always says the larger of
+ * two classes has a macro-F1 of about 1/2, and of 1 on texts of that class alone.  So their samples are stratified (Davison
+ * & Hinkley 1997, section 3.2): each class keeps as many texts as it has, and macro-F1 is over the classes that all texts
+ * have.  The interval is that of texts with these classes' shares; a class of one text adds no width.  A correlation's
+ * sample whose labels are all equal is drawn again.
+ *
+ * An interval without width is none (NaN): no sample differs, as where the same class is always said.  An accuracy of 0 or 1
+ * has Clopper & Pearson's limits (1934). */
 enum { RESAMPLES = 400, SMALL = 4096 /* floats a sample, too few for threads */ };
+enum drawing { PLAIN, STRATIFIED, VARYING, DRAWINGS };
 
 struct resample {
     const struct nvdp_task *task;
     size_t n, classes, draws;
     const float *label;
     const float *const *outputs;
+    const size_t *by_class,
+        *first;         /* [n] texts by class; [classes + 1] where each class begins there */
+    const double *seen; /* [draws] classes that are a label or a prediction */
 };
+
+static enum drawing drawing_of(enum nvdp_metric metric) {
+    switch (metric) {
+    case NVDP_METRIC_F1:
+    case NVDP_METRIC_MACRO_F1:
+    case NVDP_METRIC_MATTHEWS:
+        return STRATIFIED;
+    case NVDP_METRIC_PEARSON:
+    case NVDP_METRIC_SPEARMAN:
+        return VARYING;
+    default:
+        return PLAIN;
+    }
+}
+
+static bool varies(size_t n, const float *label) {
+    for (size_t i = 1; i < n; i++)
+        if (label[i] != label[0]) return true;
+    return false;
+}
+
+/* Draws n texts into from [n], and their labels. */
+static void draw_texts(const struct resample *of, enum drawing how, struct nvdp__stream *stream,
+                       size_t *from, float *label) {
+    const bool again = how == VARYING && varies(of->n, of->label);
+    do {
+        for (size_t c = 0; how == STRATIFIED && c < of->classes; c++) {
+            const size_t at = of->first[c], texts = of->first[c + 1] - at;
+            for (size_t i = at; i < at + texts; i++)
+                from[i] = of->by_class[at + nvdp__stream_below(stream, texts)];
+        }
+        for (size_t i = 0; i < of->n; i++) {
+            if (how != STRATIFIED) from[i] = nvdp__stream_below(stream, of->n);
+            label[i] = of->label[from[i]];
+        }
+    } while (again && !varies(of->n, label));
+}
 
 /* Sample number b's scores; scratch [n (classes + 1)], from [n]. */
 static void score_resample(const struct resample *of, uint64_t b, float *scratch, size_t *from,
                            double value[NVDP_METRICS]) {
     const size_t classes = of->classes;
     const struct nvdp__noise noise = {.seed = 1};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
     float *label = scratch + of->n * classes;
-    for (size_t i = 0; i < of->n; i++) {
-        from[i] = (size_t)nvdp__stream_below(&stream, of->n);
-        label[i] = of->label[from[i]];
-    }
-    for (size_t d = 0; d < of->draws; d++) {
-        for (size_t i = 0; i < of->n; i++)
-            memcpy(scratch + i * classes, of->outputs[d] + from[i] * classes,
-                   classes * sizeof *scratch);
+    for (int how = 0; how < DRAWINGS; how++) {
+        bool wanted = false;
         for (int k = 0; k < of->task->metrics; k++)
-            value[k] += nvdp__metric(of->task->metric[k], of->n, classes, scratch, label) /
-                        (double)of->draws;
+            wanted |= drawing_of(of->task->metric[k]) == (enum drawing)how;
+        if (!wanted) continue;
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
+        draw_texts(of, how, &stream, from, label);
+        for (size_t d = 0; d < of->draws; d++) {
+            for (size_t i = 0; i < of->n; i++)
+                memcpy(scratch + i * classes, of->outputs[d] + from[i] * classes,
+                       classes * sizeof *scratch);
+            for (int k = 0; k < of->task->metrics; k++) {
+                const enum nvdp_metric metric = of->task->metric[k];
+                double seen;
+                if (drawing_of(metric) != (enum drawing)how) continue;
+                value[k] += (metric == NVDP_METRIC_MACRO_F1
+                                 ? sum_f1(of->n, classes, scratch, label, &seen) / of->seen[d]
+                                 : nvdp__metric(metric, of->n, classes, scratch, label)) /
+                            (double)of->draws;
+            }
+        }
     }
 }
 
-static nvdp_status add_intervals(struct nvdp_context *ctx, const struct resample *of,
-                                 struct nvdp_scores *scores) {
+/* Fills by_class [n], first [classes + 1] and seen [draws] of a task with classes. */
+static void sort_by_class(const struct resample *of, size_t *by_class, size_t *first,
+                          double *seen) {
+    size_t at = 0;
+    for (size_t c = 0; c < of->classes; c++) {
+        first[c] = at;
+        for (size_t i = 0; i < of->n; i++)
+            if (of->label[i] == (float)c) by_class[at++] = i;
+    }
+    first[of->classes] = at;
+    for (size_t d = 0; d < of->draws; d++)
+        sum_f1(of->n, of->classes, of->outputs[d], of->label, &seen[d]);
+}
+
+/* Sets the ends of metric k's interval from its sorted values [RESAMPLES]. */
+static void set_interval(const struct resample *of, int k, const double *value,
+                         struct nvdp_scores *scores) {
+    const double low = value[RESAMPLES / 40], high = value[RESAMPLES - 1 - RESAMPLES / 40];
+    const bool none = high - low <= 1e-12; /* rounding over draws aside */
+    scores->low[k] = none ? NAN : low;
+    scores->high[k] = none ? NAN : high;
+    if (!none || of->task->metric[k] != NVDP_METRIC_ACCURACY || (low > 1e-12 && low < 1 - 1e-12))
+        return;
+    const struct nvdp_interval limits = /* all right, or none: no sample of them differs */
+        nvdp__interval_share(.95, of->n, low > .5 ? of->n : 0);
+    scores->low[k] = limits.low;
+    scores->high[k] = limits.high;
+}
+
+nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
+                                const float *label, size_t draws, const float *const *outputs,
+                                struct nvdp_scores *scores) {
     nvdp_status status = NVDP_OK;
-    const size_t room = of->n * (of->classes + 1);
-    const size_t threads = room * of->draws < SMALL ? 1 : (size_t)nvdp_context_threads(ctx);
-    double *values = NULL;
+    const size_t classes = task->regression ? 1 : (size_t)task->classes;
+    struct resample of = {task, n, classes, draws, label, outputs, NULL, NULL, NULL};
+    const size_t room = n * (classes + 1);
+    const size_t threads = room * draws < SMALL ? 1 : (size_t)nvdp_context_threads(ctx);
+    double *values = NULL, *seen = NULL;
     float *scratch = NULL;
-    size_t *from = NULL;
+    size_t *from = NULL, *by_class = NULL, *first = NULL;
     NVDP_TRY(NVDP__NEW(ctx, values, RESAMPLES * NVDP_METRICS));
     NVDP_TRY(NVDP__NEW(ctx, scratch, threads * room));
-    NVDP_TRY(NVDP__NEW(ctx, from, threads * of->n));
+    NVDP_TRY(NVDP__NEW(ctx, from, threads * n));
+    if (!task->regression) {
+        NVDP_TRY(NVDP__NEW(ctx, by_class, n));
+        NVDP_TRY(NVDP__NEW(ctx, first, classes + 1));
+        NVDP_TRY(NVDP__NEW(ctx, seen, draws));
+        sort_by_class(&of, by_class, first, seen);
+        of.by_class = by_class;
+        of.first = first;
+        of.seen = seen;
+    }
 #pragma omp parallel for num_threads((int)threads) schedule(static)
     for (int b = 0; b < RESAMPLES; b++) {
         double value[NVDP_METRICS] = {0};
         const size_t mine = (size_t)omp_get_thread_num();
-        score_resample(of, (uint64_t)b, scratch + mine * room, from + mine * of->n, value);
+        score_resample(&of, (uint64_t)b, scratch + mine * room, from + mine * n, value);
         for (int k = 0; k < NVDP_METRICS; k++)
             values[k * RESAMPLES + b] = value[k];
     }
-    for (int k = 0; k < of->task->metrics; k++) {
+    for (int k = 0; k < task->metrics; k++) {
         double *of_metric = values + (size_t)k * RESAMPLES;
         qsort(of_metric, RESAMPLES, sizeof *of_metric, nvdp__by_double);
-        scores->low[k] = of_metric[RESAMPLES / 40];
-        scores->high[k] = of_metric[RESAMPLES - 1 - RESAMPLES / 40];
-        if (of->task->metric[k] != NVDP_METRIC_ACCURACY || scores->low[k] != scores->high[k] ||
-            (scores->low[k] != 0 && scores->low[k] != 1))
-            continue; /* all right, or none: no sample of them differs */
-        const struct nvdp_interval limits =
-            nvdp__interval_share(.95, of->n, scores->low[k] > 0 ? of->n : 0);
-        scores->low[k] = limits.low;
-        scores->high[k] = limits.high;
+        set_interval(&of, k, of_metric, scores);
     }
 cleanup:
     free(values);
     free(scratch);
     free(from);
+    free(by_class);
+    free(first);
+    free(seen);
     return status;
 }
 
 /* --- by class --- */
 
 /* Means over draws. */
-static nvdp_status score_classes(struct nvdp_context *ctx, const struct resample *of,
+static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
+                                 const float *label, size_t draws, const float *const *outputs,
                                  struct nvdp_class_score **out) {
     nvdp_status status = NVDP_OK;
+    const size_t classes = (size_t)task->classes;
     struct class_counts *count = NULL;
     struct nvdp_class_score *made = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, made, of->classes));
-    NVDP_TRY(NVDP__NEW(ctx, count, of->classes));
-    for (size_t d = 0; d < of->draws; d++) {
-        memset(count, 0, of->classes * sizeof *count);
-        count_classes(of->n, of->classes, of->outputs[d], of->label, count);
-        for (size_t c = 0; c < of->classes; c++) {
-            const double share = 1 / (double)of->draws;
+    NVDP_TRY(NVDP__NEW(ctx, made, classes));
+    NVDP_TRY(NVDP__NEW(ctx, count, classes));
+    for (size_t d = 0; d < draws; d++) {
+        memset(count, 0, classes * sizeof *count);
+        count_classes(n, classes, outputs[d], label, count);
+        for (size_t c = 0; c < classes; c++) {
+            const double share = 1 / (double)draws;
             const struct class_counts *at = &count[c];
             made[c].n = (size_t)at->there;
             made[c].said += share * at->said;
@@ -254,8 +359,8 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct resample
             made[c].f1 += share * class_f1(at);
         }
     }
-    for (size_t c = 0; c < of->classes; c++)
-        snprintf(made[c].name, sizeof made[c].name, "%s", of->task->labels[c]);
+    for (size_t c = 0; c < classes; c++)
+        snprintf(made[c].name, sizeof made[c].name, "%s", task->labels[c]);
     NVDP__HAND_OVER(out, made);
 cleanup:
     free(made);
@@ -349,11 +454,13 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
         NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
         goto cleanup;
     }
-    const struct resample of = {&dataset->task, dataset->count, model->info.outputs,
-                                draws,          dataset->label, row};
-    nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
-    if (intervals) NVDP_TRY(add_intervals(ctx, &of, scores));
-    if (classes != NULL && !dataset->task.regression) NVDP_TRY(score_classes(ctx, &of, classes));
+    const struct nvdp_task *task = &dataset->task;
+    nvdp__score(task, dataset->count, dataset->label, draws, row, scores);
+    if (intervals)
+        NVDP_TRY(
+            nvdp__add_intervals(ctx, task, dataset->count, dataset->label, draws, row, scores));
+    if (classes != NULL && !task->regression)
+        NVDP_TRY(score_classes(ctx, task, dataset->count, dataset->label, draws, row, classes));
 cleanup:
     free(outputs);
     free(row);

@@ -15,5 +15,9 @@ double nvdp__majority(size_t n, size_t classes, const float *label);
 /* Metrics of a task over draws: outputs[k] are draw k's. */
 void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
                  const float *const *outputs, struct nvdp_scores *scores);
+/* Adds each metric's 95 % interval over texts to what nvdp__score() made of the same arguments.  NaN where there is none. */
+nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
+                                const float *label, size_t draws, const float *const *outputs,
+                                struct nvdp_scores *scores);
 
 #endif

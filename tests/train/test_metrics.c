@@ -1,4 +1,6 @@
 /* Scores against values worked out by hand. */
+#include "base/random.h"
+#include "support.h"
 #include "train/metrics.h"
 
 #include <criterion/criterion.h>
@@ -75,4 +77,111 @@ Test(metrics, score_gives_mean_and_sample_deviation_over_draws) {
     cr_assert_float_eq(scores.sd[0], sqrt(0.08),
                        1e-12); /* values 0.6, 1: squares .04 + .04 over 1 */
     cr_assert_eq(scores.draws, 2);
+}
+
+/* --- intervals over texts --- */
+
+enum { MOST = 200 };
+static const struct nvdp_task ratios = {
+    .classes = 2,
+    .metrics = 3,
+    .metric = {NVDP_METRIC_MACRO_F1, NVDP_METRIC_MATTHEWS, NVDP_METRIC_ACCURACY}};
+
+/* Scores of n texts, the first `rare` of class 1, said[i]: which class text i is called. */
+static struct nvdp_scores scored(const struct nvdp_task *task, size_t n, size_t rare,
+                                 const bool *said) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
+    float outputs[2 * MOST], actual[MOST];
+    const float *draw = outputs;
+    for (size_t i = 0; i < n; i++) {
+        outputs[2 * i] = !said[i];
+        outputs[2 * i + 1] = said[i];
+        actual[i] = i < rare;
+    }
+    nvdp__score(task, n, actual, 1, &draw, &scores);
+    cr_assert_eq(nvdp__add_intervals(ctx, task, n, actual, 1, &draw, &scores), NVDP_OK);
+    nvdp_context_free(ctx);
+    return scores;
+}
+
+/* Who always says the larger class had a macro-F1 of .49 with the interval .47 to 1: texts of that class alone score 1. */
+Test(metrics, a_constant_classifier_has_no_interval_of_ratios) {
+    const bool never[MOST] = {false};
+    const struct nvdp_scores scores = scored(&ratios, 60, 3, never);
+    cr_expect_float_eq(scores.mean[0], 57 / 117., 1e-12);
+    cr_expect(isnan(scores.low[0]) && isnan(scores.high[0]), "%g to %g", scores.low[0],
+              scores.high[0]);
+    cr_expect_eq(scores.mean[1], 0);
+    cr_expect(isnan(scores.low[1]) && isnan(scores.high[1]));
+    cr_expect_float_eq(scores.low[2], .95 - 1.96 * sqrt(.95 * .05 / 60), .03);
+    cr_expect_lt(scores.low[2], scores.high[2]);
+}
+
+/* A class of 3 in 60 is in one plain sample of twenty no more, and Matthews' correlation is 0 there: below its interval's end. */
+Test(metrics, no_resample_loses_a_class) {
+    bool said[MOST] = {true, true, true};
+    said[59] = true; /* one error */
+    const struct nvdp_scores scores = scored(&ratios, 60, 3, said);
+    cr_expect_float_eq(scores.mean[1], (3 * 56 - 0) / sqrt(4. * 3 * 57 * 56), 1e-12);
+    cr_expect_gt(scores.low[1], .5); /* with four such errors it is .64 */
+    cr_expect_gt(scores.low[0], .7);
+    cr_expect_eq(scores.high[0], 1);
+}
+
+/* A class that is said but that no text has stays one of those that macro-F1 averages over. */
+Test(metrics, a_class_that_no_text_has_stays_counted) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
+    const struct nvdp_task task = {.classes = 3, .metrics = 1, .metric = {NVDP_METRIC_MACRO_F1}};
+    float outputs[3 * 40] = {0}, actual[40];
+    const float *draw = outputs;
+    for (size_t i = 0; i < 40; i++) {
+        actual[i] = i % 2;
+        outputs[3 * i + (i == 0 ? 2 : i % 2)] = 1;
+    }
+    nvdp__score(&task, 40, actual, 1, &draw, &scores);
+    cr_assert_eq(nvdp__add_intervals(ctx, &task, 40, actual, 1, &draw, &scores), NVDP_OK);
+    cr_expect_leq(scores.high[0],
+                  2 / 3. + 1e-12); /* was 1: samples without text 0 had two classes */
+    cr_expect_gt(scores.low[0], .6);
+    nvdp_context_free(ctx);
+}
+
+/* Three labels of 40 are not 0: plain samples are constant, and correlate 0, one time in twenty. */
+Test(metrics, no_resample_of_a_correlation_is_constant) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
+    const struct nvdp_task task = {
+        .regression = true, .classes = 1, .metrics = 1, .metric = {NVDP_METRIC_PEARSON}};
+    float outputs[40], actual[40];
+    const float *draw = outputs;
+    for (size_t i = 0; i < 40; i++) {
+        actual[i] = i < 3 ? (float)(i + 1) : 0;
+        outputs[i] = actual[i] + (i % 2 > 0 ? .02F : -.02F);
+    }
+    nvdp__score(&task, 40, actual, 1, &draw, &scores);
+    cr_assert_eq(nvdp__add_intervals(ctx, &task, 40, actual, 1, &draw, &scores), NVDP_OK);
+    cr_expect_gt(scores.low[0], .9);
+    nvdp_context_free(ctx);
+}
+
+/* 300 splits of 50 texts of a class that is found 4 times of 5, and 150 of one that is taken for it once in ten: the interval has
+ * the expected macro-F1 19 times of 20.  Of 300, 95 % +- 3.8 standard deviations are 90.2 to 99.8 %: a false alarm in 7000. */
+Test(metrics, intervals_hold_the_truth) {
+    enum { SPLITS = 300, RARE = 50 };
+    const double found = .8, wrong = .1, common = MOST - RARE;
+    const double said = RARE * found + common * wrong, other = MOST - said;
+    const double truth = RARE * found / (RARE + said) + common * (1 - wrong) / (common + other);
+    const struct nvdp__noise noise = {.seed = 5};
+    size_t inside = 0;
+    for (size_t k = 0; k < SPLITS; k++) {
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, k);
+        bool say[MOST];
+        for (size_t i = 0; i < MOST; i++)
+            say[i] = (double)nvdp__stream_below(&stream, 1000) < 1000 * (i < RARE ? found : wrong);
+        const struct nvdp_scores scores = scored(&ratios, MOST, RARE, say);
+        inside += scores.low[0] <= truth && truth <= scores.high[0];
+    }
+    cr_expect(inside >= 271 && inside <= 299, "%zu of %d", inside, SPLITS);
 }
