@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/ranks.h"
-#include "train/lineage.h"
 #include "train/rundir.h"
 
 #include <libgen.h>
@@ -164,7 +163,7 @@ static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     char *copy = nvdp__strdup(t->ctx, c->vocab);
     if (copy == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
-    if (status == NVDP_OK) nvdp__lineage_vocabularies(t->lineage);
+    if (status == NVDP_OK) nvdp__lineage_vocabularies(&t->lineage);
     free(copy);
     return status;
 }
@@ -172,13 +171,20 @@ static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
 /* t->lineage and t->start. */
 static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest};
+    nvdp_status status = NVDP_OK;
+    struct nvdp__seen_texts texts = {0};
+    const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest, c->text,
+                                    &texts};
     const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
-    NVDP_RETURN_IF_FAILED(lineage_before(t));
+    NVDP_TRY(nvdp__seen_texts_of_files(t->ctx, c->text, c->texts, &texts));
+    NVDP_TRY(lineage_before(t));
     if (nvdp__dp_wanted(&c->dp))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__lineage_promise(t->ctx, t->lineage, seen, c->dp.insecure_seed != 0, &t->start));
-    return nvdp__lineage_add(t->ctx, t->lineage, c->out, seen, trains);
+        NVDP_TRY(
+            nvdp__lineage_promise(t->ctx, &t->lineage, seen, c->dp.insecure_seed != 0, &t->start));
+    NVDP_TRY(nvdp__lineage_add(t->ctx, &t->lineage, c->out, seen, trains));
+cleanup:
+    nvdp__seen_texts_release(&texts);
+    return status;
 }
 
 /* ---- memory ---- */
@@ -257,9 +263,10 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
 
 /* What a run writes; --overwrite removes exactly these. */
 static const char *const files[] = {
-    "pretrain.json",      "metrics.jsonl",     "result.json", "state.ckpt",
-    "config.json",        "model.safetensors", "vocab.txt",   "tokenizer_config.json",
-    "vocab_privacy.json", "dp-statement.txt",  "planted.json"};
+    "pretrain.json",      "seen_texts.bin",   "metrics.jsonl",
+    "result.json",        "state.ckpt",       "config.json",
+    "model.safetensors",  "vocab.txt",        "tokenizer_config.json",
+    "vocab_privacy.json", "dp-statement.txt", "planted.json"};
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
@@ -283,6 +290,7 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
 static nvdp_status begin(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t));
+    NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_write_run(t));
     return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
 }
@@ -344,7 +352,7 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     json_decref(t->tokenizer_config);
     json_decref(t->init_record);
-    json_decref(t->lineage);
+    nvdp__lineage_release(&t->lineage);
     free(t->vocabulary);
     free(t->digest);
     free(t->lists);

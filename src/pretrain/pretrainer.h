@@ -4,6 +4,7 @@
 
 #include "pretrain/trainer.h"
 #include "train/grad_sum.h"
+#include "train/lineage.h"
 #include <dirent.h>
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ struct nvdp__pretrainer {
     size_t vocabulary_size;
     struct nvdp__private_words words; /* how private it is; epsilon 0: not, or nothing says so */
     json_t *tokenizer_config;
-    json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
-    json_t *lineage;     /* what the model will have learned from: train/lineage.h */
+    json_t *init_record;          /* how the model it starts from was pretrained; NULL: not known */
+    struct nvdp__lineage lineage; /* what the model will have learned from */
     /* What the training before promises to these texts; 0, 0: it did not see them. */
     struct nvdp_dp_guarantee start;
     struct nvdp_tokenizer *tokenizer;

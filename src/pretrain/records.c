@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
-#include "train/lineage.h"
 #include "train/rundir.h"
 #include "train/state.h"
 
@@ -162,14 +161,21 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
              t->config.length,
              t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it"
                                   : "");
+    char *began = NULL;
+    nvdp_status status = nvdp__lineage_story(
+        t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);
     const struct nvdp__dp_story story = {
         .example = example,
+        .began = began,
         .covers = nvdp__private_vocabulary(t)
                       ? "config.json, model.safetensors and the vocabulary's files"
                       : "config.json, model.safetensors and the vocabulary's files, which were "
                         "given,"};
-    return nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, &story,
-                              directory, root);
+    if (status == NVDP_OK)
+        status = nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, &story,
+                                    directory, root);
+    free(began);
+    return status;
 }
 
 /* Where a model comes from, for config.json. */
@@ -253,7 +259,8 @@ nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
                   "software", nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx),
                   "corpus", nvdp__private_vocabulary(t) ? json_null() : corpus_json(t),
                   "parameters", (json_int_t)nvdp__params_trainable(&t->model.params), "created",
-                  nvdp__now_json(), "init_pretraining", t->init_record, NVDP__LINEAGE, t->lineage));
+                  nvdp__now_json(), "init_pretraining", t->init_record, NVDP__LINEAGE,
+                  t->lineage.list));
 }
 
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *directory) {

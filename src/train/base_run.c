@@ -6,7 +6,6 @@
 #include "model/model.h"
 #include "text/conll.h"
 #include "text/task.h"
-#include "train/lineage.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -76,7 +75,7 @@ static nvdp_status check_fold(const struct nvdp__trainer *t) {
     json_t *owner = NULL;
     char *run = NULL, *record = NULL;
     if (t->config.folds == 0 || t->config.resume != NULL ||
-        !nvdp__lineage_saw(t->lineage, t->texts))
+        !nvdp__lineage_saw(&t->lineage, t->texts))
         return NVDP_OK;
     run = nvdp__join(t->ctx, t->config.model, "..");
     record = nvdp__join(t->ctx, t->config.model, "../run.json");
@@ -100,19 +99,79 @@ cleanup:
     return status;
 }
 
+/* The words of each sentence of a file of columns. */
+static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *path,
+                                  struct nvdp__seen_texts *texts) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__conll conll = {0};
+    char *text = NULL;
+    size_t capacity = 0;
+    NVDP_TRY(nvdp__conll_open(t->ctx, path, &conll));
+    for (size_t i = 0; i < conll.sentences; i++) {
+        size_t size = 0;
+        for (size_t w = conll.start[i]; w < conll.start[i + 1]; w++) {
+            const struct nvdp__field *word = &conll.word[w].text;
+            NVDP_TRY(nvdp__reserve(t->ctx, &text, &capacity, size + word->size + 1, 1));
+            memcpy(text + size, word->text, word->size);
+            size += word->size;
+            text[size++] = ' ';
+        }
+        NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, i, text, size));
+    }
+cleanup:
+    nvdp__conll_release(&conll);
+    free(text);
+    return status;
+}
+
+/* All texts of the train file, also those that this run leaves out: a file is seen as a whole.  It was read before, with whatever
+ * there is to say of it. */
+static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
+                              struct nvdp__seen_texts *texts) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp__rows rows = {0};
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
+    if (nvdp__task_layout(config.task)->task.tags) return read_sentences(t, path, texts);
+    config.columns = t->config.columns;
+    config.skip_bad_rows = t->config.skip_bad_rows;
+    NVDP_TRY(nvdp__read_file(t->ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
+    status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
+    if (status != NVDP_OK)
+        NVDP_TRY(nvdp__fail(t->ctx, status, "%s: it cannot be read once more", path));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct nvdp__row *row = &rows.row[i];
+        const size_t number = (size_t)row->index;
+        NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
+        if (rows.task.pair)
+            NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->pair.text, row->pair.size));
+    }
+cleanup:
+    nvdp__rows_release(&rows);
+    free(bytes);
+    return status;
+}
+
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts};
+    t->texts_known = t->config.representations == NULL;
+    struct nvdp__seen_texts texts = {0};
     char *file = NULL;
     NVDP_TRY(train_file(t, &file));
     NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
+    if (t->texts_known) NVDP_TRY(read_texts(t, file, &texts));
+    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts,
+                                    (const char *const *)&file, t->texts_known ? &texts : NULL};
     NVDP_TRY(nvdp__lineage_read(t->ctx, t->config.model, &t->lineage));
     NVDP_TRY(check_fold(t));
     if (nvdp__dp_wanted(&t->config.dp))
-        NVDP_TRY(nvdp__lineage_promise(t->ctx, t->lineage, seen, t->config.dp.insecure_seed != 0,
+        NVDP_TRY(nvdp__lineage_promise(t->ctx, &t->lineage, seen, t->config.dp.insecure_seed != 0,
                                        &t->start));
-    NVDP_TRY(nvdp__lineage_add(t->ctx, t->lineage, t->config.out, seen, false));
+    NVDP_TRY(nvdp__lineage_add(t->ctx, &t->lineage, t->config.out, seen, false));
 cleanup:
+    nvdp__seen_texts_release(&texts);
     free(file);
     return status;
 }

@@ -361,7 +361,7 @@ static const char SAMPLED[] = " Which of the train file's examples these are was
 static const char CHOSEN[] = " WARNING: the epoch was chosen by its score on "
                              "validation texts; where these are private too, "
                              "they are outside of the statement.";
-static const char UNUSED[] = " Validation and test texts have no part in these steps";
+static const char UNUSED[] = "Validation and test texts have no part in these steps";
 static const char BEFORE[] =
     "; what part they had in the training before, that one's statement tells";
 
@@ -408,9 +408,9 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
     if (asprintf(&whole,
                  "%s Of this run's folder the statement covers %s and nothing else: losses, scores "
                  "and counts in the other files were computed from the texts without noise. "
-                 "%s%s%s%s.%s\n",
+                 "%s%s %s%s%s.%s\n",
                  dp->noise > 0 ? account_text : NOT_PRIVATE, story->covers, PUBLIC,
-                 story->sampled ? SAMPLED : "", UNUSED,
+                 story->sampled ? SAMPLED : "", story->began, UNUSED,
                  has(&dp->before[NVDP__DP_START]) ? BEFORE : "", story->chosen ? CHOSEN : "") < 0) {
         whole = NULL;
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));

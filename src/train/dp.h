@@ -116,6 +116,7 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
 /* What a statement tells of a run beside its numbers. */
 struct nvdp__dp_story {
     const char *example, *covers; /* what an example is; which files hold the model */
+    const char *began;            /* what training began from, and what that had learned from */
     bool chosen;                  /* an epoch was, by validation texts */
     bool sampled;                 /* the examples were, with an eye on all that there are */
 };

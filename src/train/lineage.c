@@ -1,13 +1,15 @@
 #include "train/lineage.h"
 
+#include "base/bound.h"
 #include "base/json.h"
 #include "train/dp.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what the records tell --- */
+/* --- from records --- */
 
 /* What a training promises goes into its entry. */
 static void promise_of(json_t *entry, const json_t *dp) {
@@ -17,20 +19,21 @@ static void promise_of(json_t *entry, const json_t *dp) {
     if (!nvdp__dp_promise(dp, false, &of)) json_object_set_new(entry, "seed", json_true());
 }
 
-/* `learned_from` of a run's record, with what the run's own training promises. */
-static nvdp_status take_list(struct nvdp_context *ctx, const json_t *record, const json_t *dp,
-                             json_t **list) {
+/* `learned_from` of a run's record, with what the run's own training promises, and the digests beside it. */
+static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, const json_t *record,
+                             const json_t *dp, struct nvdp__lineage *out) {
     const json_t *found = json_object_get(record, NVDP__LINEAGE);
     const size_t count = json_array_size(found);
     /* a run of an earlier version: it saw some texts, and maybe others before */
-    *list = count > 0 ? json_deep_copy(found) : json_pack("[{}]");
-    if (*list == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    if (count > 0) promise_of(json_array_get(*list, count - 1), dp);
-    return NVDP_OK;
+    out->list = count > 0 ? json_deep_copy(found) : json_pack("[{}]");
+    if (out->list == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (count > 0) promise_of(json_array_get(out->list, count - 1), dp);
+    return nvdp__seen_digests_read(ctx, directory, &out->digests, &out->digest_lists);
 }
 
 /* Trained by nvdp train, in DIR/model: steps that are not yet done are promised for as well. */
-static nvdp_status of_training(struct nvdp_context *ctx, const char *model, json_t **list) {
+static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
+                               struct nvdp__lineage *out) {
     nvdp_status status = NVDP_OK;
     json_t *record = NULL, *result = NULL;
     char *run = nvdp__join(ctx, model, "..");
@@ -40,7 +43,8 @@ static nvdp_status of_training(struct nvdp_context *ctx, const char *model, json
     const char *format = json_string_value(json_object_get(record, "nvdp_format"));
     if (format == NULL || strcmp(format, "run/1") != 0) goto cleanup;
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
-    NVDP_TRY(take_list(ctx, record, json_object_get(result != NULL ? result : record, "dp"), list));
+    NVDP_TRY(
+        take_list(ctx, run, record, json_object_get(result != NULL ? result : record, "dp"), out));
 cleanup:
     json_decref(record);
     json_decref(result);
@@ -48,61 +52,107 @@ cleanup:
     return status;
 }
 
-/* Texts of a model's pretraining without privacy, and before it of what that began from, as config.json tells them. */
+/* Adds what config.json says of a model's pretraining, and of those before it: of a private one not which texts it saw. */
 static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretraining,
                                    json_t *list) {
     size_t k;
     const json_t *text;
     for (; json_is_object(pretraining);
          pretraining = json_object_get(json_object_get(pretraining, "init"), "pretraining")) {
-        json_t *digests = json_array();
-        json_array_foreach(json_object_get(pretraining, "text"), k, text)
+        json_t *digests = json_array(), *files = json_array();
+        json_array_foreach(json_object_get(pretraining, "text"), k, text) {
             json_array_append(digests, json_object_get(text, "sha256"));
-        if (json_array_insert_new(list, 0, json_pack("{s:o}", "sha256", digests)) != 0)
+            json_array_append(files, json_object_get(text, "name"));
+        }
+        json_t *entry = json_pack("{s:o,s:o}", "sha256", digests, "files", files);
+        if (entry != NULL) promise_of(entry, json_object_get(pretraining, "dp"));
+        if (json_array_insert_new(list, 0, entry) != 0)
             return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     }
     return NVDP_OK;
 }
 
-nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model, json_t **out) {
+nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
+                               struct nvdp__lineage *out) {
     nvdp_status status = NVDP_OK;
-    json_t *list = NULL, *record = NULL, *config = NULL;
+    struct nvdp__lineage made = {0};
+    json_t *record = NULL, *config = NULL;
     if (model != NULL && nvdp__is_directory(model)) {
         NVDP_TRY(nvdp__json_read_optional(ctx, model, "pretrain.json", &record));
         NVDP_TRY(nvdp__json_read_optional(ctx, model, "config.json", &config));
     }
     const json_t *pretraining = json_object_get(config, "nvdp_pretraining");
     if (record != NULL)
-        NVDP_TRY(take_list(ctx, record, json_object_get(pretraining, "dp"), &list));
+        NVDP_TRY(take_list(ctx, model, record, json_object_get(pretraining, "dp"), &made));
     else if (config != NULL)
-        NVDP_TRY(of_training(ctx, model, &list));
-    if (list == NULL) {
-        NVDP_TRY(NVDP__MADE(list = json_array()));
-        NVDP_TRY(add_pretraining(ctx, pretraining, list));
+        NVDP_TRY(of_training(ctx, model, &made));
+    if (made.list == NULL) {
+        NVDP_TRY(NVDP__MADE(made.list = json_array()));
+        NVDP_TRY(add_pretraining(ctx, pretraining, made.list));
     }
-    NVDP__HAND_OVER(out, list);
+    NVDP__HAND_OVER(out, made);
 cleanup:
-    json_decref(list);
+    nvdp__lineage_release(&made);
     json_decref(record);
     json_decref(config);
     return status;
 }
 
-void nvdp__lineage_vocabularies(json_t *list) {
-    for (size_t i = json_array_size(list); i-- > 0;)
-        if (!json_is_true(json_object_get(json_array_get(list, i), "vocabulary")))
-            json_array_remove(list, i);
+void nvdp__lineage_release(struct nvdp__lineage *lineage) {
+    for (size_t i = 0; i < lineage->digest_lists; i++)
+        nvdp__seen_digests_release(&lineage->digests[i]);
+    free(lineage->digests);
+    json_decref(lineage->list);
+    *lineage = (struct nvdp__lineage){0};
 }
 
-nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, json_t *list, const char *run,
-                              struct nvdp__seen seen, bool vocabulary) {
+void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
+    for (size_t i = json_array_size(lineage->list); i-- > 0;)
+        if (!json_is_true(json_object_get(json_array_get(lineage->list, i), "vocabulary")))
+            json_array_remove(lineage->list, i);
+}
+
+/* --- a training more --- */
+
+/* The end of a path: a file with its folder. */
+static const char *end_of(const char *path) {
+    const char *at = strrchr(path, '/');
+    while (at != NULL && at > path && *--at != '/')
+        ;
+    return at == NULL || *at != '/' ? path : at + 1;
+}
+
+static nvdp_status add_digests(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
+                               const struct nvdp__seen_texts *texts, json_t *entry) {
+    size_t capacity = lineage->digest_lists;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &lineage->digests, &capacity,
+                                        lineage->digest_lists + 1, sizeof *lineage->digests));
+    struct nvdp__seen_digests *own = &lineage->digests[lineage->digest_lists];
+    NVDP_RETURN_IF_FAILED(nvdp__seen_digests_make(ctx, texts, own));
+    lineage->digest_lists++;
+    json_object_set_new(entry, "digests", json_string(own->name));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
+                              const char *run, struct nvdp__seen seen, bool vocabulary) {
     json_t *digests = json_array();
     for (size_t i = 0; i < seen.files; i++)
         json_array_append_new(digests, json_string(seen.sha256[i]));
     json_t *entry = json_pack("{s:s*,s:o}", "run", run, "sha256", digests);
     if (vocabulary) json_object_set_new(entry, "vocabulary", json_true());
-    if (json_array_append_new(list, entry) == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (json_array_append_new(lineage->list, entry) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < seen.files && seen.path != NULL; i++) {
+        if (i == 0) json_object_set_new(entry, "files", json_array());
+        json_array_append_new(json_object_get(entry, "files"), json_string(end_of(seen.path[i])));
+    }
+    return seen.texts != NULL ? add_digests(ctx, lineage, seen.texts, entry) : NVDP_OK;
+}
+
+nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
+                                const char *directory) {
+    return nvdp__seen_digests_write(ctx, directory, lineage->digests, lineage->digest_lists);
 }
 
 /* --- what they promise to given texts --- */
@@ -116,60 +166,195 @@ static bool has(const json_t *digests, const char *sha256) {
     return false;
 }
 
-bool nvdp__lineage_saw(const json_t *list, const char *sha256) {
+bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256) {
     size_t i;
     const json_t *entry;
-    json_array_foreach(list, i, entry) {
+    json_array_foreach(lineage->list, i, entry) {
         if (has(json_object_get(entry, "sha256"), sha256)) return true;
     }
     return false;
 }
 
-static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry) {
+/* NULL: only whole files can be compared. */
+static const struct nvdp__seen_digests *digests_of(const struct nvdp__lineage *lineage,
+                                                   const json_t *entry) {
+    const char *name = json_string_value(json_object_get(entry, "digests"));
+    for (size_t i = 0; name != NULL && i < lineage->digest_lists; i++)
+        if (strcmp(lineage->digests[i].name, name) == 0) return &lineage->digests[i];
+    return NULL;
+}
+
+static bool was_private(const json_t *entry) {
+    return json_object_get(entry, "dp") != NULL;
+}
+
+static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct nvdp__seen seen,
+                          const struct nvdp__overlap *overlap) {
     const char *run = json_string_value(json_object_get(entry, "run"));
+    char texts[160] = "them";
     if (json_object_get(entry, "sha256") == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "private training: expected a model to begin from whose run tells which texts it saw, "
             "found one of an earlier version, that may have seen these (train it again, or begin "
             "from a public model)");
+    if (overlap->rows > 0 && overlap->rows < seen.texts->rows)
+        snprintf(texts, sizeof texts, "%zu of these %zu texts (the first is text %zu)",
+                 overlap->rows, seen.texts->rows, overlap->first + 1);
     return nvdp__fail(
         ctx, NVDP_ERR_ARGUMENT,
         "private training: expected a model to begin from that did not see these texts, or "
-        "saw them privately, found that of %s, which was trained on them without privacy, "
+        "saw them privately, found that of %s, which was trained on %s without privacy, "
         "or with noise from a seed: what it learned of them stays, whatever noise is added "
-        "now (train that with --dp-batch and --target-epsilon, or begin from a public model)",
-        run != NULL ? run : "a pretraining that its config.json tells of");
+        "now (train that with --dp-batch and --target-epsilon, begin from a public model, or leave "
+        "those texts out)",
+        run != NULL ? run : "a pretraining that its config.json tells of", texts);
 }
 
-/* An entry's promise has in it what those before it had of the same texts: of a file the last one holds. */
-static nvdp_status of_file(struct nvdp_context *ctx, const json_t *list, const char *sha256,
-                           bool seeded, struct nvdp_dp_guarantee *out) {
-    size_t i;
-    const json_t *entry;
-    *out = (struct nvdp_dp_guarantee){0, 0};
-    json_array_foreach(list, i, entry) {
-        const json_t *digests = json_object_get(entry, "sha256"),
-                     *dp = json_object_get(entry, "dp");
-        const double epsilon = json_number_value(json_array_get(dp, 0)),
-                     delta = json_number_value(json_array_get(dp, 1));
-        if (digests != NULL && !has(digests, sha256)) continue;
-        if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
-            return refuse(ctx, entry);
-        *out = (struct nvdp_dp_guarantee){epsilon, delta};
-    }
-    return NVDP_OK;
+/* Whether the training of an entry saw the texts, or may have. */
+static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
+                struct nvdp__overlap *overlap) {
+    const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
+    const json_t *files = json_object_get(entry, "sha256");
+    bool file = files == NULL;
+    *overlap = (struct nvdp__overlap){0};
+    for (size_t i = 0; i < seen.files && !file; i++)
+        file = has(files, seen.sha256[i]);
+    if (digests == NULL || seen.texts == NULL) return file;
+    *overlap = nvdp__seen_digests_compare(digests, seen.texts);
+    return file || nvdp__overlap_counts(overlap, seen.texts);
 }
 
-nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const json_t *list,
+/* An entry's promise includes those of the entries before it that saw the same texts: the largest counts. */
+nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
-    *out = (struct nvdp_dp_guarantee){0, 0};
-    for (size_t i = 0; i < seen.files; i++) {
-        struct nvdp_dp_guarantee of;
-        NVDP_RETURN_IF_FAILED(of_file(ctx, list, seen.sha256[i], seeded, &of));
-        out->epsilon = fmax(out->epsilon, of.epsilon);
-        out->delta = fmax(out->delta, of.delta);
+    size_t i;
+    const json_t *entry;
+    struct nvdp_dp_guarantee most = {0, 0};
+    json_array_foreach(lineage->list, i, entry) {
+        struct nvdp__overlap overlap;
+        const json_t *dp = json_object_get(entry, "dp");
+        if (!saw(lineage, entry, seen, &overlap)) {
+            if (overlap.rows + overlap.partly > 0)
+                nvdp__log(ctx, NVDP_LOG_NOTICE,
+                          "private training: the model to begin from has seen %zu short texts "
+                          "(fewer than %d words), and one of the two texts of %zu pairs; what it "
+                          "knows of these is outside of the statement",
+                          overlap.rows, NVDP__SEEN_LONG, overlap.partly);
+            continue;
+        }
+        if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
+            return refuse(ctx, entry, seen, &overlap);
+        most.epsilon = fmax(most.epsilon, json_number_value(json_array_get(dp, 0)));
+        most.delta = fmax(most.delta, json_number_value(json_array_get(dp, 1)));
     }
+    *out = most;
     return NVDP_OK;
+}
+
+/* --- in words --- */
+
+static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json_t *entry) {
+    const json_t *files = json_object_get(entry, "files"), *file,
+                 *dp = json_object_get(entry, "dp");
+    const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
+    const char *run = json_string_value(json_object_get(entry, "run"));
+    char epsilon[NVDP__BOUND_TEXT];
+    size_t i;
+    if (json_array_size(files) > 0)
+        json_array_foreach(files, i, file)
+            fprintf(to, "%s%s", i > 0 ? " and " : "", json_string_value(file));
+    else if (run != NULL)
+        fprintf(to, "the texts of the run %s", end_of(run));
+    else
+        fputs("texts that are not recorded", to);
+    if (digests != NULL && !was_private(entry))
+        fprintf(to, " (%zu different texts)", digests->count);
+    if (was_private(entry))
+        fprintf(to, " (epsilon %s at delta %.3g%s)",
+                nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0)), NVDP__UP),
+                json_number_value(json_array_get(dp, 1)),
+                json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
+}
+
+/* The entries of a kind, with commas between them; `compared`: NULL, or whether text by text. */
+static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t entries, bool private,
+                       const bool *compared) {
+    size_t named = 0;
+    for (size_t i = 0; i < entries; i++) {
+        const json_t *entry = json_array_get(lineage->list, i);
+        if (was_private(entry) != private) continue;
+        if (compared != NULL && (digests_of(lineage, entry) != NULL) != *compared) continue;
+        if (to != NULL && named > 0) fputs(", ", to);
+        if (to != NULL) name_texts(to, lineage, entry);
+        named++;
+    }
+    return named;
+}
+
+static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, const char *model,
+                 bool own) {
+    static const bool by_text = true, by_file = false;
+    const size_t open = name_all(NULL, lineage, entries, false, NULL),
+                 private = name_all(NULL, lineage, entries, true, NULL),
+                 compared = own ? name_all(NULL, lineage, entries, false, &by_text) : 0;
+    if (model == NULL) {
+        fputs("Training began from random weights", to);
+        if (entries > 0) fputs(", with a vocabulary that was trained on ", to);
+        name_all(to, lineage, entries, false, NULL);
+        fputs(". ", to);
+    } else if (entries == 0) {
+        fprintf(to,
+                "It is not recorded what the model that training began from, %s, had learned from: "
+                "whatever it knew of these examples is not covered. ",
+                end_of(model));
+    } else {
+        fprintf(to, "The model that training began from, %s, had learned without privacy from ",
+                end_of(model));
+        if (name_all(to, lineage, entries, false, NULL) == 0) fputs("nothing that is recorded", to);
+        fputs(". ", to);
+    }
+    if (compared > 0) {
+        fputs(compared == open ? "Compared text by text, by their words without capitals, none of "
+                                 "these examples is among them"
+                               : "Compared text by text, by their words without capitals, none of "
+                                 "these examples is among those of ",
+              to);
+        if (compared < open) name_all(to, lineage, entries, false, &by_text);
+        fprintf(to,
+                " (of pairs not both texts; examples of fewer than %d words do not count unless "
+                "they are a tenth of all). A text that was changed or cut otherwise is not "
+                "recognized. ",
+                NVDP__SEEN_LONG);
+    }
+    if (open > compared) {
+        fputs("No file of these examples was ", to);
+        name_all(to, lineage, entries, false, compared > 0 ? &by_file : NULL);
+        fputs(", but only whole files could be compared: examples that are there in another file "
+              "are not covered. ",
+              to);
+    }
+    if (private > 0) {
+        fputs("With privacy the model had learned from ", to);
+        name_all(to, lineage, entries, true, NULL);
+        fputs("; that is counted if these examples, or the same file, were among them. ", to);
+    }
+    if (model != NULL && entries > 0)
+        fputs("Whatever came before is not recorded, and not covered. ", to);
+}
+
+nvdp_status nvdp__lineage_story(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
+                                size_t entries, const char *model, bool own, char **out) {
+    char *made = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&made, &size);
+    if (to == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
+    tell(to, lineage, entries, model, own);
+    if (fclose(to) == 0) {
+        *out = made;
+        return NVDP_OK;
+    }
+    free(made);
+    return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
 }

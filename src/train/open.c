@@ -381,7 +381,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     free(t->order);
     json_decref(t->config_owner);
-    json_decref(t->lineage);
+    nvdp__lineage_release(&t->lineage);
     free(t->base_model);
     free(t->base_run);
 }

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
-#include "train/lineage.h"
 #include "train/rundir.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -143,6 +142,7 @@ static const char *const run_files[] = {"result.json",
                                         "reuse.json",
                                         "attack.json",
                                         "run.json",
+                                        "seen_texts.bin",
                                         "metrics.jsonl",
                                         "state.ckpt",
                                         "model/config.json",
@@ -174,7 +174,8 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
                                  json_t *root) {
     if (t->dp == NULL || root == NULL) return NVDP_OK;
-    const struct nvdp__dp_story story = {
+    char *began = NULL;
+    struct nvdp__dp_story story = {
         .example = t->all->task.tags
                        ? "one sentence of the train file (of a longer one than max_length, a "
                          "part of at most so many tokens)"
@@ -182,8 +183,13 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
         .covers = "model/",
         .chosen = t->config.select == NVDP__SELECT_BEST,
         .sampled = t->config.limit_train > 0 || t->config.folds > 0};
-    nvdp_status status = nvdp__dp_statement(t->dp, steps, &story, directory, root);
+    nvdp_status status =
+        nvdp__lineage_story(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
+                            t->config.model, t->texts_known, &began);
+    story.began = began;
+    if (status == NVDP_OK) status = nvdp__dp_statement(t->dp, steps, &story, directory, root);
     if (status != NVDP_OK) json_decref(root);
+    free(began);
     return status;
 }
 
@@ -192,18 +198,19 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
         json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
                   "validation_texts", (json_int_t)t->validation->count, "test_texts",
                   (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
-    json_t *root =
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:O}", "nvdp_format", "run/1", "config",
-                  nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
-                  nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data", data,
-                  "parameters", (json_int_t)t->model->info.parameters, "steps",
-                  (json_int_t)t->steps, "created", nvdp__now_json(), NVDP__LINEAGE, t->lineage);
+    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:O}", "nvdp_format", "run/1",
+                             "config", nvdp__schema_json(&nvdp__train_schema, &t->config),
+                             "software", nvdp__software_json(), "hardware",
+                             nvdp__hardware_json(t->ctx), "data", data, "parameters",
+                             (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->steps,
+                             "created", nvdp__now_json(), NVDP__LINEAGE, t->lineage.list);
     NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, NULL, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
 }
 
 nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(prepare_directory(t));
+    NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
     return write_run(t);
 }
 

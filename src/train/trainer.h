@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "text/batch.h"
 #include "train/grad_sum.h"
+#include "train/lineage.h"
 #include "train/optimizer.h"
 #include "train/options.h"
 #include <dirent.h>
@@ -53,7 +54,8 @@ struct nvdp__trainer {
     struct nvdp__part part;        /* of what they are a part */
     struct nvdp__grad_sum *sum;    /* NULL: this process is alone */
     struct nvdp__dp *dp;           /* NULL: not private */
-    json_t *lineage;               /* what the model will have learned from: train/lineage.h */
+    struct nvdp__lineage lineage;  /* what the model will have learned from */
+    bool texts_known;              /* each of the train file, and not the file alone */
     char texts[NVDP__DIGEST_HEX];  /* SHA-256 of the train file */
     /* What the training before promises to them; 0, 0: it did not see them. */
     struct nvdp_dp_guarantee start;

@@ -5,6 +5,7 @@
 #include "toy_corpus.h"
 
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -452,6 +453,20 @@ Test(dp, of_a_model_to_begin_from) {
         config.init = i == 0 ? bare : later;
         refused(ctx, &config, "expected a model to begin from that did not see these texts");
     }
+    /* in another file, in other capitals and with a line more, too: every line of it was seen */
+    char *lines = support_read(secret[0]), *more = NULL;
+    for (char *c = lines; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    cr_assert_gt(asprintf(&more, "a line more\n\n%s", lines), 0);
+    snprintf(path, sizeof path, "%s", support_scratch_path("capitals.txt"));
+    support_write_text(path, more);
+    const char *capitals[] = {path};
+    config.text = capitals;
+    refused(ctx, &config, "expected a model to begin from that did not see these texts");
+    support_contains(nvdp_context_error(ctx), "texts (the first is text 2) without privacy");
+    config.text = secret;
+    free(lines);
+    free(more);
     /* nor from their vocabulary alone */
     struct nvdp__pretrain_options words = toy_config(secret, support_scratch_path("words"));
     words.steps = 1;

@@ -4,6 +4,7 @@
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <nvdp/account.h>
@@ -647,6 +648,97 @@ static void refused(struct nvdp_context *ctx, const struct task *task,
                        nvdp_context_error(ctx));
 }
 
+/* Opens DATA/train.tsv to be written anew, with its header. */
+static FILE *open_rows(const char *data, const char *end) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/train.tsv", data);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fprintf(file, "sentence\tlabel%s", end);
+    return file;
+}
+
+/* Texts that the task does not have. */
+static void write_others(const char *data) {
+    static const char *const words[] = {"sun", "sea", "red", "blue", "one", "two", "cat"};
+    FILE *file = open_rows(data, "\n");
+    for (size_t i = 0; i < 49; i++)
+        fprintf(file, "cat good dog %s %s red red\t%zu\n", words[i / 7], words[i % 7], i % 2);
+    fclose(file);
+}
+
+enum same { REVERSED, CRLF, CAPITALS, LONGER, SHORTER, SAME };
+
+/* The task's texts in a file with other bytes. */
+static void write_same(const struct task *task, const char *data, enum same how) {
+    char path[600], *row[TASK_TRAIN + 2];
+    size_t rows = 0;
+    snprintf(path, sizeof path, "%s/train.tsv", task->data);
+    char *text = support_read(path);
+    for (char *at = strchr(text, '\n'); at != NULL && at[1] != '\0' && rows <= TASK_TRAIN;) {
+        *at = '\0';
+        row[rows++] = at + 1;
+        at = strchr(at + 1, '\n');
+        if (at != NULL && at[1] == '\0') *at = '\0';
+    }
+    FILE *file = open_rows(data, how == CRLF ? "\r\n" : "\n");
+    if (how == LONGER) fprintf(file, "red red red red red red red red\t1\n");
+    for (size_t i = 0; i < (how == SHORTER ? rows / 2 : rows); i++) {
+        char *of = row[how == REVERSED ? rows - 1 - i : i];
+        for (char *c = of; how == CAPITALS && *c != '\t' && *c != '\0'; c++)
+            *c = (char)toupper((unsigned char)*c);
+        fprintf(file, "%s%s", of, how == CRLF ? "\r\n" : "\n");
+    }
+    fclose(file);
+    free(text);
+}
+
+/* The same texts are found in whatever file they are, of other texts none are; an earlier run's record, without their
+ * digests, is compared file by file, and the statement says which it was. */
+Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char bare[512], other[512], out[512], path[600];
+    snprintf(bare, sizeof bare, "%s", support_scratch_path("bare"));
+    snprintf(other, sizeof other, "%s", support_scratch_path("other"));
+    snprintf(out, sizeof out, "%s", support_scratch_path("out"));
+    copy_task(&task, other, 1000);
+    struct nvdp__train_options base = task_config(&task, NVDP_METHOD_BASE, bare);
+    base.epochs = 1;
+    task_train(ctx, &base);
+    struct nvdp__train_options config = run_options(&task, out);
+    struct nvdp_train_result result;
+    config.data = other;
+    config.model = NULL;
+    config.from_base = bare;
+    for (enum same how = REVERSED; how < SAME; how++) {
+        write_same(&task, other, how);
+        cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%d", how);
+        support_contains(nvdp_context_error(ctx),
+                         how == LONGER ? "which was trained on 120 of these 121 texts (the first "
+                                         "is text 2) without privacy"
+                                       : "which was trained on them without privacy");
+    }
+    write_others(other);
+    config.overwrite = true;
+    json_t *root;
+    for (int known = 1; known >= 0; known--) {
+        task_train(ctx, &config);
+        const char *said =
+            json_string_value(json_object_get(dp_of(out, "result.json", &root), "statement"));
+        support_contains(said, "had learned without privacy from data/train.tsv");
+        support_contains(said, known ? "none of these examples is among them"
+                                     : "only whole files could be compared");
+        json_decref(root);
+        snprintf(path, sizeof path, "%s/seen_texts.bin", bare);
+        struct stat of;
+        if (known) cr_assert_eq(stat(path, &of), 0);
+        if (known) cr_expect_eq(of.st_mode & 0777, 0600);
+        if (known) cr_assert_eq(remove(path), 0);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* What the training of the model to begin from has of these texts' privacy is counted; where that was not private nothing is
  * promised, however far back it was. */
 Test(dp, of_a_base_run) {
@@ -661,7 +753,8 @@ Test(dp, of_a_base_run) {
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         snprintf(paths[i].to, 512, "%s", support_scratch_path(paths[i].name));
     copy_task(&task, copy, 1000);
-    copy_task(&task, part, 60);
+    copy_task(&task, part, 1000);
+    write_others(part);
     struct nvdp__train_options base = task_config(&task, NVDP_METHOD_BASE, bare);
     base.epochs = 1;
     task_train(ctx, &base);

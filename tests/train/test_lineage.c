@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -30,14 +31,14 @@ static void write_file(const char *name, const char *text) {
 static nvdp_status promise(struct nvdp_context *ctx, const char *model, const char *digest,
                            bool seeded, double *epsilon) {
     char sha256[1][NVDP__DIGEST_HEX];
-    json_t *list = NULL;
-    struct nvdp_dp_guarantee of;
+    struct nvdp__lineage lineage = {0};
+    struct nvdp_dp_guarantee of = {0};
     snprintf(sha256[0], sizeof sha256[0], "%s", digest);
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path(model), &list), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path(model), &lineage), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    nvdp_status status = nvdp__lineage_promise(
-        ctx, list, (struct nvdp__seen){1, (const char(*)[NVDP__DIGEST_HEX])sha256}, seeded, &of);
-    json_decref(list);
+    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, NULL, NULL};
+    nvdp_status status = nvdp__lineage_promise(ctx, &lineage, seen, seeded, &of);
+    nvdp__lineage_release(&lineage);
     *epsilon = of.epsilon;
     return status;
 }
@@ -104,11 +105,13 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
     promises(ctx, "d", A, 2);
     /* of a run's own records, and back: the list goes through both */
-    json_t *list = NULL;
+    struct nvdp__lineage lineage = {0};
     const char own[1][NVDP__DIGEST_HEX] = {C};
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("d"), &list), NVDP_OK);
-    cr_assert_eq(nvdp__lineage_add(ctx, list, "next", (struct nvdp__seen){1, own}, false), NVDP_OK);
-    char *text = json_dumps(list, 0), record[2000];
+    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("d"), &lineage), NVDP_OK);
+    cr_assert_eq(
+        nvdp__lineage_add(ctx, &lineage, "next", (struct nvdp__seen){1, own, NULL, NULL}, false),
+        NVDP_OK);
+    char *text = json_dumps(lineage.list, 0), record[2000];
     snprintf(record, sizeof record, "{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
     write_file("e/model/config.json", "{}");
     write_file("e/run.json", record);
@@ -116,7 +119,7 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     promises(ctx, "e/model", B, 5);
     refuses(ctx, "e/model", C, "found that of next");
     free(text);
-    json_decref(list);
+    nvdp__lineage_release(&lineage);
     nvdp_context_free(ctx);
 }
 
@@ -125,17 +128,16 @@ Test(lineage, of_several_texts_is_the_largest) {
     struct nvdp_context *ctx = support_context();
     const char seen[3][NVDP__DIGEST_HEX] = {A, B, C};
     struct nvdp_dp_guarantee of;
-    json_t *list = json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A, "dp", 3.0, 1e-7,
-                             "sha256", B, "dp", 1.0, 1e-6);
-    cr_assert_eq(nvdp__lineage_promise(ctx, list, (struct nvdp__seen){3, seen}, false, &of),
-                 NVDP_OK);
+    struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
+                                              "dp", 3.0, 1e-7, "sha256", B, "dp", 1.0, 1e-6),
+                                    NULL, 0};
+    const struct nvdp__seen all = {3, seen, NULL, NULL}, last = {1, &seen[2], NULL, NULL};
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_OK);
     cr_expect_eq(of.epsilon, 3);
     cr_expect_eq(of.delta, 1e-6);
-    cr_assert_eq(nvdp__lineage_add(ctx, list, "last", (struct nvdp__seen){1, &seen[2]}, false),
-                 NVDP_OK);
-    cr_expect_eq(nvdp__lineage_promise(ctx, list, (struct nvdp__seen){3, seen}, false, &of),
-                 NVDP_ERR_ARGUMENT);
-    json_decref(list);
+    cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "last", last, false), NVDP_OK);
+    cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_ERR_ARGUMENT);
+    nvdp__lineage_release(&lineage);
     nvdp_context_free(ctx);
 }
 
@@ -161,15 +163,119 @@ Test(lineage, where_little_is_known) {
 
 Test(lineage, of_a_vocabulary_is_what_it_was_trained_on) {
     struct nvdp_context *ctx = support_context();
-    json_t *list = NULL;
+    struct nvdp__lineage lineage = {0};
     write_file("v/pretrain.json", "{" LIST("{" OF(A) ", \"vocabulary\": true}, {" OF(B) "}") "}");
     write_file("v/config.json", "{}");
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("v"), &list), NVDP_OK);
-    nvdp__lineage_vocabularies(list);
-    cr_assert_eq(json_array_size(list), 1);
-    const char *left =
-        json_string_value(json_array_get(json_object_get(json_array_get(list, 0), "sha256"), 0));
+    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("v"), &lineage), NVDP_OK);
+    nvdp__lineage_vocabularies(&lineage);
+    cr_assert_eq(json_array_size(lineage.list), 1);
+    const char *left = json_string_value(
+        json_array_get(json_object_get(json_array_get(lineage.list, 0), "sha256"), 0));
     cr_expect_str_eq(left, A);
-    json_decref(list);
+    nvdp__lineage_release(&lineage);
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp__seen_texts texts_of(struct nvdp_context *ctx, const char *const *text,
+                                        const size_t *row, size_t count) {
+    struct nvdp__seen_texts made = {0};
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(
+            nvdp__seen_texts_add(ctx, &made, row != NULL ? row[i] : i, text[i], strlen(text[i])),
+            NVDP_OK);
+    return made;
+}
+
+static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
+                                       const struct nvdp__seen_digests *seen,
+                                       const char *const *text, const size_t *row, size_t count,
+                                       bool counts) {
+    struct nvdp__seen_texts made = texts_of(ctx, text, row, count);
+    const struct nvdp__overlap overlap = nvdp__seen_digests_compare(seen, &made);
+    cr_expect_eq(nvdp__overlap_counts(&overlap, &made), counts);
+    nvdp__seen_texts_release(&made);
+    return overlap;
+}
+
+/* Texts are compared by their words; a pair by both of its texts; short ones count where they are many. */
+Test(lineage, texts_are_compared_by_their_words) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const saw[] = {"The cat sat on the mat, again.", "Yes.", "  ",
+                                      "caf\xC3\xA9 au lait for two people please"};
+    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 4);
+    struct nvdp__seen_digests seen;
+    cr_expect_eq(texts.rows, 3);
+    cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &seen), NVDP_OK);
+    cr_expect_eq(seen.count, 3);
+    struct nvdp__overlap overlap = overlap_of(
+        ctx, &seen, (const char *const[]){"another", "the CAT sat on the mat , again .\r"}, NULL, 2,
+        true);
+    cr_expect(overlap.rows == 1 && overlap.longer == 1 && overlap.first == 1);
+    overlap = overlap_of(ctx, &seen, (const char *const[]){"CAFE au lait for two people please"},
+                         NULL, 1, true);
+    cr_expect_eq(overlap.longer, 1);
+    overlap = overlap_of(ctx, &seen,
+                         (const char *const[]){"the cat sat on the mat", "on the mat, again."},
+                         NULL, 2, false);
+    cr_expect_eq(overlap.rows, 0);
+    /* a short one: of two texts, of twenty */
+    const char *many[20] = {"yes .", "no ."};
+    char other[18][16];
+    overlap = overlap_of(ctx, &seen, many, NULL, 2, true);
+    cr_expect(overlap.rows == 1 && overlap.longer == 0);
+    for (size_t i = 2; i < 20; i++) {
+        snprintf(other[i - 2], sizeof other[0], "text %zu", i);
+        many[i] = other[i - 2];
+    }
+    overlap_of(ctx, &seen, many, NULL, 20, false);
+    /* pairs */
+    overlap = overlap_of(ctx, &seen,
+                         (const char *const[]){saw[0], "A new question?", saw[3], "yes .", "", "x"},
+                         (const size_t[]){0, 0, 1, 1, 2, 2}, 6, true);
+    cr_expect(overlap.rows == 1 && overlap.partly == 1 && overlap.first == 1);
+    nvdp__seen_digests_release(&seen);
+    nvdp__seen_texts_release(&texts);
+    nvdp_context_free(ctx);
+}
+
+/* Two trainings' digests of the same texts have nothing in common; a file comes back as it was, a damaged one not at all. */
+Test(lineage, digests_are_kept_under_a_key_each) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const saw[] = {"one text of some words", "another text of some words"};
+    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 2);
+    struct nvdp__seen_digests made[3] = {0}, *read = NULL;
+    size_t count = 0;
+    const char *directory = support_scratch_path("kept");
+    char path[600];
+    cr_assert_eq(nvdp__make_directory(ctx, directory), NVDP_OK);
+    cr_assert_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_OK);
+    cr_assert_eq(count, 0);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &made[i]), NVDP_OK);
+    cr_expect_str_neq(made[0].name, made[1].name);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 2; k++)
+            cr_expect_neq(made[0].digest[i], made[1].digest[k]);
+    cr_assert_eq(nvdp__seen_digests_write(ctx, directory, made, 3), NVDP_OK);
+    cr_assert_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_OK);
+    cr_assert_eq(count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        cr_expect_str_eq(read[i].name, made[i].name);
+        cr_assert_eq(read[i].count, made[i].count);
+        cr_expect_eq(memcmp(read[i].digest, made[i].digest, made[i].count * sizeof *made[i].digest),
+                     0);
+        cr_expect_eq(nvdp__seen_digests_compare(&read[i], &texts).rows, i < 2 ? 2 : 0);
+        nvdp__seen_digests_release(&made[i]);
+        nvdp__seen_digests_release(&read[i]);
+    }
+    free(read);
+    snprintf(path, sizeof path, "%s/seen_texts.bin", directory);
+    FILE *file = fopen(path, "r+");
+    fseek(file, 100, SEEK_SET);
+    fputc('x', file);
+    fclose(file);
+    cr_expect_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "seen_texts.bin: expected the digests");
+    nvdp__seen_texts_release(&texts);
     nvdp_context_free(ctx);
 }

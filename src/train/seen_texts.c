@@ -1,0 +1,244 @@
+#include "train/seen_texts.h"
+
+#include "base/cache.h"
+#include "text/normalize.h"
+#include "text/plain_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- texts ---- */
+
+nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_texts *texts,
+                                 size_t row, const char *text, size_t size) {
+    static const struct nvdp__normalization folded = {true, true, true};
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__word_rules rules = nvdp__word_rules(&folded);
+    struct nvdp__words words = {.rules = &rules, .ctx = ctx};
+    struct nvdp__seen_text made = {.row = row};
+    crypto_generichash_state hash;
+    bool found = true;
+    crypto_generichash_init(&hash, NULL, 0, sizeof made.hash);
+    nvdp__words_begin(&words, text, size);
+    for (;;) {
+        NVDP_TRY(nvdp__words_next(&words, &found));
+        if (!found) break;
+        const uint64_t length = words.word.size;
+        crypto_generichash_update(&hash, (const unsigned char *)&length, sizeof length);
+        crypto_generichash_update(&hash, (const unsigned char *)words.word.bytes, length);
+        made.words++;
+    }
+    if (made.words == 0) goto cleanup;
+    crypto_generichash_final(&hash, made.hash, sizeof made.hash);
+    NVDP_TRY(
+        nvdp__reserve(ctx, &texts->text, &texts->capacity, texts->count + 1, sizeof *texts->text));
+    texts->rows += texts->count == 0 || texts->text[texts->count - 1].row != row;
+    texts->text[texts->count++] = made;
+cleanup:
+    nvdp__words_release(&words);
+    return status;
+}
+
+nvdp_status nvdp__seen_texts_of_files(struct nvdp_context *ctx, const char *const *path,
+                                      size_t files, struct nvdp__seen_texts *texts) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__plain_text *plain = NULL;
+    struct nvdp__plain_line line;
+    bool found = true;
+    size_t row = 0;
+    NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &plain));
+    for (;;) {
+        NVDP_TRY(nvdp__plain_text_next(plain, &line, &found));
+        if (!found) break;
+        NVDP_TRY(nvdp__seen_texts_add(ctx, texts, row++, line.text, line.size));
+    }
+cleanup:
+    nvdp__plain_text_close(plain);
+    return status;
+}
+
+void nvdp__seen_texts_release(struct nvdp__seen_texts *texts) {
+    free(texts->text);
+    *texts = (struct nvdp__seen_texts){0};
+}
+
+/* ---- digests ---- */
+
+static uint64_t digest_of(const unsigned char *key, const struct nvdp__seen_text *text) {
+    unsigned char long_digest[crypto_generichash_BYTES_MIN];
+    uint64_t digest;
+    crypto_generichash(long_digest, sizeof long_digest, text->hash, sizeof text->hash, key,
+                       NVDP__SEEN_KEY);
+    memcpy(&digest, long_digest, sizeof digest);
+    return digest;
+}
+
+static int by_digest(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+nvdp_status nvdp__seen_digests_make(struct nvdp_context *ctx, const struct nvdp__seen_texts *texts,
+                                    struct nvdp__seen_digests *out) {
+    struct nvdp__seen_digests made = {.count = 0};
+    unsigned char name[(NVDP__SEEN_NAME - 1) / 2];
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made.digest, texts->count));
+    randombytes_buf(name, sizeof name);
+    randombytes_buf(made.key, sizeof made.key);
+    sodium_bin2hex(made.name, sizeof made.name, name, sizeof name);
+    for (size_t i = 0; i < texts->count; i++)
+        made.digest[i] = digest_of(made.key, &texts->text[i]);
+    qsort(made.digest, texts->count, sizeof *made.digest, by_digest);
+    for (size_t i = 0; i < texts->count; i++)
+        if (i == 0 || made.digest[i] != made.digest[made.count - 1])
+            made.digest[made.count++] = made.digest[i];
+    *out = made;
+    return NVDP_OK;
+}
+
+void nvdp__seen_digests_release(struct nvdp__seen_digests *digests) {
+    free(digests->digest);
+    *digests = (struct nvdp__seen_digests){0};
+}
+
+static bool holds(const struct nvdp__seen_digests *digests, const struct nvdp__seen_text *text) {
+    const uint64_t digest = digest_of(digests->key, text);
+    return bsearch(&digest, digests->digest, digests->count, sizeof digest, by_digest) != NULL;
+}
+
+struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests *digests,
+                                                const struct nvdp__seen_texts *texts) {
+    struct nvdp__overlap overlap = {0};
+    size_t end;
+    for (size_t at = 0; at < texts->count; at = end) {
+        size_t seen = 0, words = 0;
+        const size_t row = texts->text[at].row;
+        for (end = at; end < texts->count && texts->text[end].row == row; end++) {
+            seen += holds(digests, &texts->text[end]);
+            words += texts->text[end].words;
+        }
+        const bool all = seen == end - at, is_long = words >= NVDP__SEEN_LONG;
+        overlap.partly += seen > 0 && !all;
+        if (!all) continue;
+        if (overlap.rows == 0) overlap.first = row;
+        overlap.rows++;
+        overlap.longer += is_long;
+    }
+    return overlap;
+}
+
+/* ---- the file: nvdp__cache_header, then of each training this and its digests ---- */
+
+const char nvdp__seen_digests_file[] = "seen_texts.bin";
+static const char kind[] = "nvdp seen texts";
+enum { VERSION = 1 };
+static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
+
+struct section {
+    char name[NVDP__SEEN_NAME - 1];
+    unsigned char key[NVDP__SEEN_KEY];
+    uint64_t count;
+};
+
+static nvdp_status damaged(struct nvdp_context *ctx, const char *path) {
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected the digests of the texts that the model was trained on, found "
+                      "a damaged file (without it only whole files can be compared)",
+                      path);
+}
+
+/* The sections behind the header; sound ones fill `bytes` to its end. */
+static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, const char *bytes,
+                                 size_t size, struct nvdp__seen_digests **out, size_t *count) {
+    size_t capacity = 0;
+    while (size > 0) {
+        struct section section;
+        if (size < sizeof section) return damaged(ctx, path);
+        memcpy(&section, bytes, sizeof section);
+        bytes += sizeof section;
+        size -= sizeof section;
+        if (section.count > size / sizeof(uint64_t)) return damaged(ctx, path);
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, out, &capacity, *count + 1, sizeof **out));
+        struct nvdp__seen_digests *made = &(*out)[*count];
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made->digest, section.count));
+        memcpy(made->name, section.name, sizeof section.name);
+        memcpy(made->key, section.key, sizeof section.key);
+        memcpy(made->digest, bytes, section.count * sizeof *made->digest);
+        made->count = section.count;
+        (*count)++;
+        bytes += section.count * sizeof *made->digest;
+        size -= section.count * sizeof *made->digest;
+        for (size_t i = 1; i < made->count; i++)
+            if (made->digest[i] <= made->digest[i - 1]) return damaged(ctx, path);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *directory,
+                                    struct nvdp__seen_digests **out, size_t *count) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__cache_header header;
+    unsigned char sum[NVDP__DIGEST_BYTES];
+    struct nvdp__seen_digests *made = NULL;
+    char *bytes = NULL, *path = nvdp__join(ctx, directory, nvdp__seen_digests_file);
+    size_t size = 0, sections = 0;
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    if (!nvdp__exists(path)) goto cleanup;
+    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &size));
+    if (size < sizeof header) NVDP_TRY(damaged(ctx, path));
+    memcpy(&header, bytes, sizeof header);
+    nvdp__checksum(bytes + sizeof header, size - sizeof header, sum);
+    const struct nvdp__cache_header wanted =
+        nvdp__cache_header(kind, VERSION, size - sizeof header);
+    if (memcmp(&header, &wanted, offsetof(struct nvdp__cache_header, checksum)) != 0 ||
+        memcmp(header.checksum, sum, sizeof sum) != 0)
+        NVDP_TRY(damaged(ctx, path));
+    NVDP_TRY(
+        take_sections(ctx, path, bytes + sizeof header, size - sizeof header, &made, &sections));
+    *out = made;
+    *count = sections;
+    made = NULL;
+cleanup:
+    for (size_t i = 0; made != NULL && i < sections; i++)
+        nvdp__seen_digests_release(&made[i]);
+    free(made);
+    free(bytes);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *directory,
+                                     const struct nvdp__seen_digests *digests, size_t count) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    char *bytes = NULL, *path = nvdp__join(ctx, directory, nvdp__seen_digests_file);
+    size_t size = 0;
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        size += sizeof(struct section) + digests[i].count * sizeof *digests[i].digest;
+    NVDP_TRY(NVDP__NEW(ctx, bytes, size));
+    char *at = bytes;
+    for (size_t i = 0; i < count; i++) {
+        const size_t room = digests[i].count * sizeof *digests[i].digest;
+        struct section section = {.count = digests[i].count};
+        memcpy(section.name, digests[i].name, sizeof section.name);
+        memcpy(section.key, digests[i].key, sizeof section.key);
+        memcpy(at, &section, sizeof section);
+        memcpy(at + sizeof section, digests[i].digest, room);
+        at += sizeof section + room;
+    }
+    struct nvdp__cache_header header = nvdp__cache_header(kind, VERSION, size);
+    nvdp__checksum(bytes, size, header.checksum);
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    if (fchmod(fileno(output.file), 0600) != 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot keep it from others", path));
+    NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
+    NVDP_TRY(nvdp__output_write(&output, bytes, size));
+    NVDP_TRY(nvdp__output_commit(&output, true));
+cleanup:
+    nvdp__output_abort(&output);
+    free(bytes);
+    free(path);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* Any bytes behind the header of seen_texts.bin, which is made for them, or nothing would get past its checksum: what is read
+ * can be compared and written again. */
+#include "train/seen_texts.h"
+#include "base/cache.h"
+#include "fuzz.h"
+
+#include <string.h>
+
+static const char *const names[] = {"seen_texts.bin", NULL};
+
+static void write_file(const char *folder, const uint8_t *data, size_t size) {
+    char path[256];
+    struct nvdp__cache_header header = nvdp__cache_header("nvdp seen texts", 1, size);
+    nvdp__checksum(data, size, header.checksum);
+    snprintf(path, sizeof path, "%s/%s", folder, names[0]);
+    FILE *file = fopen(path, "wbe");
+    if (file == NULL || fwrite(&header, sizeof header, 1, file) != 1 ||
+        fwrite(data, 1, size, file) != size || fclose(file) != 0)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char folder[] = "/tmp/nvdp-fuzz-seen-XXXXXX";
+    struct nvdp_context *ctx = NULL;
+    struct nvdp__seen_digests *made = NULL;
+    struct nvdp__seen_texts texts = {0};
+    size_t count = 0;
+    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    write_file(folder, data, size);
+    if (nvdp__seen_texts_add(ctx, &texts, 0, "some words", 10) != NVDP_OK) abort();
+    nvdp_status status = nvdp__seen_digests_read(ctx, folder, &made, &count);
+    if (status != NVDP_OK) fuzz_refused(ctx, status);
+    if (status == NVDP_OK && nvdp__seen_digests_write(ctx, folder, made, count) != NVDP_OK) abort();
+    for (size_t i = 0; i < count; i++) {
+        (void)nvdp__seen_digests_compare(&made[i], &texts);
+        nvdp__seen_digests_release(&made[i]);
+    }
+    free(made);
+    nvdp__seen_texts_release(&texts);
+    nvdp_context_free(ctx);
+    fuzz_remove(folder, names);
+    return 0;
+}
