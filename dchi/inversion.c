@@ -1,4 +1,4 @@
-/* Token inversion (Qu et al. 2021, section 4.4): how often an attacker names the token that a user wrote. */
+/* Token inversion (Qu et al. 2021, section 5.4): how often an attacker names the token that a user wrote. */
 #include "base/random.h"
 #include "base/schema.h"
 #include "dchi/dchi.h"

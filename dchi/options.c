@@ -44,6 +44,10 @@ const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"vectors", NVDP_OPTION_TEXT, "FILE",
      "word vectors, `word v1 ... vn` a line, plain or xz: tokens are words; else --model's pieces",
      NULL, AT(vectors)},
+    {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
+     "with --vectors: only their words that this public text has, a text a line, or, under the "
+     "task's name, that its own texts have, as published: not private",
+     NULL, AT(vocabulary_from)},
     {"oov", NVDP_OPTION_CHOICE, "O",
      "a word without a vector becomes a uniform draw (uniform) or nothing (drop)", "uniform",
      AT(oov), .choices = oov_names},
@@ -61,13 +65,17 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
     if (mechanism != NVDP__TOKENS_RANDOM && !(options->eta > 0 && isfinite(options->eta)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta: expected a finite number above 0 for %s, found %g",
+                          "eta or epsilon: expected a finite number above 0 for %s, found %g",
                           nvdp__token_mechanism_names[mechanism], options->eta);
     if (mechanism == NVDP__TOKENS_RANDOM && options->eta != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta: expected none for random, a uniform draw whatever the token, found "
-                          "%g",
+                          "eta or epsilon: expected none for random, a uniform draw whatever the "
+                          "token, found %g",
                           options->eta);
+    if (options->vocabulary_from != NULL && options->vectors == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "vocabulary_from: expected a file of word vectors (vectors) beside it, "
+                          "found none: an encoder's pieces are taken whole");
     if (mechanism != NVDP__TOKENS_SANTEXT_PLUS && sources > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "mechanism: expected santext-plus with sensitive tokens, found %s",

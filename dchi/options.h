@@ -37,12 +37,14 @@ struct nvdp__sanitizer_options {
     const char *sensitive_list; /* or a list of them, a word a line */
     /* nvdp__sanitizer_table_rows */
     const char *vectors; /* file of word vectors; NULL: the encoder's table */
+    /* Restricts the words to those of this public file, or, as the name of a task, to those of its texts; NULL: none. */
+    const char *vocabulary_from;
     enum nvdp__oov oov;
 };
 
 /* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list. */
 extern const struct nvdp_option nvdp__sanitizer_rows[];
-/* vectors, oov, sensitive-from-data: for work on files, on words as well as on WordPieces.  What trains has the vectors of its
+/* vectors, vocabulary-from, oov, sensitive-from-data: for work on files, on words as well as on WordPieces.  What trains has the vectors of its
  * model, and no counts of texts that it has not read. */
 extern const struct nvdp_option nvdp__sanitizer_table_rows[];
 /* What no range can say; a mechanism "none" is passed. */

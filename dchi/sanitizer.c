@@ -13,7 +13,13 @@ struct nvdp_sanitizer {
     struct nvdp_dchi *dchi; /* NULL: V_S is still to be chosen */
     unsigned char *sensitive;
     size_t sensitives;
-    uint64_t *times; /* [V] counts that V_S is chosen by; NULL: none */
+    uint64_t *times; /* [V] counts that the vocabulary or V_S is chosen by; NULL: none */
+    /* words of the table before vocabulary-from, and those of its V words that no text can have */
+    size_t table, unmatched;
+    bool own_words;         /* the vocabulary is that of the texts of `task` themselves */
+    bool uncounted;         /* it is still the whole table */
+    enum nvdp_task_id task; /* whose texts they are */
+    char *later[2];         /* sensitive-from and sensitive-list, read when the words are known */
     size_t equal;
     int32_t equal_pair[2];
     /* words of a file: row = number */
@@ -33,6 +39,8 @@ void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
     nvdp_tokenizer_free(sanitizer->own);
     free(sanitizer->sensitive);
     free(sanitizer->times);
+    free(sanitizer->later[0]);
+    free(sanitizer->later[1]);
     free(sanitizer->row);
     free(sanitizer->piece);
     free(sanitizer);
@@ -59,6 +67,9 @@ nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
         .pieces = sanitizer->tokenizer != NULL,
         .drops = options->oov == NVDP__OOV_DROP,
         .counting = sanitizer->dchi == NULL,
+        .own_words = sanitizer->own_words,
+        .table = sanitizer->table,
+        .unmatched = sanitizer->unmatched,
     };
     NVDP_RETURN_IF_FAILED(nvdp__can_give(NULL, out));
     NVDP__GIVE(out, &info);
@@ -71,6 +82,11 @@ const struct nvdp_vectors *nvdp_sanitizer_vectors(const struct nvdp_sanitizer *s
 
 struct nvdp_dchi *nvdp_sanitizer_dchi(const struct nvdp_sanitizer *sanitizer) {
     return sanitizer->dchi;
+}
+
+bool nvdp__sanitizer_own_words(const struct nvdp_sanitizer *sanitizer, enum nvdp_task_id *task) {
+    *task = sanitizer->task;
+    return sanitizer->own_words;
 }
 
 const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanitizer) {
@@ -322,7 +338,7 @@ static int rarer(const void *left, const void *right) {
     return (a->token > b->token) - (a->token < b->token);
 }
 
-/* Yue et al. 2021, section 4.2: the share w of the vocabulary with the lowest counts. */
+/* Yue et al. 2021, section 4.3: the share w of the vocabulary with the lowest counts. */
 static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const size_t count = nvdp_vectors_count(sanitizer->vectors);
     /* w V as it is meant: .29 x 100 is below 29 in binary */
@@ -354,8 +370,11 @@ static nvdp_status make_mechanism(struct nvdp_context *ctx, struct nvdp_sanitize
                             options->eta, options->p, sanitizer->sensitive, &sanitizer->dchi);
 }
 
+static nvdp_status choose_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
+
 nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     if (sanitizer->dchi != NULL) return NVDP_OK;
+    if (sanitizer->uncounted) return choose_words(ctx, sanitizer);
     if (sanitizer->sensitive == NULL)
         NVDP_RETURN_IF_FAILED(
             NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
@@ -363,6 +382,7 @@ nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitize
     return make_mechanism(ctx, sanitizer);
 }
 
+/* Counts the words of a file, a text a line. */
 static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
                                 const char *path) {
     nvdp_status status = NVDP_OK;
@@ -385,7 +405,6 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
     if (known == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a text with words of the vocabulary, found none", path));
-    NVDP_TRY(nvdp_sanitizer_choose(ctx, sanitizer));
 cleanup:
     nvdp__lines_close(&lines);
     nvdp_token_list_release(&list);
@@ -421,6 +440,8 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
         memcpy(word, field.text, field.size);
         word[field.size] = '\0';
         const int32_t token = nvdp_sanitizer_find(sanitizer, word);
+        if (token < 0 && sanitizer->table > nvdp_vectors_count(sanitizer->vectors))
+            continue; /* vocabulary-from has left it out */
         if (token < 0)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                                 "%s:%zu: sensitive token %s: expected one of the vocabulary's %zu",
@@ -497,19 +518,123 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     return NVDP_OK;
 }
 
+/* Counts the words that no text can have: a text is read in lower case, without accents, punctuation apart. */
+static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__words words = {.rules = &sanitizer->rules, .ctx = ctx};
+    const size_t count = sanitizer->words.count;
+    const char *example = NULL;
+    for (size_t x = 0; x < count; x++) {
+        bool found, more = false;
+        size_t size;
+        const char *word = nvdp__string(&sanitizer->words, x, &size);
+        nvdp__words_begin(&words, word, size);
+        NVDP_TRY(nvdp__words_next(&words, &found));
+        const bool same = found && words.word.characters <= NVDP__WORD_CHARACTERS &&
+                          words.word.size == size && memcmp(words.word.bytes, word, size) == 0;
+        if (same) NVDP_TRY(nvdp__words_next(&words, &more));
+        if (same && !more) continue;
+        if (example == NULL) example = word;
+        sanitizer->unmatched++;
+    }
+    if (example != NULL)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "word vectors: %zu of %zu words, such as '%s', are found in no text and yet come "
+                  "out: texts are read in lower case, without accents, with punctuation apart; "
+                  "vocabulary_from keeps the words of a text alone",
+                  sanitizer->unmatched, count, example);
+cleanup:
+    nvdp__words_release(&words);
+    return status;
+}
+
 /* All but the mechanism is there. */
-static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
-                          const struct nvdp__sanitizer_options *options) {
-    const bool plus = options->mechanism == NVDP__TOKENS_SANTEXT_PLUS;
-    sanitizer->options = *options;
+static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    const struct nvdp__sanitizer_options options = sanitizer->options;
     sanitizer->options.sensitive_from = sanitizer->options.sensitive_list = NULL;
-    sanitizer->options.vectors = NULL;
     NVDP_RETURN_IF_FAILED(find_equal(ctx, sanitizer));
-    if (!plus) return make_mechanism(ctx, sanitizer);
-    if (options->sensitive_list != NULL) return read_list(ctx, sanitizer, options->sensitive_list);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
-    return options->sensitive_from_data ? NVDP_OK
-                                        : count_corpus(ctx, sanitizer, options->sensitive_from);
+    if (sanitizer->tokenizer == NULL) NVDP_RETURN_IF_FAILED(find_unmatched(ctx, sanitizer));
+    if (options.mechanism != NVDP__TOKENS_SANTEXT_PLUS) return make_mechanism(ctx, sanitizer);
+    if (options.sensitive_list != NULL) return read_list(ctx, sanitizer, options.sensitive_list);
+    const bool counted = sanitizer->times != NULL; /* with the vocabulary */
+    if (!counted)
+        NVDP_RETURN_IF_FAILED(
+            NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
+    if (options.sensitive_from_data && !counted) return NVDP_OK;
+    if (!options.sensitive_from_data)
+        NVDP_RETURN_IF_FAILED(count_corpus(ctx, sanitizer, options.sensitive_from));
+    return nvdp_sanitizer_choose(ctx, sanitizer);
+}
+
+static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
+                                const struct nvdp__sanitizer_options *options) {
+    sanitizer->options = *options;
+    sanitizer->options.vectors = sanitizer->options.vocabulary_from = NULL;
+    sanitizer->table = nvdp_vectors_count(sanitizer->vectors);
+    if (options->vocabulary_from == NULL) return finish(ctx, sanitizer);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sanitizer->times, sanitizer->table));
+    sanitizer->uncounted = true;
+    sanitizer->own_words =
+        nvdp_task_find(NULL, options->vocabulary_from, &sanitizer->task) == NVDP_OK;
+    if (!sanitizer->own_words) {
+        NVDP_RETURN_IF_FAILED(count_corpus(ctx, sanitizer, options->vocabulary_from));
+        return nvdp_sanitizer_choose(ctx, sanitizer);
+    }
+    const char **const path[] = {&sanitizer->options.sensitive_from,
+                                 &sanitizer->options.sensitive_list};
+    for (size_t i = 0; i < 2; i++) {
+        if (*path[i] == NULL) continue;
+        *path[i] = sanitizer->later[i] = nvdp__strdup(ctx, *path[i]);
+        NVDP_RETURN_IF_FAILED(NVDP__MADE(sanitizer->later[i]));
+    }
+    return NVDP_OK;
+}
+
+/* Keeps the words that were counted, in their order, with their counts. */
+static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    nvdp_status status = NVDP_OK;
+    const size_t dim = nvdp_vectors_dim(sanitizer->vectors);
+    struct nvdp__strings words = {.ctx = ctx};
+    struct nvdp_vectors *vectors = NULL;
+    double *rows = NULL;
+    size_t count = 0, index, size;
+    for (size_t x = 0; x < sanitizer->table; x++)
+        count += sanitizer->times[x] > 0;
+    if (count == 0)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "vocabulary_from: expected texts with words of the vectors, found none"));
+    NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
+    for (size_t x = 0; x < sanitizer->table; x++) {
+        if (sanitizer->times[x] == 0) continue;
+        const char *word = nvdp__string(&sanitizer->words, x, &size);
+        NVDP_TRY(nvdp__strings_add(&words, word, size, &index));
+        memcpy(rows + index * dim, nvdp_vectors_row(sanitizer->vectors, x), dim * sizeof *rows);
+        sanitizer->times[index] = sanitizer->times[x];
+    }
+    double *given = rows;
+    rows = NULL;
+    NVDP_TRY(nvdp__vectors_adopt(ctx, count, dim, given, &vectors));
+    nvdp_vectors_free(sanitizer->vectors);
+    sanitizer->vectors = vectors;
+    nvdp__strings_release(&sanitizer->words);
+    sanitizer->words = words;
+    words = (struct nvdp__strings){0};
+cleanup:
+    free(rows);
+    nvdp__strings_release(&words);
+    return status;
+}
+
+static nvdp_status choose_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    const struct nvdp__sanitizer_options *options = &sanitizer->options;
+    NVDP_RETURN_IF_FAILED(restrict_words(ctx, sanitizer));
+    sanitizer->uncounted = false;
+    if (!(sanitizer->own_words && options->sensitive_from_data)) {
+        free(sanitizer->times);
+        sanitizer->times = NULL;
+    }
+    return finish(ctx, sanitizer);
 }
 
 static bool is_regular(const struct nvdp_tokenizer *tokenizer, int32_t id) {
@@ -550,7 +675,7 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     double *given = rows;
     rows = NULL;
     NVDP_TRY(nvdp__vectors_adopt(ctx, count, dim, given, &made->vectors));
-    NVDP_TRY(finish(ctx, made, options));
+    NVDP_TRY(take_options(ctx, made, options));
 cleanup:
     free(rows);
     return status;
@@ -618,7 +743,7 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
     made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true});
     if (options->vectors != NULL) {
         NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &made->vectors));
-        NVDP_TRY(finish(ctx, made, options));
+        NVDP_TRY(take_options(ctx, made, options));
     } else {
         NVDP_TRY(of_model(ctx, options, model, made));
     }

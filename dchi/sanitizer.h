@@ -6,6 +6,7 @@
 #include "dchi/dchi.h"
 #include "dchi/options.h"
 #include "text/tokenizer.h"
+#include <nvdp/dataset.h>
 
 /* Of an encoder's table in memory: pieces of the tokenizer x dim floats.  The tokenizer must outlive
  * it.  options->vectors is not read. */
@@ -17,6 +18,9 @@ nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
 nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
                                    const struct nvdp__sanitizer_options *options, const char *model,
                                    struct nvdp_sanitizer **out);
+
+/* True if the vocabulary is that of the texts of `*task` themselves. */
+bool nvdp__sanitizer_own_words(const struct nvdp_sanitizer *sanitizer, enum nvdp_task_id *task);
 
 /* By which a table is known again: tokens and vectors, in their order. */
 void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,

@@ -1,5 +1,5 @@
 /* The sealed block: denoising attention (Henderson & Fehr 2023, section 3.2, without its residual),
- * a feed-forward layer, and pooling (NVDP, section 4), over the query rows i that the pool consumes:
+ * a feed-forward layer, and pooling (NVDP, section 3.1), over the query rows i that the pool consumes:
  *
  *     s_ij   = (W_q z_i + b_q).(W_k z_j + b_k)/sqrt(h) + log pi_j - |z_j|^2/(2 sqrt(h))
  *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)         `residual`: + z_i inside

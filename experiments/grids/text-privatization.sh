@@ -24,7 +24,7 @@ sanitize_task() {
     local task=$1 out=sanitized/$1-$2
     shift 2
     [ -e "$out/measured.json" ] && return
-    "$NVDP" sanitize --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" "$@" --insecure-seed 1 --out "$out" --overwrite >/dev/null
+    "$NVDP" sanitize --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" --vocabulary-from "$task" "$@" --insecure-seed 1 --out "$out" --overwrite >/dev/null
     "$NVDP" privacy --sanitized "$out" --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" "${PLUS[@]}" --limit 1000 >/dev/null
 }
 

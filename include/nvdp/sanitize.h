@@ -54,11 +54,18 @@ struct nvdp_sanitizer_info {
     int32_t equal_a; /**< two such tokens, -1 where there are none */
     int32_t equal_b; /**< the other */
     bool pieces;     /**< tokens are an encoder's WordPieces, not words */
-    bool drops;    /**< words without a vector are left out; else a uniform draw stands for them */
-    bool counting; /**< V_S is to come from the texts themselves: nvdp_sanitizer_count() */
+    bool drops; /**< words without a vector are left out; else a uniform draw stands for them */
+    bool
+        counting; /**< V_S or the vocabulary is to come from the texts themselves: nvdp_sanitizer_count() */
+    bool
+        own_words; /**< the vocabulary is that of the texts themselves (vocabulary-from TASK), which is not private */
+    size_t table; /**< words of the table before vocabulary-from left some out; V without it */
+    size_t
+        unmatched; /**< words that no text can have, as it is read in lower case, without accents and with
+                           punctuation apart; they come out all the same */
 };
 
-/** The options of nvdp_sanitizer_create(): mechanism; model or vectors; eta (or epsilon); oov; of
+/** The options of nvdp_sanitizer_create(): mechanism; model or vectors; vocabulary-from; eta (or epsilon); oov; of
  * santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -74,7 +81,11 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
  * V_S of santext-plus are the floor(w V) tokens with the lowest counts in the lines of
  * sensitive-from, of equals the lower row; or the words of sensitive-list.  With sensitive-from-data
  * the mechanism is made by nvdp_sanitizer_choose().
- * @param ctx    records messages; notices tell of equal vectors
+ *
+ * vocabulary-from keeps those words of a file of vectors that a public text has, a text a line.  If it is the name
+ * of a task, the words are those of the texts that nvdp_sanitizer_count() is given, and nvdp_sanitizer_choose() makes
+ * the mechanism over them.  That vocabulary is not private.
+ * @param ctx    records messages; a notice tells of equal vectors, a warning of words that no text can have
  * @param config of nvdp_sanitizer_config_create()
  * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_IO; NVDP_ERR_INPUT, naming file and
@@ -154,15 +165,17 @@ void nvdp_token_list_release(struct nvdp_token_list *list);
 nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                 size_t n, const int32_t *token, char **out);
 
-/** Counts a text's tokens, where V_S is to come from the texts themselves.
- * @param sanitizer with sensitive-from-data, before nvdp_sanitizer_choose()
+/** Counts a text's tokens, where V_S or the vocabulary is to come from the texts themselves.
+ * @param sanitizer with sensitive-from-data or vocabulary-from TASK, before nvdp_sanitizer_choose()
  * @param n         tokens
  * @param token     [n]; those that are not below V are passed over */
 void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token);
-/** Chooses V_S by the counts and makes the mechanism; harmless where there is one already.
+/** Chooses vocabulary and V_S by the counts and makes the mechanism; harmless where there is one already.  A vocabulary
+ * that is chosen here gives the tokens other numbers.
  * @param ctx       records messages
  * @param sanitizer sanitizer
- * @return NVDP_ERR_ARGUMENT where the share w leaves no sensitive token; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT where the share w leaves no sensitive token; NVDP_ERR_INPUT where no word was counted, and
+ *         what nvdp_sanitizer_create() refuses of sensitive-from and sensitive-list; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
 
 /* ---- files ---- */
@@ -185,14 +198,17 @@ struct nvdp_sanitize_result {
     size_t draws;       /**< of each */
     double n_w;         /**< probability of a token to come out as itself */
     double s_w;         /**< number of different tokens in so many draws */
-    double epsilon; /**< of local differential privacy for one token, at most: eta times the bound
-                             on distances; +inf of santext-plus */
+    double
+        epsilon; /**< of local differential privacy for one token, at most, of two words with vectors: eta times the
+                         bound on distances; +inf of santext-plus */
     struct nvdp_geometry geometry;                /**< distances in the table */
     struct nvdp_sanitizer_info sanitizer;         /**< table and mechanism */
     char statement[NVDP_SANITIZE_STATEMENT_SIZE]; /**< what may be said, in plain English */
     size_t examples; /**< texts below.  They are private: not for files that are given away */
     char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< as they were */
     char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< as they came out */
+    double
+        oov_epsilon; /**< of a word without a vector beside one with a vector, at most; +inf: nothing is proven */
     bool insecure_seed; /**< drawn from a seed: whoever knows the seed can undo the draws */
 };
 
@@ -211,7 +227,7 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * ids and all others as they are.  With `text`, a text a line becomes a text a line in the file `out`, or
  * in the stream.  Beside them statement.txt and privacy.json (docs/formats.md).  With
  * laplace, `out` is one file of kind representations/1 with every token's noised vector.  One pass, two with
- * sensitive-from-data; memory for some thousand rows (laplace: two passes, memory for the
+ * sensitive-from-data or vocabulary-from TASK; memory for some thousand rows (laplace: two passes, memory for the
  * texts).  Files appear when all are complete.
  *
  * Draws are nvdp_dchi_sample()'s, from the operating system's generator.  With insecure-seed they come from that

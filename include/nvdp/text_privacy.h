@@ -69,6 +69,8 @@ struct nvdp_dchi_report {
     size_t left;                  /**< of these, not sensitive: they may be left as they are */
     size_t unknown;               /**< of these, without a vector */
     struct nvdp_dchi_worst worst; /**< of the vocabulary; where it is large, of drawn tokens */
+    bool
+        own_words; /**< nvdp_text_privacy(): the vocabulary is that of these texts, which is not private */
 };
 
 /** Measures all ordered pairs of texts, as nvdp_privacy_measure() does of posteriors: sums over positions of

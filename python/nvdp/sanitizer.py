@@ -119,7 +119,7 @@ class Mechanism:
 class Sanitizer(Mechanism):
     """A mechanism with words: of an encoder's pieces (model="models/minilm") or of a file of word vectors (vectors="glove.txt").
 
-    options: mechanism, eta (or epsilon), oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help`).
+    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help`).
     """
 
     def __init__(self, **options: Any):
@@ -128,7 +128,7 @@ class Sanitizer(Mechanism):
         self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
         mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
         if mechanism == ffi.NULL:
-            raise NvdpValueError("sensitive_from_data: sanitize the files with `nvdp sanitize`; here, name a file (sensitive_from)")
+            raise NvdpValueError("words of the texts themselves (sensitive_from_data, vocabulary_from=TASK): sanitize the files with `nvdp.sanitize`")
         self._take(context, lib.nvdp_sanitizer_vectors(self._sanitizer), mechanism)
 
     @property

@@ -54,19 +54,18 @@ static nvdp_status take_options(const struct analysis *a, const char *const *nam
     return status;
 }
 
+/* Again when the texts have been read, from which the vocabulary may come. */
+static nvdp_status describe(struct analysis *a) {
+    a->info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
+    a->vectors = nvdp_sanitizer_vectors(a->sanitizer);
+    return nvdp_sanitizer_describe(a->sanitizer, &a->info);
+}
+
 /* The command's options, as far as a sanitizer has them; others than these two need a mechanism. */
 static nvdp_status make_sanitizer(struct analysis *a) {
-    static const char *const names[] = {"mechanism",
-                                        "model",
-                                        "vectors",
-                                        "oov",
-                                        "eta",
-                                        "p",
-                                        "sensitive",
-                                        "sensitive-from",
-                                        "sensitive-list",
-                                        "sensitive-from-data",
-                                        NULL};
+    static const char *const names[] = {
+        "mechanism", "model",          "vectors",        "vocabulary-from",     "oov", "eta", "p",
+        "sensitive", "sensitive-from", "sensitive-list", "sensitive-from-data", NULL};
     struct nvdp_context *ctx = a->cli->ctx;
     struct nvdp_config *config = NULL;
     nvdp_status status = nvdp_sanitizer_config_create(ctx, &config);
@@ -74,10 +73,7 @@ static nvdp_status make_sanitizer(struct analysis *a) {
     if (status == NVDP_OK && a->bare) status = nvdp_config_set(config, "mechanism", "random");
     if (status == NVDP_OK) status = nvdp_sanitizer_create(ctx, config, &a->sanitizer);
     nvdp_config_free(config);
-    if (status != NVDP_OK) return status;
-    a->info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
-    a->vectors = nvdp_sanitizer_vectors(a->sanitizer);
-    return nvdp_sanitizer_describe(a->sanitizer, &a->info);
+    return status != NVDP_OK ? status : describe(a);
 }
 
 /* What the command's options name, and the counts of its tokens. */
@@ -89,6 +85,7 @@ static int read_texts(struct analysis *a) {
     nvdp_status status = nvdp_token_texts_config_create(ctx, &config);
     if (status == NVDP_OK) status = take_options(a, names, config);
     if (status == NVDP_OK) status = nvdp_token_texts_read(ctx, config, a->sanitizer, &a->texts);
+    if (status == NVDP_OK) status = describe(a);
     nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(a->cli, status);
     const size_t count = a->texts.offset[a->texts.texts];
@@ -337,7 +334,8 @@ static int work(struct analysis *a) {
     CLI_TRY(check(a, texts));
     CLI_DO(a->cli, make_sanitizer(a));
     if (!texts && a->info.counting)
-        return cli_usage(a->cli, "option --text or --task is needed with --sensitive-from-data");
+        return cli_usage(a->cli,
+                         "option --text or --task is needed, as words are to come from the texts");
     if (texts) CLI_TRY(read_texts(a));
     a->dchi = nvdp_sanitizer_dchi(a->sanitizer);
     a->seed = strtoull(get(a, "seed"), NULL, 10);

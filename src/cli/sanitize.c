@@ -1,6 +1,7 @@
 /* nvdp sanitize: texts privatized token by token. */
 #include "analyse.h"
 
+#include "base/bound.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -41,25 +42,35 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
                                                   "after", result->after[i]));
     return cli_print_json(
         cli,
-        json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:b, s:s, s:o}", "out",
+        json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:b, s:s, s:o}", "out",
                   nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts, "tokens",
                   (json_int_t)result->tokens, "changed", cli_number(result->changed), "oov",
                   result->oov, "n_w", result->n_w, "s_w", result->s_w, "measured_tokens",
                   (json_int_t)result->measured, "draws", (json_int_t)result->draws, "ldp_epsilon",
-                  cli_number(result->epsilon), "insecure_seed", result->insecure_seed, "statement",
-                  result->statement, "examples", examples));
+                  cli_number(result->epsilon), "oov_epsilon", cli_number(result->oov_epsilon),
+                  "insecure_seed", result->insecure_seed, "statement", result->statement,
+                  "examples", examples));
 }
 
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
     const struct nvdp_sanitizer_info *info = &result->sanitizer;
+    char far[NVDP__BOUND_TEXT], worst[NVDP__BOUND_TEXT];
     if (out != NULL) cli_row_to(to, "output", "%s", out);
     cli_row_to(to, "draws", "%s",
                result->insecure_seed ? "INSECURE, from a seed: whoever knows the seed can undo them"
                                      : "from the operating system's generator, not repeated");
     cli_row_to(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
                (unsigned long long)result->tokens);
-    cli_row_to(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
-               info->pieces ? "WordPieces" : "words", info->dim);
+    if (info->table > info->tokens)
+        cli_row_to(to, "vocabulary", "%zu of the table's %zu words, %zu dimensions%s", info->tokens,
+                   info->table, info->dim,
+                   info->own_words ? "; NOT PRIVATE: those of these texts" : "");
+    else
+        cli_row_to(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
+                   info->pieces ? "WordPieces" : "words", info->dim);
+    if (info->unmatched > 0)
+        cli_row_to(to, "in no text", "%zu of these words, which come out all the same",
+                   info->unmatched);
     if (info->sensitive < info->tokens)
         cli_row_to(to, "sensitive", "%zu of them; the others may stay as they are",
                    info->sensitive);
@@ -69,10 +80,11 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
     if (result->measured > 0)
         cli_row_to(to, "deniability", "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)",
                    result->n_w, result->s_w, result->draws, result->measured);
-    cli_row_to(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %.4g",
+    cli_row_to(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %s",
                result->geometry.nearest_median, result->geometry.pair_median,
-               result->geometry.diameter_bound);
-    cli_row_to(to, "LDP epsilon", "%.4g a token at most", result->epsilon);
+               nvdp__bound(far, result->geometry.diameter_bound, NVDP__UP));
+    cli_row_to(to, "LDP epsilon", "at most %s a token, of words with vectors",
+               nvdp__bound(worst, result->epsilon, NVDP__UP));
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
     fprintf(to, "\n");

@@ -580,9 +580,8 @@ static nvdp_status find_splits(struct sanitize *work) {
         if (nvdp__exists(part->path)) {
             work->parts++;
             part->name = base_name(part->path);
-            if (!work->vectors)
-                NVDP_RETURN_IF_FAILED(
-                    nvdp__pieces_format(ctx, &work->layout, part->path, &part->format));
+            NVDP_RETURN_IF_FAILED(
+                nvdp__pieces_format(ctx, &work->layout, part->path, &part->format));
             continue;
         }
         free(part->path);
@@ -702,6 +701,28 @@ cleanup:
     return status;
 }
 
+/* A vocabulary of the texts' own words is that of all texts of their task. */
+static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                                   const char *task) {
+    enum nvdp_task_id own, given;
+    if (!nvdp__sanitizer_own_words(sanitizer, &own)) return NVDP_OK;
+    if (task != NULL && nvdp_task_find(NULL, task, &given) == NVDP_OK && own == given)
+        return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "vocabulary_from: expected the task of the texts, %s, or a file (./NAME where "
+        "it is named like a task), found another task",
+        task != NULL ? task : "which have none");
+}
+
+/* True if the file whose words are the vocabulary is one of those that are privatized. */
+static bool is_own_file(const struct sanitize *work, const char *path) {
+    bool own = false;
+    for (size_t i = 0; i < SPLITS; i++)
+        own = own || nvdp__same_file(work->part[i].path, path);
+    return own;
+}
+
 static nvdp_status begin(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
@@ -730,7 +751,10 @@ static nvdp_status begin(struct sanitize *work) {
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
+    NVDP_RETURN_IF_FAILED(check_own_words(ctx, work->sanitizer, options->task));
+    const char *from = options->sanitizer.vocabulary_from;
     *done = (struct nvdp__sanitized){
+        .from = from != NULL ? base_name(from) : NULL,
         .sanitizer = work->sanitizer,
         .source = base_name(options->model != NULL ? options->model : options->sanitizer.vectors),
         .chosen = options->sanitizer.sensitive_from_data      ? "sensitive-from-data"
@@ -776,6 +800,7 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     result->sanitizer = done->info;
     result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
+    result->oov_epsilon = nvdp__sanitized_oov_epsilon(done);
     result->insecure_seed = work->noise != NULL;
     NVDP__GIVE(out, result);
 }
@@ -784,7 +809,10 @@ static nvdp_status describe(struct sanitize *work) {
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
     nvdp__sanitizer_table_digest(work->sanitizer, work->done.table);
     nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
-    return nvdp_sanitizer_describe(work->sanitizer, &work->done.info);
+    NVDP_RETURN_IF_FAILED(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
+    if (is_own_file(work, work->options->sanitizer.vocabulary_from))
+        work->done.info.own_words = true;
+    return NVDP_OK;
 }
 
 /* The texts are read once more. */
@@ -795,10 +823,14 @@ static nvdp_status count_all(struct sanitize *work) {
     return pass_all(work, true);
 }
 
-static nvdp_status texts(struct sanitize *work) {
-    if (work->options->sanitizer.sensitive_from_data) NVDP_RETURN_IF_FAILED(count_all(work));
+/* Chooses the words that are still to come from the texts. */
+static nvdp_status choose(struct sanitize *work) {
+    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_RETURN_IF_FAILED(count_all(work));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
-    NVDP_RETURN_IF_FAILED(describe(work));
+    return describe(work);
+}
+
+static nvdp_status texts(struct sanitize *work) {
     NVDP_RETURN_IF_FAILED(open_outputs(work));
     NVDP_RETURN_IF_FAILED(pass_all(work, false));
     NVDP_RETURN_IF_FAILED(nvdp__sanitized_measure(work->ctx, &work->done));
@@ -814,7 +846,6 @@ static nvdp_status vectors(struct sanitize *work) {
                                         .noise = work->noise};
     for (size_t s = 0; s < SPLITS; s++)
         represent.path[s] = work->part[s].path;
-    NVDP_RETURN_IF_FAILED(describe(work));
     return nvdp__represent(work->ctx, &represent, &work->done, sizeof work->result.statement,
                            work->result.statement);
 }
@@ -846,6 +877,7 @@ nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
     struct sanitize work = {
         .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
     if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(check_own_words(ctx, sanitizer, source->task));
     NVDP_TRY(find_sources(&work));
     NVDP_TRY(count_all(&work));
 cleanup:
@@ -863,6 +895,7 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     options.seeded = nvdp_config_is_set(config, "seed");
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(begin(&work));
+    NVDP_TRY(choose(&work));
     NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));
     warn(&work);
     NVDP_TRY(publish(&work));

@@ -16,6 +16,7 @@ struct nvdp__sanitized {
     const struct nvdp_sanitizer *sanitizer;
     struct nvdp_sanitizer_info info;
     const char *source; /* of the vectors: their file's or folder's name */
+    const char *from; /* whose words are the vocabulary, a task or a file; NULL: the whole table */
     const char *chosen; /* santext-plus: which option says which tokens are sensitive */
     double rare;        /* w that they were chosen by; NaN: of a list */
     char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */
@@ -41,6 +42,8 @@ nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanit
 /* The worst case over all pairs of tokens: eta times what no two are further apart than; +inf of
  * santext-plus, 0 of random. */
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
+/* The same of a word without a vector and one with a vector; +inf: nothing is proven. */
+double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done);
 /* In plain English, cut to `size` bytes. */
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
 /* The object of privacy.json; NULL: out of memory. */

@@ -1,6 +1,7 @@
 /* What is said of privatized texts: numbers, privacy.json, and the statement in plain English. */
 #include "share/sanitize.h"
 
+#include "base/bound.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "share/release.h"
@@ -99,6 +100,25 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
+/* A word without a vector is drawn uniformly: P(y) = 1/V.  Of santext P(y|x) = C_x e^(-eta/2 d_y) with
+ * 0 <= d_y <= D and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two is above eta/2 D.  laplace perturbs the
+ * vector of a uniform draw: no log ratio is above eta D.  The chance of laplace-nearest to give y has no lower bound;
+ * santext-plus gives some words for none but themselves; a word that is left out shows in the length. */
+double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
+    const double worst = nvdp__sanitized_epsilon(done);
+    if (done->info.drops) return INFINITY;
+    switch (done->info.mechanism) {
+    case NVDP_DCHI_RANDOM:
+    case NVDP_DCHI_LAPLACE:
+        return worst;
+    case NVDP_DCHI_SANTEXT:
+    case NVDP_DCHI_SANTEXT_PLUS:
+        return worst / 2;
+    default:
+        return INFINITY;
+    }
+}
+
 /* ---- privacy.json ---- */
 
 static const char *mechanism_name(const struct nvdp__sanitized *done) {
@@ -121,19 +141,23 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:I, s:I, s:I, s:s}, s:s, s:{s:I, s:f, s:f, s:f, "
-        "s:f}, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
+        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, s:s, "
+        "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, "
+        "s:o, s:f, s:f}, s:O?, s:s, s:s, "
         "s:s}",
         "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
         info->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : nvdp__json_number(info->eta), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
         plus ? sensitive_json(done) : NULL, "vocabulary", "source", done->source, "of",
-        info->pieces ? "pieces" : "words", "tokens", (json_int_t)info->tokens, "dim",
-        (json_int_t)info->dim, "equal", (json_int_t)info->equal, "digest", done->table, "oov",
-        info->drops ? "drop" : "uniform", "distances", "tokens", (json_int_t)geometry->tokens,
-        "nearest_median", geometry->nearest_median, "pair_median", geometry->pair_median,
-        "pair_max", geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
-        nvdp__json_number(nvdp__sanitized_epsilon(done)), "deniability", "tokens",
+        info->pieces ? "pieces" : "words", "from", done->from, "own_words", info->own_words,
+        "table", (json_int_t)info->table, "tokens", (json_int_t)info->tokens, "dim",
+        (json_int_t)info->dim, "equal", (json_int_t)info->equal, "unmatched",
+        (json_int_t)info->unmatched, "digest", done->table, "oov", info->drops ? "drop" : "uniform",
+        "distances", "tokens", (json_int_t)geometry->tokens, "nearest_median",
+        geometry->nearest_median, "pair_median", geometry->pair_median, "pair_max",
+        geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
+        nvdp__json_number(nvdp__sanitized_epsilon(done)), "oov_epsilon",
+        nvdp__json_number(nvdp__sanitized_oov_epsilon(done)), "deniability", "tokens",
         (json_int_t)done->sampled, "draws", (json_int_t)done->draws, "n_w", done->same, "s_w",
         done->distinct, "corpus", "texts", (json_int_t)done->texts, "tokens",
         (json_int_t)done->tokens, "changed",
@@ -174,21 +198,78 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
         info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
 }
 
+/* Which words can come out, and what that shows by itself. */
+static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    if (info->own_words)
+        nvdp__say(
+            writer,
+            "NOT PRIVATE, the choice of words: of the table's %zu words only the %zu that occur "
+            "in these texts come out, as in Yue et al. (2021). Every word that comes out shows "
+            "that some of these texts has it. No number here covers that: each of them "
+            "compares two words of this list. ",
+            info->table, info->tokens);
+    else if (done->from != NULL)
+        nvdp__say(
+            writer,
+            "Of the table's %zu words only those that occur in %s come out. That file is taken "
+            "to be public: the output shows which words it has. ",
+            info->table, done->from);
+}
+
+/* Words that come out and cannot go in. */
+static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    if (done->info.unmatched > 0)
+        nvdp__say(writer,
+                  "%zu of the words are found in no text, which is read in lower case, without "
+                  "accents and with punctuation apart: they come out and never go in. ",
+                  done->info.unmatched);
+}
+
+/* The log ratios between a word without a vector and another word. */
+static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    const enum nvdp_dchi_mechanism mechanism = done->info.mechanism;
+    const double bound = nvdp__sanitized_oov_epsilon(done);
+    char most[NVDP__BOUND_TEXT];
+    if (mechanism == NVDP_DCHI_RANDOM && !done->info.drops) return;
+    nvdp__say(writer, "All of this is about two %s with vectors. %s ",
+              done->info.pieces ? "WordPieces" : "words",
+              done->info.pieces ? "A word without WordPieces" : "A word without a vector");
+    if (done->info.drops) {
+        nvdp__say(writer, "is left out: the length shows with certainty that none with a vector "
+                          "stood there. ");
+        return;
+    }
+    nvdp__say(writer, "%s a uniform draw: nothing tells two such words apart, but ",
+              mechanism == NVDP_DCHI_LAPLACE ? "gets the noised vector of" : "becomes");
+    if (isfinite(bound))
+        nvdp__say(writer,
+                  "one of them and another word are told apart by a log ratio of up to %s. ",
+                  nvdp__bound(most, bound, NVDP__UP));
+    else if (mechanism == NVDP_DCHI_SANTEXT_PLUS)
+        nvdp__say(writer, "an output can show with certainty that it was one of them, or none. ");
+    else
+        nvdp__say(writer, "between one of them and another word no bound is proven. ");
+}
+
 static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
     if (done->info.mechanism == NVDP_DCHI_RANDOM) return;
+    const double worst = done->info.eta * geometry->diameter_bound;
+    char far[NVDP__BOUND_TEXT], most[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
     nvdp__say(writer,
               "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
-              "(medians over %zu tokens), at most %.3g. ",
+              "(medians over %zu tokens), at most %s. ",
               geometry->nearest_median, geometry->pair_median, geometry->tokens,
-              geometry->diameter_bound);
+              nvdp__bound(far, geometry->diameter_bound, NVDP__UP));
     nvdp__say(
         writer,
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
-        "of %.3g for one token (of the %zu, two have %.3g), and n times that for a text of n: no "
+        "of at most %s for one token (of the %zu, two have %s), and n times that for a text of n: "
+        "no "
         "protection by itself. What is left is the protection of a token among its neighbours. ",
-        done->info.eta * geometry->diameter_bound, geometry->tokens,
-        done->info.eta * geometry->pair_max);
+        nvdp__bound(most, worst, NVDP__UP), geometry->tokens,
+        nvdp__bound(least, done->info.eta * geometry->pair_max, NVDP__DOWN));
 }
 
 static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
@@ -236,9 +317,12 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
                   "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
                   "knows the seed can undo the draws, and two outputs with one seed reveal "
                   "differences to anyone. ");
+    say_words(&writer, done);
     say_what(&writer, done);
     say_scale(&writer, done);
     say_plus(&writer, done);
+    say_unknown(&writer, done);
+    say_unmatched(&writer, done);
     say_corpus(&writer, done);
     if (strcmp(done->generator, "os") == 0)
         nvdp__say(&writer,

@@ -296,6 +296,20 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
                       folder->path, option, text, option, given);
 }
 
+/* A task is named by the folder; a file is given again, and compared by the digest of the table. */
+static nvdp_status take_words(struct nvdp_context *ctx, const struct folder *folder,
+                              struct nvdp_config *config) {
+    static const char option[] = "vocabulary-from";
+    const json_t *from = json_object_get(json_object_get(folder->privacy, "vocabulary"), "from");
+    enum nvdp_task_id task;
+    if (!json_is_string(from)) return NVDP_OK;
+    if (nvdp_task_find(NULL, json_string_value(from), &task) == NVDP_OK)
+        return take(ctx, folder, option, from, config);
+    if (nvdp_config_is_set(config, option)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own --%s FILE, found none",
+                      folder->path, option);
+}
+
 /* Options as the folder has them. */
 static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *folder,
                                struct nvdp_config *config) {
@@ -310,6 +324,7 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
             take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
     NVDP_RETURN_IF_FAILED(
         take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
+    NVDP_RETURN_IF_FAILED(take_words(ctx, folder, config));
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
@@ -368,17 +383,23 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     struct nvdp__privacy_options measures;
     struct nvdp_sanitizer *sanitizer = NULL;
     struct nvdp_token_texts texts = {0};
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    enum nvdp_task_id task;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none"));
     NVDP_TRY(nvdp__privacy_check_source(ctx, &measures));
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options.sanitizer, options.model, &sanitizer));
-    if (folder != NULL) NVDP_TRY(check_table(ctx, folder, sanitizer));
     NVDP_TRY(read_texts(ctx, &options.texts, sanitizer, &texts));
+    if (folder != NULL) NVDP_TRY(check_table(ctx, folder, sanitizer));
     if (folder != NULL) NVDP_TRY(check_sensitive(ctx, folder, sanitizer));
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
-    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(
+        nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
+    report.own_words = nvdp__sanitizer_own_words(sanitizer, &task);
+    NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
     free(made);
@@ -437,19 +458,21 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
     const struct nvdp_dchi_worst *worst = &from->worst;
     json_t *object = nvdp__privacy_report_pack(&from->pairs);
     json_t *more = json_pack(
-        "{s:{s:s, s:s, s:o, s:o, s:I, s:I}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, s:o, "
+        "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, "
+        "s:o, "
         "s:[I,I], s:o, s:I}}",
         "sanitizer", "mechanism", from->pairs.method, "divergences",
         from->mechanism == NVDP_DCHI_LAPLACE_NEAREST ? "those of laplace, which bound it" : "exact",
         "eta", from->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : number(from->eta), "p",
         from->mechanism == NVDP_DCHI_SANTEXT_PLUS ? number(from->p) : json_null(), "vocabulary",
-        (json_int_t)from->vocabulary, "vector_dim", (json_int_t)from->dim, "tokens", "all",
-        (json_int_t)from->tokens, "not_sensitive", (json_int_t)from->left, "unknown",
-        (json_int_t)from->unknown, "pairs_of_equal_length", (json_int_t)from->equal_length,
-        "pairs_of_other_length", (json_int_t)from->other_length, "equal_length", pack_equal(from),
-        "vocabulary_worst", "value", number(worst->value), "finite", number(worst->finite),
-        "infinite_share", number(worst->infinite), "argmax", (json_int_t)worst->x,
-        (json_int_t)worst->x2, "bound", number(worst->bound), "tokens", (json_int_t)worst->inputs);
+        (json_int_t)from->vocabulary, "vector_dim", (json_int_t)from->dim, "own_words",
+        from->own_words, "tokens", "all", (json_int_t)from->tokens, "not_sensitive",
+        (json_int_t)from->left, "unknown", (json_int_t)from->unknown, "pairs_of_equal_length",
+        (json_int_t)from->equal_length, "pairs_of_other_length", (json_int_t)from->other_length,
+        "equal_length", pack_equal(from), "vocabulary_worst", "value", number(worst->value),
+        "finite", number(worst->finite), "infinite_share", number(worst->infinite), "argmax",
+        (json_int_t)worst->x, (json_int_t)worst->x2, "bound", number(worst->bound), "tokens",
+        (json_int_t)worst->inputs);
     if (object == NULL || more == NULL || json_object_update(object, more) != 0) {
         json_decref(object);
         object = NULL;
@@ -494,9 +517,14 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     if (from->unknown > 0)
         fprintf(to, "%.1f %% of the tokens have no vector.\n",
                 percent(from->unknown, from->tokens));
+    if (from->own_words)
+        fputs("The vocabulary is that of these texts, which is not private: a word that comes out "
+              "shows that\nsome text has it. No number here covers that.\n",
+              to);
     fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
     fprintf(to,
-            "Of any two tokens, seen or not: no log ratio above %g nats a position (largest found "
+            "Of any two words with vectors, seen or not: no log ratio above %g nats a position "
+            "(largest found "
             "%g, %zu tokens searched)",
             worst->bound, worst->finite, worst->inputs);
     if (worst->infinite > 0)

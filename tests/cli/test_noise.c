@@ -113,7 +113,7 @@ Test(noise, sequences_are_measured) {
 Test(noise, without_eta_is_wrong_usage) {
     struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
                                             program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err, "eta: expected a finite number above 0 for laplace");
+    support_contains(refused.err, "eta or epsilon: expected a finite number above 0 for laplace");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
                              program_train_options(), support_scratch_path("none"));
@@ -121,7 +121,7 @@ Test(noise, without_eta_is_wrong_usage) {
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise random --eta 30 --out %s",
                              program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err, "eta: expected none for random");
+    support_contains(refused.err, "eta or epsilon: expected none for random");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise santext-plus --sensitive-from-data",
                              program_train_options());

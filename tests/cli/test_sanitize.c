@@ -332,6 +332,188 @@ Test(sanitize, plus_says_what_it_gives_up) {
     program_release(&outcome);
 }
 
+/* Which pairs of words the epsilon is about, a mechanism and a choice of --oov at a time.  In the table no two words are
+ * further apart than 42.43, which is 84.85 at epsilon 2. */
+Test(sanitize, words_without_a_vector_are_said) {
+    static const struct {
+        const char *options, *said, *epsilon;
+    } cases[] = {
+        {"--mechanism santext --epsilon 2",
+         "A word without a vector becomes a uniform draw: nothing tells two such words apart, but "
+         "one of them and another word are told apart by a log ratio of up to 42.43.",
+         "42.4"},
+        {"--mechanism laplace --eta 2",
+         "gets the noised vector of a uniform draw: nothing tells two such words apart, but one of "
+         "them and another word are told apart by a log ratio of up to 84.86.",
+         "84.8"},
+        {"--mechanism laplace-nearest --eta 2",
+         "but between one of them and another word no bound is proven.", "inf"},
+        {"--mechanism santext-plus --epsilon 2 --sensitive 0.5 --sensitive-from-data",
+         "but an output can show with certainty that it was one of them, or none.", "inf"},
+        {"--mechanism santext --epsilon 2 --oov drop",
+         "is left out: the length shows with certainty that none with a vector stood there.",
+         "inf"},
+    };
+    const char *text = support_scratch_path("unknown.txt");
+    support_write_text(text, "the ugly film\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char number[32];
+        struct outcome outcome =
+            program_expect(0, "sanitize --json --overwrite --text %s --vectors %s %s --out %s",
+                           text, table(), cases[i].options, support_scratch_path("unknown.out"));
+        json_t *object = program_object(&outcome);
+        const char *said = json_string_value(json_object_get(object, "statement"));
+        support_contains(said, "All of this is about two words with vectors.");
+        support_contains(said, cases[i].said);
+        snprintf(number, sizeof number, "%.17g",
+                 support_number(json_object_get(object, "oov_epsilon")));
+        cr_expect_eq(strncmp(number, cases[i].epsilon, strlen(cases[i].epsilon)), 0, "%s: %s",
+                     cases[i].options, number);
+        json_decref(object);
+        program_release(&outcome);
+    }
+}
+
+/* The option is named as it was given, or under both its names. */
+Test(sanitize, no_noise_is_refused_by_name) {
+    static const char *const option[] = {"--epsilon 0", "--eta 0", ""};
+    for (size_t i = 0; i < 3; i++) {
+        struct outcome outcome = program_expect(
+            2, "sanitize --vectors %s --mechanism santext %s </dev/null", table(), option[i]);
+        support_contains(outcome.err,
+                         "eta or epsilon: expected a finite number above 0 for santext, found 0");
+        program_release(&outcome);
+    }
+}
+
+/* Words that are written as no text is read never go in and yet come out. */
+Test(sanitize, words_of_no_text_are_warned_of) {
+    const char *text = support_scratch_path("cased.txt"), *out = support_scratch_path("cased.out");
+    const char *cased = support_scratch_path("cased.vectors");
+    support_write_text(text, "Paris in caf\xC3\xA9 don't\n");
+    support_write_text(cased, "in 0 0\nParis 1 0\nparis 2 0\ncaf\xC3\xA9 0 1\ndon't 0 2\n' 0 3\n");
+    struct outcome outcome = program_expect(
+        0, "sanitize --quiet --text %s --vectors %s %s --out %s", text, cased, FAITHFUL, out);
+    support_contains(outcome.err,
+                     "warning: word vectors: 3 of 6 words, such as 'Paris', are found in "
+                     "no text and yet come out");
+    support_contains(outcome.out, "in no text        3 of these words");
+    program_release(&outcome);
+    json_t *privacy = json_load_file(support_scratch_path("cased.out.privacy.json"), 0, NULL);
+    cr_expect_eq(
+        json_integer_value(json_object_get(json_object_get(privacy, "vocabulary"), "unmatched")),
+        3);
+    support_contains(json_string_value(json_object_get(privacy, "statement")),
+                     "3 of the words are found in no text");
+    json_decref(privacy);
+    outcome =
+        program_expect(0, "sanitize --quiet --text %s --vectors %s %s", text, table(), FAITHFUL);
+    support_lacks(outcome.err, "found in no text");
+    program_release(&outcome);
+}
+
+/* Of the table's words only those of a task, or of a file, come out.  The statement says what that shows; nvdp privacy and
+ * analyses measure over the same words. */
+Test(sanitize, vocabulary_from) {
+    char data[4200], words[4200], out[4200], file[4200], path[4300];
+    snprintf(data, sizeof data, "%s",
+             FOLDER("few", "train.tsv", "sentence\tlabel\nthe film\t1\nugly film .\t0\n", "dev.tsv",
+                    "sentence\tlabel\nGood film\t1\nthe film .\t0\n"));
+    snprintf(words, sizeof words, "%s", table());
+    snprintf(out, sizeof out, "%s", support_scratch_path("few-out"));
+    snprintf(file, sizeof file, "%s", support_scratch_path("public.txt"));
+    support_write_text(file, "The plot.\nbad\n");
+    static const char command[] = "sanitize --json --task sst2 --data %s --vectors %s --mechanism "
+                                  "random --overwrite --out %s --vocabulary-from %s";
+    struct outcome outcome = program_expect(0, command, data, words, out, "sst2");
+    json_t *object = program_object(&outcome);
+    const char *said = json_string_value(json_object_get(object, "statement"));
+    support_contains(said,
+                     "NOT PRIVATE, the choice of words: of the table's 6 words only the 4 that "
+                     "occur in these texts come out");
+    json_decref(object);
+    program_release(&outcome);
+    snprintf(path, sizeof path, "%s/dev.tsv", out);
+    char *drawn = support_read(path);
+    cr_expect_null(strstr(drawn, "plot"));
+    cr_expect_null(strstr(drawn, "bad"));
+    free(drawn);
+    snprintf(path, sizeof path, "%s/privacy.json", out);
+    json_t *privacy = json_load_file(path, 0, NULL);
+    const json_t *vocabulary = json_object_get(privacy, "vocabulary");
+    cr_expect_str_eq(json_string_value(json_object_get(vocabulary, "from")), "sst2");
+    cr_expect(json_is_true(json_object_get(vocabulary, "own_words")));
+    cr_expect_eq(json_integer_value(json_object_get(vocabulary, "table")), 6);
+    cr_expect_eq(json_integer_value(json_object_get(vocabulary, "tokens")), 4);
+    json_decref(privacy);
+    outcome = program_expect(0, "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s",
+                             data, words, out);
+    support_contains(outcome.out, "A vocabulary of 4,");
+    support_contains(outcome.out, "The vocabulary is that of these texts, which is not private");
+    program_release(&outcome);
+    outcome = program_expect(0,
+                             "sanitize --analyse geometry --json --task sst2 --data %s --vectors "
+                             "%s --vocabulary-from sst2",
+                             data, words);
+    object = program_object(&outcome);
+    cr_expect_eq(json_integer_value(json_object_get(object, "vocabulary")), 4);
+    cr_expect_eq(json_array_size(json_object_get(object, "neighbours")), 3); /* 1, 2, all: of 4 */
+    json_decref(object);
+    program_release(&outcome);
+
+    outcome = program_expect(0, command, data, words, out, file);
+    object = program_object(&outcome);
+    said = json_string_value(json_object_get(object, "statement"));
+    support_contains(said,
+                     "Of the table's 6 words only those that occur in public.txt come out. That "
+                     "file is taken to be public");
+    support_lacks(said, "NOT PRIVATE");
+    json_decref(object);
+    program_release(&outcome);
+    static const char measure[] =
+        "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s %s%s";
+    outcome = program_expect(2, measure, data, words, out, "", "");
+    support_contains(outcome.err, "expected its own --vocabulary-from FILE, found none");
+    program_release(&outcome);
+    outcome = program_expect(3, measure, data, words, out, "--vocabulary-from ", "sst2");
+    support_contains(outcome.err, "expected the tokens and vectors of its own table");
+    program_release(&outcome);
+    outcome = program_expect(0, measure, data, words, out, "--vocabulary-from ", file);
+    support_contains(outcome.out, "A vocabulary of 4,"); /* the plot . bad */
+    support_lacks(outcome.out, "which is not private");
+    program_release(&outcome);
+
+    /* the private text itself, under its own name; vectors come out; V_S of the same counts */
+    outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
+                             file, words, FAITHFUL, file, support_scratch_path("own.out"));
+    support_contains(outcome.out, "vocabulary        4 of the table's 6 words, 2 dimensions; NOT "
+                                  "PRIVATE: those of these texts\n");
+    program_release(&outcome);
+    outcome =
+        program_expect(0,
+                       "sanitize --json --task sst2 --data %s --vectors %s --mechanism laplace "
+                       "--eta 1 --vocabulary-from sst2 --out %s",
+                       data, words, support_scratch_path("few.h5"));
+    support_contains(outcome.out, "NOT PRIVATE, the choice of words");
+    program_release(&outcome);
+    outcome = program_expect(0,
+                             "sanitize --json --task sst2 --data %s --vectors %s --mechanism "
+                             "santext-plus --eta 1 --sensitive 0.5 --sensitive-from-data "
+                             "--vocabulary-from sst2 --overwrite --out %s",
+                             data, words, out);
+    support_contains(outcome.out, "for the 2 sensitive tokens alone. The 2 others");
+    program_release(&outcome);
+    outcome = program_expect(2, command, data, words, out, "mrpc");
+    support_contains(outcome.err,
+                     "vocabulary_from: expected the task of the texts, sst2, or a file");
+    program_release(&outcome);
+    outcome =
+        program_expect(2, "sanitize --model %s --mechanism random --vocabulary-from %s </dev/null",
+                       program_model(), file);
+    support_contains(outcome.err, "vocabulary_from: expected a file of word vectors");
+    program_release(&outcome);
+}
+
 static void refused(int code, const char *message, const char *format, const char *a,
                     const char *b) {
     char options[9000];
@@ -375,7 +557,7 @@ Test(sanitize, bad_input) {
             "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
             FOLDER("commas", "train.tsv", "t,y\ngood,1\n"), words);
     const char *task = program_task();
-    refused(2, "eta: expected a finite number above 0",
+    refused(2, "eta or epsilon: expected a finite number above 0",
             "--task sst2 --data %s --vectors %s --mechanism santext", task, words);
     refused(2, "epsilon", "--task sst2 --data %s --vectors %s --mechanism santext --epsilon -1",
             task, words);
@@ -496,7 +678,7 @@ Test(sanitize, representations_of_ones_own) {
         "echo good | %s/nvdp sanitize --vectors %s --mechanism laplace --eta 3 --out %s",
         NVDP_BINARY_DIR, table(), out);
     cr_expect_eq(outcome.code, 3);
-    support_contains(outcome.err, "expected a regular file, found something else");
+    support_contains(outcome.err, "expected a regular file, found a FIFO");
     cr_expect_not(nvdp__exists(out));
     program_release(&outcome);
 }

@@ -232,6 +232,41 @@ Test(distribution, golden_worst) {
     close_golden(&g);
 }
 
+/* A uniform draw, which a word without a vector becomes, and a word's own: no log ratio above eta/2 times the diameter.  Two
+ * words far apart come near it. */
+Test(distribution, a_uniform_draw_beside_a_word) {
+    enum { V = 12, D = 3 };
+    struct nvdp_context *ctx = support_context();
+    double values[V * D], log_p[V], nearest = 0;
+    for (int i = 0; i < V * D; i++)
+        values[i] = sin(37. * i) * (i < D ? 9 : 1); /* one word is far from the others */
+    for (int e = 0; e < 4; e++) {
+        const double eta = (const double[]){.01, .5, 3, 40}[e];
+        struct nvdp_vectors *vectors = NULL;
+        struct nvdp_dchi *dchi = NULL;
+        double diameter = 0;
+        cr_assert_eq(nvdp_vectors_create(ctx, V, D, values, &vectors), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, eta, 0, NULL, &dchi),
+                     NVDP_OK);
+        for (int i = 0; i < V * V; i++) {
+            const double *a = values + i / V * D, *b = values + i % V * D;
+            diameter = fmax(diameter, hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]));
+        }
+        for (int32_t x = 0; x < V; x++) {
+            cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, &x, log_p), NVDP_OK);
+            for (int y = 0; y < V; y++) {
+                const double loss = fabs(log_p[y] + log(V)) / (eta / 2 * diameter);
+                cr_expect_leq(loss, 1 + 1e-12, "eta %g, %d to %d: %g", eta, x, y, loss);
+                nearest = fmax(nearest, loss);
+            }
+        }
+        nvdp_dchi_free(dchi);
+        nvdp_vectors_free(vectors);
+    }
+    cr_expect_gt(nearest, .9);
+    nvdp_context_free(ctx);
+}
+
 /* Distances 0, 1, 2.5 at epsilon 2 by hand: 1, e^-1, e^-2.5 over their sum. */
 Test(distribution, three_words) {
     struct nvdp_context *ctx = support_context();

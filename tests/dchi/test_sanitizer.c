@@ -191,8 +191,10 @@ Test(sanitizer, bad_options) {
         const char *name[3], *value[3], *message;
     } bad[] = {
         {{"mechanism"}, {"none"}, "mechanism: expected laplace"},
-        {{"mechanism"}, {"santext"}, "eta: expected a finite number above 0 for santext, found 0"},
-        {{"mechanism", "eta"}, {"random", "30"}, "eta: expected none for random"},
+        {{"mechanism"},
+         {"santext"},
+         "eta or epsilon: expected a finite number above 0 for santext, found 0"},
+        {{"mechanism", "eta"}, {"random", "30"}, "eta or epsilon: expected none for random"},
         {{"mechanism", "eta", "model"},
          {"laplace", "1", "x"},
          "expected one of the two, found both"},
@@ -271,6 +273,64 @@ Test(sanitizer, sensitive_tokens_are_the_rarest) {
                       "0.1", "sensitive-from", corpus),
                  NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(made.ctx), "expected at least one");
+    drop(&made);
+}
+
+/* The vocabulary: those of the table's words, in its order, that another text has, or the texts themselves. */
+Test(sanitizer, words_of_a_text) {
+    static const char *const words[] = {"the", "film", "good", "."};
+    const char *path = file("v.txt", small);
+    const char *corpus = file("corpus.txt", "The the film.\n\nGood film, the end\n");
+    struct made made;
+    for (int own = 0; own < 2; own++) {
+        cr_assert_eq(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2",
+                          "vocabulary-from", own == 1 ? "sst2" : corpus, "sensitive", "0.5",
+                          own == 1 ? "sensitive-from-data" : "sensitive-from",
+                          own == 1 ? "true" : corpus),
+                     NVDP_OK, "%s", nvdp_context_error(made.ctx));
+        cr_expect_eq(info(&made).counting, own == 1);
+        if (own == 1) {
+            cr_expect_eq(info(&made).tokens, 6);
+            nvdp_sanitizer_count(made.sanitizer, 9, (int32_t[]){0, 0, 0, 1, 1, 2, 5, -1, 77});
+            cr_assert_eq(nvdp_sanitizer_choose(made.ctx, made.sanitizer), NVDP_OK);
+        }
+        const struct nvdp_sanitizer_info facts = info(&made);
+        cr_expect(facts.tokens == 4 && facts.table == 6 && facts.own_words == (own == 1));
+        cr_expect(!facts.counting && facts.equal == 0 && facts.sensitive == 2);
+        for (int32_t x = 0; x < 4; x++)
+            cr_expect_str_eq(nvdp_sanitizer_word(made.sanitizer, x), words[x]);
+        cr_expect_eq(nvdp_sanitizer_find(made.sanitizer, "bad"), NVDP_DCHI_UNKNOWN);
+        cr_expect_arr_eq(nvdp_vectors_row(nvdp_sanitizer_vectors(made.sanitizer), 3),
+                         ((double[]){7, -8}), 2 * sizeof(double));
+        cr_expect_arr_eq(nvdp_sanitizer_sensitive(made.sanitizer), /* once each */
+                         ((unsigned char[]){0, 0, 1, 1}), 4);
+        tokens_are(&made, "the movie.", "the [UNK] .", 1);
+        drop(&made);
+    }
+    /* files of V_S are read when the words are known; words that are left out are no mistake there */
+    for (int list = 0; list < 2; list++) {
+        char *later = strdup(list == 1 ? file("list", "bad\ngood\n") : corpus);
+        cr_assert_eq(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2",
+                          "vocabulary-from", "sst2", "sensitive", "0.3",
+                          list == 1 ? "sensitive-list" : "sensitive-from", later),
+                     NVDP_OK);
+        support_set(made.ctx, made.config, list == 1 ? "sensitive-list" : "sensitive-from", NULL);
+        nvdp_sanitizer_count(made.sanitizer, 4, (int32_t[]){5, 2, 1, 0});
+        cr_assert_eq(nvdp_sanitizer_choose(made.ctx, made.sanitizer), NVDP_OK, "%s",
+                     nvdp_context_error(made.ctx));
+        cr_expect_arr_eq(nvdp_sanitizer_sensitive(made.sanitizer), ((unsigned char[]){0, 0, 1, 0}),
+                         4);
+        free(later);
+        drop(&made);
+    }
+    cr_assert_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from", "sst2"),
+                 NVDP_OK);
+    cr_expect_eq(nvdp_sanitizer_choose(made.ctx, made.sanitizer), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(made.ctx), "vocabulary_from: expected texts with words");
+    drop(&made);
+    cr_expect_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from",
+                      file("none", "no such words\n")),
+                 NVDP_ERR_INPUT);
     drop(&made);
 }
 
@@ -420,6 +480,7 @@ Test(sanitizer, out_of_memory) {
         struct nvdp_config *config = NULL;
         cr_assert_eq(nvdp_sanitizer_config_create(ctx, &config), NVDP_OK);
         support_set(ctx, config, kind == 0 ? "vectors" : "model", kind == 0 ? vectors : bert);
+        if (kind == 0) support_set(ctx, config, "vocabulary-from", corpus);
         support_set(ctx, config, "mechanism", "santext-plus");
         support_set(ctx, config, "eta", "3");
         support_set(ctx, config, kind == 0 ? "sensitive-from" : "sensitive-list",

@@ -421,7 +421,7 @@ Test(privatize, bad_configurations_are_refused) {
          "objective: expected mlm or mlm+nsp with privatize none, found prob-mlm+nsp"},
         {adaptive(&text, NULL, NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 1), "init: expected"},
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 0),
-         "eta: expected a finite"},
+         "eta or epsilon: expected a finite"},
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1),
          "sensitive_from"},
     };

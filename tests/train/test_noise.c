@@ -533,7 +533,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 0);
-    refused(ctx, &config, "eta: expected a finite number above 0 for laplace, found 0");
+    refused(ctx, &config, "eta or epsilon: expected a finite number above 0 for laplace, found 0");
     config.noise.sanitizer.eta = 5;
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, &config, "token-noise laplace: expected method base or reg, found nvdp");
@@ -549,12 +549,13 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     config.encoder = NVDP__ENCODER_BERT;
     config.noise.clip = 0;
     config.noise.mechanism = NVDP__NOISE_NONE;
-    refused(ctx, &config, "eta: expected a mechanism (token-noise) beside it, found none");
+    refused(ctx, &config,
+            "eta or epsilon: expected a mechanism (token-noise) beside it, found none");
     config.noise.mechanism = NVDP__TOKENS_SANTEXT_PLUS;
     refused(ctx, &config, "santext-plus expects one of");
     config.noise.mechanism = NVDP__TOKENS_RANDOM;
     refused(ctx, &config,
-            "eta: expected none for random, a uniform draw whatever the token, found 5");
+            "eta or epsilon: expected none for random, a uniform draw whatever the token, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
     struct nvdp_train_result none;
     config.task = "cola";
