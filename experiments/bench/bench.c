@@ -291,9 +291,10 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct nvdp_bench_
     if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
         out->dchi = nvdp_sanitizer_dchi(out->sanitizer);
-        return out->dchi != NULL ? NVDP_OK
-                                 : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                              "sensitive_from_data: there are no data here");
+        return out->dchi != NULL
+                   ? NVDP_OK
+                   : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "sensitive_from_data, vocabulary_from: there are no texts here");
     }
     while (which < 5 && strcmp(names[which], mechanism) != 0)
         which++;

@@ -181,10 +181,20 @@ static int certify(struct cli *cli) {
 
 /* What says nothing of a run with a bottleneck, or of posteriors, is not to seem to. */
 static int check_given(struct cli *cli) {
-    static const char *const of_mechanisms[] = {
-        "p",       "oov",   "sensitive", "sensitive-from", "sensitive-list", "sensitive-from-data",
-        "vectors", "model", "task",      "text",           "text-column",    "text-pair-column",
-        NULL};
+    static const char *const of_mechanisms[] = {"p",
+                                                "oov",
+                                                "sensitive",
+                                                "sensitive-from",
+                                                "sensitive-list",
+                                                "sensitive-from-data",
+                                                "vocabulary-from",
+                                                "vectors",
+                                                "model",
+                                                "task",
+                                                "text",
+                                                "text-column",
+                                                "text-pair-column",
+                                                NULL};
     const char *name = cli_given_one(cli, of_mechanisms, true);
     if (cli_given(cli, "eta")) /* or --epsilon, which is the same */
         return cli_usage(cli,

@@ -309,6 +309,11 @@ static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_confi
                             sequence ? "token-noise sequence-laplace"
                                      : "a token-noise of tokens or of their vectors",
                             nvdp__text_noise_names[mechanism]));
+    nvdp__log(ctx, NVDP_LOG_WARNING,
+              "%s: the run drew its texts from its seed, and whoever knows the seed can undo the "
+              "draws: what is told holds for draws of the operating system's generator, such as "
+              "nvdp sanitize makes",
+              options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;
     NVDP_TRY(nvdp__run_open(ctx, &bare, run));

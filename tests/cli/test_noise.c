@@ -103,6 +103,9 @@ Test(noise, sequences_are_measured) {
     json_decref(saved);
     program_release(&outcome);
     outcome = program_expect(0, "privacy %s", run);
+    support_contains(outcome.err, "warning: /");
+    support_contains(outcome.err,
+                     ": the run drew its texts from its seed, and whoever knows the seed");
     support_contains(outcome.out, "of no two does it tell more than 2.0000 nats");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
