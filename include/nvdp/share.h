@@ -26,11 +26,10 @@ struct nvdp_export_result {
     struct nvdp_privacy_report
         privacy; /**< for the owner: divergences in nats of one sample per text, over pairs
                                               of the texts; its Bayesian DP is of all samples */
-    /** By the ledger, of this export's texts, all their releases and these together: the samples of the text that
-     * has most; 0: no ledger. */
+    /** The largest number of samples that a text of this export has in all, by the ledger; 0: no ledger. */
     uint64_t spent_samples;
-    /** Likewise the largest epsilon proven of a text, at `spent_delta`; it may be another text's than spent_samples.
-     * +inf: nothing is proven of one of them. */
+    /** The largest epsilon, at `spent_delta`, of all samples of one of its texts together; the text may be another than that of
+     * spent_samples.  +inf: nothing is proven of one of the samples. */
     double spent_epsilon;
     double spent_delta; /**< of the ledger, 1e-5; NaN: no ledger */
     /** Texts for which the model gave numbers that are not finite, replaced by 0.  For the owner: it is computed
@@ -39,7 +38,8 @@ struct nvdp_export_result {
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
- * with-labels, sign, ledger, ledger-key, budget-samples, budget-epsilon, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
+ * with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch, insecure-seed, order, delta,
+ * measure-texts, publish-measured.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -57,18 +57,20 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * They go into the result; into the file only with publish-measured, since who knows the encoder and some of
  * the texts can tell others by them.
  * It appears under its name when it is complete.
- * With a ledger the release of every text is in it, and on the disk, before the first value is drawn: an export that
- * is stopped or killed then has been counted.  Texts are known again by a keyed hash of their tokens.  Samples of a text
- * add up, Gaussian mechanisms compose to mu = sqrt(sum mu_i^2), others by Renyi divergences, which add up.
+ * The run's ledger, RUN/ledger unless another is named, counts the samples of every text.  The record is on the disk before the
+ * first value is drawn: an export that is stopped or killed then has been counted.  Texts are recognised by a keyed hash of their
+ * tokens.  Samples of a text add up, Gaussian mechanisms compose to mu = sqrt(sum mu_i^2), others by Renyi divergences, which
+ * add up.  A text that was shared before is refused unless the run was certified for as many samples, or a budget allows it.
+ * An export from a seed counts like any other, each time, though the same seed gives the same samples.
  * @param ctx    progress and the wish to stop pass through its callbacks
  * @param config of nvdp_export_config_create().  "insecure-seed", where it is set, takes the noise
  *               from that seed: for tests, and the file says so
  * @param[out] out what was written; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
  *         run with token-noise, a method without noise or a model with query clean, grid float16 of a model with a sequence
- *         clip, deviations or pseudo-counts beyond what is drawn exactly, a text beyond the ledger's budget, a ledger of
+ *         clip, deviations or pseudo-counts beyond what is drawn exactly, a ledger of
  *         another tokenizer or length, a ledger's key that others may read, "model-out" of
- *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
+ *         a method without a sealed block; NVDP_ERR_STATE for a text that has no sample left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or have no
  *         labels where "with-labels" asks for them; NVDP_ERR_NUMERIC for values that cannot be signed in Parquet, whose float32
  *         does not hold them (2^24 steps and more); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
  *         NVDP_ERR_MEMORY
@@ -139,8 +141,8 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
  * that none of its texts has spent more than the budget, all releases up to now together.
  * @param ctx    context
  * @param path   the file
- * @param ledger of the option "ledger" of nvdp_export()
- * @param key    of the option "ledger-key"
+ * @param ledger of the option "ledger" of nvdp_export(): RUN/ledger by default
+ * @param key    of the option "ledger-key"; NULL: the ledger's name and .key
  * @param out    what nvdp_verify() found; untouched on error
  * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, a ledger of another key or with a
  *         changed record; NVDP_ERR_ARGUMENT for a key that others may read; NVDP_ERR_IO; NVDP_ERR_MEMORY

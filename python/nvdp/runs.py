@@ -520,8 +520,10 @@ class Run:
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them, and
         nothing else of the texts, to a file to give away; nvdp.open(out) reads it.
 
-        Texts are written to a temporary folder of their owner's alone meanwhile.
-        labels: written into the file, where they are given; options: samples, overwrite, with_labels, sign, model_out, measure_texts ...
+        The run's ledger counts the samples of each text; one that was shared before is refused (ERR_STATE) unless budget_samples or
+        budget_epsilon allows it.  Texts are written to a temporary folder of their owner's alone meanwhile.
+        labels: written into the file, where they are given; options: samples, budget_samples, no_ledger, overwrite, with_labels, sign,
+        model_out, measure_texts ...
         Returns `statement`, what the file says of itself, and `privacy`, the report for the owner (None of fewer than 2 texts).
         """
         with tempfile.TemporaryDirectory() as folder:

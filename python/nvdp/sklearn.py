@@ -18,22 +18,26 @@ from .shared import open as open_shared
 
 class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Trains an encoder with a bottleneck on texts and labels; transforms texts into samples, with randomness of the operating
-    system, as `nvdp export` does.  Another call draws other samples, and is another release of the texts.
+    system, as `nvdp export` does.  Another call draws other samples, and is another release of the texts: the run's ledger counts it,
+    and refuses a text beyond what the run promised, one sample as a rule.
 
     model: an encoder's folder; preset, out, progress, threads: as of nvdp.train; options: a dict of further ones.
     run: a finished run, in place of training: fit then only opens it.
+    budget_samples: how many samples of a text all calls of transform may draw; 0: as many as the run promised.
 
     After fit: run_, classes_.  After transform: statement_, what may be said of what came out.
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "auto",
                  out: str | PathLike[str] | None = None, options: dict[str, Any] | None = None,
-                 run: str | PathLike[str] | None = None, progress: Progress = None, threads: int | None = None):  # fmt: skip
+                 run: str | PathLike[str] | None = None, budget_samples: int = 0, progress: Progress = None,
+                 threads: int | None = None):  # fmt: skip
         self.model = model
         self.preset = preset
         self.out = out
         self.options = options
         self.run = run
+        self.budget_samples = budget_samples
         self.progress = progress
         self.threads = threads
 
@@ -55,7 +59,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "run_")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "shared.h5")
-            self.statement_: str = self.run_.export(X, path, measure_texts=2).statement
+            self.statement_: str = self.run_.export(X, path, measure_texts=2, budget_samples=self.budget_samples).statement
             shared = open_shared(path)
         rows = shared.z[:, 0]
         if shared.log_pi is not None:

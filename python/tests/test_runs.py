@@ -109,7 +109,14 @@ def test_export(run, tmp_path):
         shared.sample(3)
     with pytest.raises(ValueError, match="overwrite"):
         run.export(["good"], path)
-    one = dict(labels=["pos", "neg", "pos"], samples=2, insecure_seed=3, overwrite=True)
+    three = ["good film", "bad story", "the end"]
+    with pytest.raises(nvdp.NvdpError, match="4 with this export: 3 of its 3 texts were shared before, in .*shared.h5") as refused:
+        run.export(three, tmp_path / "again.h5", samples=2)
+    assert refused.value.status == "ERR_STATE" and not (tmp_path / "again.h5").exists()
+    again = run.export(three, tmp_path / "again.h5", samples=2, budget_samples=4)
+    assert again.spent_samples == 4 and "up to 4 samples of a text have been shared" in again.statement
+    assert nvdp.open(tmp_path / "again.h5").verify().holds
+    one = dict(labels=["pos", "neg", "pos"], samples=2, insecure_seed=3, overwrite=True, no_ledger=True)
     found = [nvdp.open(tmp_path / f"shared.{end}") for end in ("h5", "safetensors", "parquet")
              if run.export(["good film", "bad story", "the end"], tmp_path / f"shared.{end}", **one)]  # fmt: skip
     for other in found[1:]:
@@ -283,15 +290,17 @@ def test_sklearn(run, compact, tmp_path):
 
     from nvdp.sklearn import NvdpTransformer
 
-    transformer = NvdpTransformer(run=run.path, threads=1)
+    transformer = NvdpTransformer(run=run.path, budget_samples=2, threads=1)
     with pytest.raises(NotFittedError):
         transformer.transform(["a"])
     assert clone(transformer).get_params()["run"] == run.path
-    texts = ["good film", "bad story", "good day"]
+    texts = ["film good", "story bad", "day good"]
     first = transformer.fit(texts, [1, 0, 1]).transform(texts)
     assert first.shape == (3, 80) and first.dtype == np.float32 and transformer.classes_.tolist() == ["neg", "pos"]
     assert not np.array_equal(first, transformer.transform(texts))  # another release
-    assert transformer.statement_
+    assert "up to 2 samples of a text have been shared" in transformer.statement_
+    with pytest.raises(nvdp.NvdpError, match="expected at most 2 samples"):
+        transformer.transform(texts)
     check_estimator(NvdpTransformer())
 
 

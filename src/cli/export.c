@@ -1,6 +1,7 @@
 /* nvdp export: noisy embeddings to give away. */
 #include "common.h"
 
+#include "base/bound.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,6 +28,23 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
                        "replaced", (json_int_t)result->replaced));
 }
 
+static void print_ledger(const struct nvdp_config *config,
+                         const struct nvdp_export_result *result) {
+    const char *ledger = nvdp_config_get(config, "ledger");
+    char bound[NVDP__BOUND_TEXT], proven[80] = ", and nothing is proven of them";
+    if (result->spent_samples == 0) {
+        cli_row("ledger", "none: other files of these texts are not counted");
+        return;
+    }
+    if (isfinite(result->spent_epsilon))
+        snprintf(proven, sizeof proven, ", epsilon %s at delta %g",
+                 nvdp__bound(bound, result->spent_epsilon, NVDP__UP), result->spent_delta);
+    cli_row("ledger", "%s%s: at most %llu sample%s of a text in all%s",
+            ledger != NULL ? ledger : nvdp_config_get(config, "run"),
+            ledger != NULL ? "" : "/ledger", (unsigned long long)result->spent_samples,
+            result->spent_samples == 1 ? "" : "s", proven);
+}
+
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
     const char *model = nvdp_config_get(config, "model-out");
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
@@ -35,15 +53,7 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
             result->samples, result->samples == 1 ? "" : "s", result->components,
             result->components == 1 ? "" : "s", result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
-    if (result->spent_samples > 0) {
-        char proven[64] = "; of some nothing is proven";
-        if (isfinite(result->spent_epsilon))
-            snprintf(proven, sizeof proven, " and epsilon %.6g at delta %g", result->spent_epsilon,
-                     result->spent_delta);
-        cli_row("ledger", "%s: all releases of a text come to at most %llu sample%s%s",
-                nvdp_config_get(config, "ledger"), (unsigned long long)result->spent_samples,
-                result->spent_samples == 1 ? "" : "s", proven);
-    }
+    print_ledger(config, result);
     putchar('\n');
     cli_print_wrapped(stdout, result->statement);
     if (result->measured) {
@@ -72,13 +82,13 @@ const struct cli_command cli_command_export = {
     .args = "RUN",
     .description = "Draws samples of texts with randomness from the operating system and writes "
                    "them, and nothing else derived from the texts, to a file to give away. Says "
-                   "what the file reveals.",
+                   "what the file reveals. The run's ledger counts the samples of each text, and "
+                   "a second export of a text is refused unless --budget-samples allows it.",
     .examples = "Examples:\n"
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n"
-                "  nvdp export run --input texts.tsv --out shared.h5 --ledger run/ledger \\\n"
-                "    --ledger-key ledger.key --budget-samples 2\n",
+                "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n",
     .create = nvdp_export_config_create,
     .takes_precision = true,
     .run = run,

@@ -15,7 +15,8 @@ static const struct nvdp_option options[] = {
     {"ledger", NVDP_OPTION_TEXT, "F",
      "the owner's ledger, in which its release must be, no text of it beyond the budget", NULL,
      AT(ledger)},
-    {"ledger-key", NVDP_OPTION_TEXT, "F", "the ledger's secret", NULL, AT(ledger_key)},
+    {"ledger-key", NVDP_OPTION_TEXT, "F",
+     "the ledger's secret; default: the ledger's name and .key", NULL, AT(ledger_key)},
     {"make-key", NVDP_OPTION_TEXT, "F",
      "in place of FILE: make a key pair, the secret key in F, readable by you alone, for nvdp "
      "export --sign F, the public one in F.pub, to give to readers",
@@ -90,8 +91,8 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     if (values.make_key != NULL) return make_key(cli, values.make_key);
     if (cli->args != 1) return cli_usage(cli, "expected FILE, or --make-key");
-    if ((values.ledger == NULL) != (values.ledger_key == NULL))
-        return cli_usage(cli, "expected --ledger and --ledger-key together");
+    if (values.ledger == NULL && values.ledger_key != NULL)
+        return cli_usage(cli, "expected --ledger beside --ledger-key");
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     CLI_DO(cli, nvdp_verify(cli->ctx, cli->arg[0], values.public_key, &found));
     if (values.ledger != NULL)
@@ -118,7 +119,7 @@ const struct cli_command cli_command_verify = {
                 "  nvdp verify --make-key sender.key\n"
                 "  nvdp export run --input texts.tsv --out shared.h5 --sign sender.key\n"
                 "  nvdp verify shared.h5 --public-key sender.key.pub --json\n"
-                "  nvdp verify shared.h5 --ledger run/ledger --ledger-key ledger.key\n",
+                "  nvdp verify shared.h5 --ledger run/ledger\n",
     .options = options,
     .run = run,
 };

@@ -254,6 +254,8 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
 
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    static const char ledger[] =
+        "nvdp ledger/"; /* its records are for the owner of the key: nvdp verify */
     unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
     NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
@@ -263,8 +265,8 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
         return describe_hdf5(ctx, path, object);
     if (describe_key(path, (const char *)head, object)) return NVDP_OK;
-    if (size >= HEAD && memcmp(head, "nvdp ledger/1", HEAD) == 0) {
-        start(object, path, "ledger/1"); /* the rest is for who has the key: nvdp verify */
+    if (size >= sizeof ledger + 1 && memcmp(head, ledger, sizeof ledger - 1) == 0) {
+        start(object, path, head[sizeof ledger - 1] == '1' ? "ledger/1" : "ledger/2");
         return NVDP_OK;
     }
     if (size >= HEAD && memcmp(head, "PAR1", 4) == 0) return describe_parquet(ctx, path, object);
@@ -644,6 +646,8 @@ static const char *const first_facts[] = {"kind",
                                           "attributes.certificate",
                                           "attributes.certificate_epsilon",
                                           "attributes.certificate_delta",
+                                          "attributes.ledger",
+                                          "attributes.ledger_samples",
                                           "attributes.statement"};
 
 static const json_t *value_at(const json_t *object, const char *path) {

@@ -1,7 +1,7 @@
-/* Giving texts away: every text's samples, drawn once, rounded, written, forgotten.
+/* Gives texts away: every text's samples are drawn once, rounded, written, forgotten.
  *
- * The order of the file: the options and the run, the texts, the shape of the file, what is
- * measured of them, memory for one batch, and the samples batch by batch. */
+ * The order of the file: the options and the run, the texts, the shape of the file, the measurements, the ledger, the file
+ * without its samples, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/schema.h"
@@ -18,12 +18,14 @@
 #include "train/dp.h"
 #include "train/options.h"
 #include "train/run.h"
+#include <inttypes.h>
 #include <math.h>
 #include <omp.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     SPLITS = 5,
@@ -37,13 +39,14 @@ struct options {
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the folder it was trained from */
     const char *out, *model_out;
-    const char *card; /* NULL: none */
-    const char *sign; /* a file with a secret key; NULL: not signed */
-    const char *ledger, *ledger_key;
+    const char *card;                /* NULL: none */
+    const char *sign;                /* a file with a secret key; NULL: not signed */
+    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the ledger's name and .key */
+    bool no_ledger, own_ledger;      /* the latter: the path was given */
     struct {
         size_t samples;
         double epsilon;
-    } budget;       /* 0: as before */
+    } budget;       /* 0, 0: the run's promise */
     size_t samples; /* S per text */
     size_t limit;   /* texts per split; 0: all */
     size_t batch;
@@ -70,7 +73,8 @@ struct export {
     size_t texts;
     struct nvdp__release_key key;
     struct nvdp__sign_key sign; /* where one is wanted */
-    struct nvdp__spent spent;   /* by the ledger */
+    char *ledger, *ledger_key;  /* paths; NULL: none */
+    nvdp__text_hash *hash;      /* [N] of the texts, under the ledger's key */
     struct nvdp__noise noise;
     struct nvdp__form form;      /* of the model's samples */
     struct nvdp_posteriors like; /* no rows: what is the same for every text */
@@ -132,17 +136,22 @@ static const struct nvdp_option option_rows[] = {
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
      AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger", NVDP_OPTION_TEXT, "FILE",
-     "count this release of every text in FILE, before it is drawn; made where there is none", NULL,
-     AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+     "count the samples of every text in FILE before they are drawn; made where there is none; "
+     "default RUN/ledger",
+     NULL, AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
-     "the ledger's secret, under which it knows texts again; made with it; keep it to yourself",
+     "the ledger's secret, by which it recognises texts; made with it; keep it to yourself; "
+     "default: the ledger's name and .key",
      NULL, AT(ledger_key), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"no-ledger", NVDP_OPTION_FLAG, NULL, "count nothing; the file says so", NULL, AT(no_ledger),
+     .traits = NVDP_TRAIT_NO_EFFECT},
     {"budget-samples", NVDP_OPTION_INTEGER, "N",
-     "refuse where a text would have more samples in all, by the ledger; 0: as before", "0",
-     AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
+     "refuse where a text would have more than N samples in all by the ledger; 0: as many as the "
+     "run was certified for, else one",
+     "0", AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
-     "likewise where what is proven of all releases of a text is an epsilon above E at delta 1e-5; "
-     "0: as before",
+     "refuse where all samples of a text together have an epsilon above E at delta 1e-5; 0: as "
+     "in the export before",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
@@ -175,13 +184,12 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (!(options->delta > 0 && options->delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected 0 to 1, found %g",
                           options->delta);
-    if ((options->ledger == NULL) != (options->ledger_key == NULL))
+    if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "ledger: expected ledger and ledger-key together, found %s alone",
-                          options->ledger != NULL ? "ledger" : "ledger-key");
-    if (options->ledger == NULL && (options->budget.samples > 0 || options->budget.epsilon > 0))
+                          "option --no-ledger: expected no --ledger and --ledger-key beside it");
+    if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "budget: expected a ledger that tells what is spent, found none");
+                          "option --no-ledger: expected no budget beside it: nothing is counted");
     if (!(options->budget.epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "budget-epsilon: expected 0 or more, found %g",
                           options->budget.epsilon);
@@ -206,7 +214,7 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
                : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path);
 }
 
-/* Where it would replace what is kept, the ledger above all, --overwrite is no permission. */
+/* --overwrite is no permission to replace a file that is kept, above all the ledger. */
 static nvdp_status check_places(struct nvdp_context *ctx, const struct options *options) {
     const char *const made[] = {options->out, options->card};
     const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
@@ -218,6 +226,20 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
         }
     }
     return NVDP_OK;
+}
+
+/* The account of a run's releases is in its folder, unless another place is named. */
+static nvdp_status find_ledger(struct export *export, struct options *options) {
+    struct nvdp_context *ctx = export->ctx;
+    if (options->no_ledger) return NVDP_OK;
+    export->ledger = options->ledger != NULL ? nvdp__strdup(ctx, options->ledger)
+                                             : nvdp__join(ctx, options->run, "ledger");
+    if (export->ledger == NULL) return NVDP_ERR_MEMORY;
+    export->ledger_key = options->ledger_key != NULL ? nvdp__strdup(ctx, options->ledger_key)
+                                                     : nvdp__format(ctx, "%s.key", export->ledger);
+    options->ledger = export->ledger;
+    options->ledger_key = export->ledger_key;
+    return NVDP__MADE(export->ledger_key);
 }
 
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
@@ -453,13 +475,9 @@ static nvdp_status read_promise(const struct export *export, bool *out) {
     return NVDP_OK;
 }
 
-/* Fills the facts: a seeded choice of at most measure_texts texts, and the report over its pairs;
- * nothing where there are fewer than two texts. */
-static nvdp_status measure(struct export *export) {
-    nvdp_status status = NVDP_OK;
+/* Fills the facts that need no look at the texts, the certificate among them. */
+static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
-    struct nvdp_posteriors *posteriors = NULL;
-    const struct nvdp__noise seeded = {.seed = options->seed};
     struct nvdp__release_facts *facts = &export->facts;
     *facts = (struct nvdp__release_facts){
         .info = &export->run.model->info,
@@ -475,6 +493,7 @@ static nvdp_status measure(struct export *export) {
         .rows = export->longest_rows,
         .delta = options->delta,
         .bound_order = 1.1,
+        .counted = !options->no_ledger,
     };
     NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
     nvdp__creation_date(facts->created);
@@ -482,9 +501,17 @@ static nvdp_status measure(struct export *export) {
     facts->limits.struct_size = sizeof facts->limits;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
     NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
-    if (facts->certified)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids));
+    return facts->certified ? nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids)
+                            : NVDP_OK;
+}
+
+/* Measures pairs of a seeded choice of at most measure_texts texts; nothing where there are fewer than two. */
+static nvdp_status measure(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    const struct options *options = export->options;
+    struct nvdp_posteriors *posteriors = NULL;
+    const struct nvdp__noise seeded = {.seed = options->seed};
+    struct nvdp__release_facts *facts = &export->facts;
     size_t count = options->measure_texts;
     if (count > export->texts) count = export->texts;
     if (count < 2) return NVDP_OK;
@@ -516,7 +543,112 @@ cleanup:
     return status;
 }
 
-/* --- the file, but for the samples --- */
+/* --- the ledger --- */
+
+/* The guarantee of one sample. */
+static void state_proven(const struct nvdp__release_facts *facts,
+                         struct nvdp__ledger_release *release) {
+    const struct nvdp_certificate *made = &facts->certificate;
+    release->mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
+                      ? made->mu / sqrt((double)facts->samples)
+                      : INFINITY;
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
+        release->divergence[k] =
+            facts->certified
+                ? nvdp__certified_divergence(&facts->limits, made->theorem, nvdp__ledger_orders[k])
+                : INFINITY;
+    }
+}
+
+/* The record of this export.  Its path is kept from the end, where the file's name is. */
+static struct nvdp__ledger_release record_of(const struct export *export) {
+    const struct options *options = export->options;
+    struct nvdp__ledger_release release = {
+        .texts = export->texts,
+        .samples = options->samples,
+        .budget = {options->budget.samples, options->budget.epsilon}};
+    const size_t length = strlen(options->out), room = sizeof release.file - 1;
+    memcpy(release.id, export->facts.model_id, sizeof release.id);
+    snprintf(release.file, sizeof release.file, "%s",
+             options->out + (length > room ? length - room : 0));
+    state_proven(&export->facts, &release);
+    return release;
+}
+
+/* Names the ways out where the run's folder cannot be written. */
+static nvdp_status explain_failure(struct export *export, nvdp_status status) {
+    char why[NVDP__MESSAGE_SIZE];
+    if (status != NVDP_ERR_IO || export->options->own_ledger || access(export->ledger, W_OK) == 0)
+        return status;
+    snprintf(why, sizeof why, "%s", nvdp_context_error(export->ctx));
+    return nvdp__fail(export->ctx, status,
+                      "%.1500s: a run counts the samples of its texts there; --ledger FILE counts "
+                      "them elsewhere, --no-ledger nowhere, which the shared file then says",
+                      why);
+}
+
+/* Opens and locks the ledger, and computes the hashes of the texts; *out is NULL without a ledger. */
+static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    char *tokens = NULL;
+    size_t text = 0;
+    *out = NULL;
+    if (export->ledger == NULL) return NVDP_OK;
+    tokens = nvdp__format(export->ctx, "%s %zu", nvdp_model_tokenizer(export->run.model)->digest,
+                          export->run.config.max_length);
+    if (tokens == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(explain_failure(export, nvdp__ledger_open(export->ctx, export->ledger,
+                                                       export->ledger_key, tokens, &ledger)));
+    if (export->hash == NULL) NVDP_TRY(NVDP__NEW(export->ctx, export->hash, export->texts));
+    for (size_t p = 0; p < export->parts; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        for (size_t i = 0; i < data->count; i++) {
+            nvdp__ledger_text(ledger, data->offset[i + 1] - data->offset[i],
+                              data->ids + data->offset[i], data->types + data->offset[i],
+                              export->hash[text++]);
+        }
+    }
+    NVDP__HAND_OVER(out, ledger);
+cleanup:
+    nvdp__ledger_close(ledger);
+    free(tokens);
+    return status;
+}
+
+/* What the run promised when it was trained. */
+static uint64_t promised_samples(const struct export *export) {
+    return export->run.config.certified_releases;
+}
+
+/* Fails before anything is computed where the ledger will refuse the export.  The lock is not held meanwhile: the ledger
+ * is asked again before its record is written. */
+static nvdp_status ask_ledger(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__ledger_release release = record_of(export);
+    const struct nvdp__spent *spent = &export->facts.spent;
+    NVDP_TRY(open_ledger(export, &ledger));
+    if (ledger == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
+                                promised_samples(export), &export->facts.spent));
+    if (spent->again > 0)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "%" PRIu64 " of these texts were shared before, in %s: with this file a text has "
+                  "up to %" PRIu64 " samples",
+                  spent->again, spent->files, spent->samples);
+    else if (spent->samples > release.samples)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "a text occurs %" PRIu64
+                  " times among these texts, and each of them gets %" PRIu64 " sample%s",
+                  spent->samples / release.samples, release.samples,
+                  release.samples == 1 ? "" : "s");
+cleanup:
+    nvdp__ledger_close(ledger);
+    return status;
+}
+
+/* --- the file without the samples --- */
 
 static nvdp_status write_columns(struct export *export) {
     nvdp_status status = NVDP_OK;
@@ -547,55 +679,24 @@ cleanup:
     return status;
 }
 
-/* --- the ledger: before the samples --- */
-
-/* What is proven of one sample, for those to come. */
-static void state_proven(const struct nvdp__release_facts *facts,
-                         struct nvdp__ledger_release *release) {
-    const struct nvdp_certificate *made = &facts->certificate;
-    release->mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
-                      ? made->mu / sqrt((double)facts->samples)
-                      : INFINITY;
-    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
-        release->divergence[k] =
-            facts->certified
-                ? nvdp__certified_divergence(&facts->limits, made->theorem, nvdp__ledger_orders[k])
-                : INFINITY;
-    }
-}
-
-static nvdp_status count_release(struct export *export) {
+/* Writes everything but the samples, and then the record.  The ledger stays locked between the count, which the file states, and
+ * the record: an export that fails afterwards, before or after its first sample, has been counted. */
+static nvdp_status begin_file(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct options *options = export->options;
     struct nvdp__ledger *ledger = NULL;
-    nvdp__text_hash *hash = NULL;
-    struct nvdp__ledger_release release = {
-        .texts = export->texts,
-        .samples = options->samples,
-        .budget = {options->budget.samples, options->budget.epsilon}};
-    if (options->ledger == NULL) return NVDP_OK;
-    char *tokens =
-        nvdp__format(export->ctx, "%s %zu", nvdp_model_tokenizer(export->run.model)->digest,
-                     export->run.config.max_length);
-    NVDP_TRY(NVDP__NEW(export->ctx, hash, export->texts));
-    if (tokens == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__ledger_open(export->ctx, options->ledger, options->ledger_key, tokens, &ledger));
-    size_t text = 0;
-    for (size_t p = 0; p < export->parts; p++) {
-        const struct nvdp_dataset *data = export->part[p].data;
-        for (size_t i = 0; i < data->count; i++) {
-            nvdp__ledger_text(ledger, data->offset[i + 1] - data->offset[i],
-                              data->ids + data->offset[i], data->types + data->offset[i],
-                              hash[text++]);
-        }
-    }
-    memcpy(release.id, export->facts.model_id, sizeof release.id);
-    state_proven(&export->facts, &release);
-    NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, &export->spent));
+    struct nvdp__ledger_release release = record_of(export);
+    const uint64_t promise = promised_samples(export);
+    NVDP_TRY(open_ledger(export, &ledger));
+    if (ledger != NULL)
+        NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
+                                    promise, &export->facts.spent));
+    NVDP_TRY(nvdp__release_attributes(export->file, &export->facts));
+    NVDP_TRY(write_columns(export));
+    if (ledger != NULL)
+        NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
+                                  &export->facts.spent));
 cleanup:
     nvdp__ledger_close(ledger);
-    free(hash);
-    free(tokens);
     return status;
 }
 
@@ -815,17 +916,19 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    options.own_ledger = options.ledger != NULL;
+    NVDP_TRY(find_ledger(&export, &options));
     NVDP_TRY(check_outputs(ctx, &options));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
     NVDP_TRY(plan(&export));
+    NVDP_TRY(state_facts(&export));
+    NVDP_TRY(ask_ledger(&export));
     NVDP_TRY(measure(&export));
     NVDP_TRY(allocate(&export));
     NVDP_TRY(nvdp__embeddings_create(ctx, options.out, &export.shape, export.offset, &export.file));
-    NVDP_TRY(nvdp__release_attributes(export.file, &export.facts));
-    NVDP_TRY(write_columns(&export));
-    NVDP_TRY(count_release(&export));
+    NVDP_TRY(begin_file(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
@@ -841,9 +944,9 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
             .measured = export.facts.measured,
             .privacy = export.facts.privacy,
-            .spent_samples = export.spent.samples,
-            .spent_epsilon = export.spent.epsilon,
-            .spent_delta = export.spent.samples > 0 ? NVDP__LEDGER_DELTA : NAN,
+            .spent_samples = export.facts.spent.samples,
+            .spent_epsilon = export.facts.spent.epsilon,
+            .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
             .replaced = export.replaced,
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
@@ -862,6 +965,9 @@ cleanup:
     free(export.log_pi);
     free(export.first_row);
     free(export.offset);
+    free(export.ledger);
+    free(export.ledger_key);
+    free(export.hash);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp_dataset_free(export.part[i].data);
     }

@@ -1,5 +1,6 @@
 #include "share/ledger.h"
 
+#include "base/bound.h"
 #include "base/file.h"
 #include "share/sign.h"
 #include <errno.h>
@@ -19,16 +20,21 @@
 enum { KEY = 32, MAC = 32, WAIT_MS = 50, MOST_WAITS = 1200 };
 static const char key_words[] = "nvdp-ledger-key/1 ";
 
-/* Then records, each:  release, MAC, texts [release.texts], MAC.  A MAC is of the one before it, and of what
- * stands between the two. */
+/* Records follow, each:  release, MAC, texts [release.texts], MAC.  A MAC covers the one before it and the bytes
+ * between the two. */
 struct head {
     char kind[16];
-    unsigned char tokens[MAC]; /* keyed hash of what texts become tokens by */
+    unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the length */
     unsigned char mac[MAC];
 };
-static const char kind[sizeof((struct head *)NULL)->kind] = "nvdp ledger/1\n";
+enum { WITHOUT_NAMES, WITH_NAMES, KINDS }; /* ledger/1, ledger/2 */
+static const char kinds[KINDS][sizeof((struct head *)NULL)->kind] = {"nvdp ledger/1\n",
+                                                                     "nvdp ledger/2\n"};
+static const size_t release_size[KINDS] = {offsetof(struct nvdp__ledger_release, file),
+                                           sizeof(struct nvdp__ledger_release)};
 
-_Static_assert(sizeof(struct nvdp__ledger_release) == 32 + 8 * (3 + 2 + 1 + NVDP__LEDGER_ORDERS) &&
+_Static_assert(sizeof(struct nvdp__ledger_release) ==
+                       32 + 8 * (3 + 2 + 1 + NVDP__LEDGER_ORDERS) + NVDP__LEDGER_FILE &&
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "records are written as they are");
 
@@ -40,12 +46,6 @@ struct record {
     const nvdp__text_hash *text;
 };
 
-/* What lies in the file from `at` on. */
-static struct record record_at(const unsigned char *at) {
-    const void *text = at + sizeof(struct nvdp__ledger_release) + MAC;
-    return (struct record){(const void *)at, text};
-}
-
 struct nvdp__ledger {
     struct nvdp_context *ctx;
     char *path;
@@ -53,10 +53,17 @@ struct nvdp__ledger {
     unsigned char *key;   /* [2 KEY] for texts, for MACs: protected */
     unsigned char *bytes; /* the file's */
     size_t size, whole;   /* its size; of it, in whole records */
+    int kind;
     struct record *record;
     size_t count, capacity;
     unsigned char mac[MAC]; /* the last */
 };
+
+/* The record at `at` in the file. */
+static struct record record_at(const struct nvdp__ledger *ledger, const unsigned char *at) {
+    const void *text = at + release_size[ledger->kind] + MAC;
+    return (struct record){(const void *)at, text};
+}
 
 #define FAIL(ledger, status, format, ...)                                                          \
     nvdp__fail((ledger)->ctx, NVDP_ERR_##status, "%s: " format, (ledger)->path, __VA_ARGS__)
@@ -85,7 +92,7 @@ static void head_mac(const struct nvdp__ledger *ledger, const struct head *head,
     make_mac(ledger, nothing, offsetof(struct head, mac), head, mac);
 }
 
-/* Subkeys of the owner's, one a purpose; a new one where the ledger is new and there is none. */
+/* Derives the subkeys, one per purpose.  A new ledger without a key gets one. */
 static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool make) {
     nvdp_status status = NVDP_OK;
     unsigned char owners[NVDP__KEY] = {0};
@@ -94,6 +101,12 @@ static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool 
     if (make && !nvdp__exists(path)) {
         randombytes_buf(owners, sizeof owners);
         NVDP_TRY(nvdp__secret_write(ledger->ctx, path, key_words, owners));
+    } else if (!nvdp__exists(path)) {
+        NVDP_TRY(
+            FAIL(ledger, IO,
+                 "expected its key, without which its texts are unknown, found none at %s: name "
+                 "it with --ledger-key",
+                 path));
     } else {
         NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
     }
@@ -134,13 +147,13 @@ static nvdp_status take_record(struct nvdp__ledger *ledger, const struct record 
 
 /* Nothing of a record is believed before its MAC is right. */
 static nvdp_status read_records(struct nvdp__ledger *ledger) {
-    const size_t head = sizeof(struct nvdp__ledger_release);
+    const size_t head = release_size[ledger->kind];
     for (;;) {
         unsigned char mac[MAC];
         const unsigned char *at = ledger->bytes + ledger->whole;
         size_t left = ledger->size - ledger->whole;
         if (left < head + MAC) return NVDP_OK;
-        const struct record record = record_at(at);
+        const struct record record = record_at(ledger, at);
         make_mac(ledger, ledger->mac, head, at, mac);
         bool right = sodium_memcmp(mac, at + head, MAC) == 0;
         at += head + MAC;
@@ -169,17 +182,21 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
                     "key");
     if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
         return FAIL(ledger, ARGUMENT,
-                    "expected a model with the %s that its texts are known by, found another",
+                    "expected a model with the %s by which it recognises texts, found another: "
+                    "count its texts in another ledger, --ledger FILE",
                     "tokenizer and greatest length");
     memcpy(ledger->mac, mac, MAC);
     ledger->whole = sizeof *head;
     return NVDP_OK;
 }
 
-/* Whether the first bytes may be those of a ledger, a new one's if need be. */
-static bool is_ledger(const struct nvdp__ledger *ledger) {
-    size_t size = nvdp__least(ledger->size, sizeof kind);
-    return memcmp(ledger->bytes, kind, size) == 0;
+/* Finds the kind by the first bytes, as far as a killed writer came; false for another kind of file. */
+static bool is_ledger(struct nvdp__ledger *ledger) {
+    const size_t size = nvdp__least(ledger->size, sizeof kinds[0]);
+    for (ledger->kind = KINDS; ledger->kind-- > 0;) {
+        if (memcmp(ledger->bytes, kinds[ledger->kind], size) == 0) return true;
+    }
+    return false;
 }
 
 /* --- writing --- */
@@ -199,7 +216,7 @@ static nvdp_status append(struct nvdp__ledger *ledger, size_t at, size_t count, 
 
 static nvdp_status begin(struct nvdp__ledger *ledger, const unsigned char tokens[MAC]) {
     struct head head;
-    memcpy(head.kind, kind, sizeof head.kind);
+    memcpy(head.kind, kinds[WITH_NAMES], sizeof head.kind);
     memcpy(head.tokens, tokens, sizeof head.tokens);
     head_mac(ledger, &head, head.mac);
     NVDP_RETURN_IF_FAILED(append(ledger, 0, sizeof head, &head));
@@ -207,6 +224,7 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const unsigned char tokens
     nvdp__sync_directory(ledger->path);
     memcpy(ledger->mac, head.mac, MAC);
     ledger->whole = ledger->size = sizeof head;
+    ledger->kind = WITH_NAMES;
     return NVDP_OK;
 }
 
@@ -281,50 +299,84 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-/* One of the texts that are asked about, and what its releases add up to. */
+/* A text of the release, and the sum of its releases. */
 struct sum {
     nvdp__text_hash text;
     uint64_t samples;
     double mu_square, divergence[NVDP__LEDGER_ORDERS];
 };
 
+/* The different texts of a release, and the records before it that have any of them. */
+struct account {
+    struct sum *sum; /* [count] by text */
+    size_t count;
+    struct nvdp__spent spent;
+    const struct nvdp__ledger_release *last; /* of these records; NULL: there is none */
+};
+
 static int by_text(const void *a, const void *b) {
-    return memcmp(a, b, NVDP__LEDGER_HASH); /* what struct sum begins with */
+    return memcmp(a, b, NVDP__LEDGER_HASH); /* the first member of struct sum */
 }
 
-/* A text that is in the release twice counts twice. */
-static void add_release(struct sum *sum, size_t count, const struct record *record) {
+/* Adds a record; false where it has none of the texts.  A text that is in the release twice counts twice. */
+static bool add_release(struct account *account, const struct record *record) {
     const struct nvdp__ledger_release *release = record->release;
     const double samples = (double)release->samples;
+    bool any = false;
     for (size_t i = 0; i < release->texts; i++) {
-        struct sum *of = bsearch(record->text[i], sum, count, sizeof *sum, by_text);
+        struct sum *of =
+            bsearch(record->text[i], account->sum, account->count, sizeof *of, by_text);
         if (of == NULL) continue;
+        any = true;
         of->samples += release->samples;
         of->mu_square += samples * release->mu * release->mu;
         for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
             of->divergence[k] += samples * release->divergence[k];
         }
     }
+    return any;
 }
 
-/* Different texts of a record, by their hashes, with what all records say of them. */
+/* "dev.h5, train.h5 and 3 more"; a file of a record without a name has its model_id. */
+static void list_file(const struct nvdp__ledger *ledger, const struct record *record, size_t before,
+                      char files[NVDP__LEDGER_FILES]) {
+    enum { MOST = 2 };
+    const size_t used = strlen(files);
+    const char *name = ledger->kind == WITH_NAMES ? record->release->file : "";
+    if (before > MOST) return;
+    if (before == MOST)
+        snprintf(files + used, NVDP__LEDGER_FILES - used, " and others");
+    else
+        snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
+                 name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
+                 name[0] != '\0' ? name : record->release->id);
+}
+
+/* Adds up all records over the texts of one. */
 static nvdp_status add_up(const struct nvdp__ledger *ledger, const struct record *of,
-                          struct sum **out, size_t *count) {
-    struct sum *sum = NULL;
-    size_t n = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, sum, (size_t)of->release->texts));
-    for (size_t i = 0; i < of->release->texts; i++) {
-        memcpy(sum[i].text, of->text[i], NVDP__LEDGER_HASH);
+                          struct account *account) {
+    const size_t texts = (size_t)of->release->texts;
+    size_t files = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, account->sum, texts));
+    for (size_t i = 0; i < texts; i++) {
+        memcpy(account->sum[i].text, of->text[i], NVDP__LEDGER_HASH);
     }
-    qsort(sum, (size_t)of->release->texts, sizeof *sum, by_text);
-    for (size_t i = 0; i < of->release->texts; i++) {
-        if (n == 0 || by_text(&sum[n - 1], &sum[i]) != 0) sum[n++] = sum[i];
+    qsort(account->sum, texts, sizeof *account->sum, by_text);
+    for (size_t i = 0; i < texts; i++) {
+        struct sum *last = account->sum + account->count;
+        if (account->count == 0 || by_text(last - 1, &account->sum[i]) != 0) {
+            *last = account->sum[i];
+            account->count++;
+        }
     }
-    for (size_t r = 0; r < ledger->count; r++) {
-        add_release(sum, n, &ledger->record[r]);
+    for (size_t r = ledger->count; r-- > 0;) {
+        if (!add_release(account, &ledger->record[r])) continue;
+        if (files == 0) account->last = ledger->record[r].release;
+        list_file(ledger, &ledger->record[r], files++, account->spent.files);
     }
-    *out = sum;
-    *count = n;
+    for (size_t i = 0; i < account->count; i++) {
+        account->spent.again += account->sum[i].samples > 0;
+    }
     return NVDP_OK;
 }
 
@@ -346,15 +398,15 @@ static bool spent_alike(const struct sum *a, const struct sum *b) {
     return memcmp(&a->samples, &b->samples, sizeof *a - offsetof(struct sum, samples)) == 0;
 }
 
-/* Text after text; most have the same history, so that one is computed. */
-static struct nvdp__spent worst_of(const struct sum *sum, size_t count) {
-    struct nvdp__spent worst = {0};
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && spent_alike(&sum[i - 1], &sum[i])) continue;
-        if (sum[i].samples > worst.samples) worst.samples = sum[i].samples;
-        worst.epsilon = fmax(worst.epsilon, epsilon_of(&sum[i]));
+/* Fills samples and epsilon.  Most neighbours have the same history: its epsilon is computed once. */
+static void find_worst(struct account *account) {
+    struct nvdp__spent *worst = &account->spent;
+    for (size_t i = 0; i < account->count; i++) {
+        const struct sum *sum = &account->sum[i];
+        if (i > 0 && spent_alike(&sum[-1], sum)) continue;
+        if (sum->samples > worst->samples) worst->samples = sum->samples;
+        worst->epsilon = fmax(worst->epsilon, epsilon_of(sum));
     }
-    return worst;
 }
 
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent) {
@@ -362,37 +414,84 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
            (budget->epsilon == 0 || spent->epsilon <= budget->epsilon);
 }
 
-/* The first of the record's texts that is beyond the budget, and how many are. */
-static nvdp_status check_budget(const struct nvdp__ledger *ledger, const struct record *record,
-                                const struct sum *sum, size_t count) {
-    const struct nvdp__budget *budget = &record->release->budget;
-    const struct sum *first = NULL, *last = NULL;
-    double epsilon = 0, first_epsilon = 0;
-    size_t number = 0, over = 0;
-    for (size_t i = 0; i < record->release->texts; i++) {
-        const struct sum *of = bsearch(record->text[i], sum, count, sizeof *sum, by_text);
-        if (budget->epsilon > 0 && (last == NULL || !spent_alike(last, of)))
-            epsilon = epsilon_of(of);
-        last = of;
-        if (nvdp__within_budget(budget, &(struct nvdp__spent){of->samples, epsilon})) continue;
-        if (over++ > 0) continue;
-        first = of;
-        first_epsilon = epsilon;
-        number = i;
+/* --- budgets --- */
+
+/* ": 40 of its 40 texts were shared before, in dev.h5"; "" where none was. */
+static const char *say_again(const struct account *account, size_t size, char *text) {
+    const struct nvdp__spent *spent = &account->spent;
+    text[0] = '\0';
+    if (spent->again > 0)
+        snprintf(text, size, ": %" PRIu64 " of its %zu texts were shared before, in %s",
+                 spent->again, account->count, spent->files);
+    return text;
+}
+
+enum { AGAIN = NVDP__LEDGER_FILES + 96 };
+
+static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
+                                  const struct nvdp__budget *budget, const struct account *account,
+                                  bool promised) {
+    char again[AGAIN], epsilon[NVDP__BOUND_TEXT], together[128];
+    const struct nvdp__spent *spent = &account->spent;
+    snprintf(together, sizeof together, "all samples of a text would have epsilon %s at delta %g",
+             nvdp__bound(epsilon, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+    return FAIL(
+        ledger, STATE,
+        "expected at most %" PRIu64 " sample%s of a text in all%s, found %" PRIu64
+        " with this export%s; %s. Nothing was drawn; --budget-samples %" PRIu64 " allows it",
+        budget->samples, budget->samples == 1 ? "" : "s",
+        promised ? ", which is what the run promises" : "", spent->samples,
+        say_again(account, sizeof again, again),
+        isfinite(spent->epsilon) ? together : "nothing would be proven of all samples of a text",
+        spent->samples);
+}
+
+static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
+                                  const struct nvdp__budget *budget,
+                                  const struct account *account) {
+    char again[AGAIN], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
+    nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
+    if (isfinite(account->spent.epsilon))
+        snprintf(allows, sizeof allows, "; --budget-epsilon %s allows it", epsilon);
+    return FAIL(ledger, STATE,
+                "expected at most epsilon %g at delta %g of all samples of a text together, found "
+                "%s with this export%s. Nothing was drawn%s",
+                budget->epsilon, NVDP__LEDGER_DELTA, epsilon,
+                say_again(account, sizeof again, again), allows);
+}
+
+/* A promise is for rows: of a row, earlier samples and those of one row of this release count. */
+static bool keeps_promise(const struct account *account, uint64_t samples, uint64_t promise) {
+    for (size_t i = 0; i < account->count; i++) {
+        const uint64_t before = account->sum[i].samples;
+        if (before > 0 && before + samples > promise) return false;
     }
-    if (over == 0) return NVDP_OK;
-    if (budget->samples > 0 && first->samples > budget->samples)
-        return FAIL(ledger, ARGUMENT,
-                    "expected at most %" PRIu64 " samples of a text in all, found %" PRIu64
-                    " of text %zu with the %" PRIu64 " that are asked for; beyond the budget are "
-                    "%zu of %" PRIu64 " texts",
-                    budget->samples, first->samples, number, record->release->samples, over,
-                    record->release->texts);
-    return FAIL(ledger, ARGUMENT,
-                "expected at most epsilon %g at delta %g of all releases of a text, found %g of "
-                "text %zu with this one; beyond the budget are %zu of %" PRIu64 " texts",
-                budget->epsilon, NVDP__LEDGER_DELTA, first_epsilon, number, over,
-                record->release->texts);
+    return true;
+}
+
+nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
+                               const nvdp__text_hash *text, uint64_t promise,
+                               struct nvdp__spent *spent) {
+    nvdp_status status = NVDP_OK;
+    struct account account = {0};
+    const struct record record = {release, text};
+    struct nvdp__budget *budget = &release->budget;
+    const bool promised = budget->samples == 0 && budget->epsilon == 0;
+    if (budget->epsilon == 0 && ledger->count > 0)
+        budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
+    NVDP_TRY(add_up(ledger, &record, &account));
+    const bool kept = !promised || keeps_promise(&account, release->samples, promise);
+    add_release(&account, &record);
+    find_worst(&account);
+    if (promised) budget->samples = kept ? nvdp__most(promise, account.spent.samples) : promise;
+    if (budget->samples > 0 && account.spent.samples > budget->samples)
+        NVDP_TRY(refuse_samples(ledger, budget, &account, promised));
+    if (budget->epsilon > 0 && account.spent.epsilon > budget->epsilon)
+        NVDP_TRY(refuse_epsilon(ledger, budget, &account));
+    *spent = account.spent;
+cleanup:
+    free(account.sum);
+    return status;
 }
 
 /* --- the next record --- */
@@ -400,7 +499,7 @@ static nvdp_status check_budget(const struct nvdp__ledger *ledger, const struct 
 /* Written at the end of what is whole, all at once; then it is on the disk. */
 static nvdp_status write_record(struct nvdp__ledger *ledger, const struct record *record) {
     nvdp_status status = NVDP_OK;
-    const size_t head = sizeof *record->release;
+    const size_t head = release_size[ledger->kind];
     const size_t texts = (size_t)record->release->texts * NVDP__LEDGER_HASH;
     const size_t all = head + MAC + texts + MAC;
     unsigned char *bytes = nvdp__calloc(ledger->ctx, all, 1);
@@ -424,26 +523,11 @@ cleanup:
 }
 
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
-                             const nvdp__text_hash *text, struct nvdp__spent *worst) {
-    nvdp_status status = NVDP_OK;
-    struct sum *sum = NULL;
-    size_t count = 0;
-    const struct record record = {release, text};
-    const struct nvdp__ledger_release *last =
-        ledger->count > 0 ? ledger->record[ledger->count - 1].release : NULL;
-    if (release->budget.samples == 0 && last != NULL)
-        release->budget.samples = last->budget.samples;
-    if (release->budget.epsilon == 0 && last != NULL)
-        release->budget.epsilon = last->budget.epsilon;
+                             const nvdp__text_hash *text, uint64_t promise,
+                             struct nvdp__spent *spent) {
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_check(ledger, release, text, promise, spent));
     release->seconds = (int64_t)time(NULL);
-    NVDP_TRY(add_up(ledger, &record, &sum, &count));
-    add_release(sum, count, &record);
-    NVDP_TRY(check_budget(ledger, &record, sum, count));
-    NVDP_TRY(write_record(ledger, &record));
-    *worst = worst_of(sum, count);
-cleanup:
-    free(sum);
-    return status;
+    return write_record(ledger, &(struct record){release, text});
 }
 
 /* --- looking things up --- */
@@ -465,12 +549,14 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {
-    struct sum *sum = NULL;
-    size_t count = 0;
-    const struct record record = record_at((const unsigned char *)release);
-    NVDP_RETURN_IF_FAILED(add_up(ledger, &record, &sum, &count));
-    *worst = worst_of(sum, count);
-    *budget = ledger->record[ledger->count - 1].release->budget;
-    free(sum);
-    return NVDP_OK;
+    nvdp_status status = NVDP_OK;
+    struct account account = {0};
+    const struct record record = record_at(ledger, (const unsigned char *)release);
+    NVDP_TRY(add_up(ledger, &record, &account));
+    find_worst(&account);
+    *worst = account.spent;
+    *budget = account.last->budget;
+cleanup:
+    free(account.sum);
+    return status;
 }

@@ -1,10 +1,12 @@
 #include "share/release.h"
 
+#include "base/bound.h"
 #include "base/f16.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
+#include <inttypes.h>
 #include <math.h>
 #include <nvdp/rdp.h>
 #include <nvdp/version.h>
@@ -370,6 +372,30 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         number(clip->sequence, b));
 }
 
+/* Samples in other files. */
+static void say_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    char bound[NVDP__BOUND_TEXT];
+    const struct nvdp__spent *spent = &facts->spent;
+    if (!facts->counted) {
+        nvdp__say(writer, "No ledger counts this file: other files of these texts may exist, and "
+                          "all samples of a text add up. ");
+        return;
+    }
+    if (spent->samples <= facts->samples) {
+        nvdp__say(writer, "By its sender's ledger none of these texts was shared before. ");
+        return;
+    }
+    nvdp__say(writer,
+              "By its sender's ledger up to %" PRIu64 " samples of a text have been shared, with "
+              "those in this file",
+              spent->samples);
+    if (isfinite(spent->epsilon))
+        nvdp__say(writer, ": all of them together have epsilon %s at delta %g. ",
+                  nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+    else
+        nvdp__say(writer, ", and nothing is proven of them together. ");
+}
+
 /* Of the weights of all samples of a text. */
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
     double prior = facts->form.prior_alpha / facts->form.kappa;
@@ -442,6 +468,7 @@ void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t siz
     out[0] = '\0';
     say_bound(&writer, facts);
     if (facts->certified) nvdp__say(&writer, "%s ", facts->proof);
+    say_count(&writer, facts);
     say_training(&writer, facts);
     say_noise(&writer, facts);
 }

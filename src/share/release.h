@@ -11,6 +11,7 @@
 #include "base/exact_normal.h"
 #include "base/hdf5.h"
 #include "mechanism/mechanism.h"
+#include "share/ledger.h"
 #include <nvdp/certificate.h>
 #include <nvdp/model.h>
 #include <nvdp/share.h>
@@ -84,9 +85,11 @@ struct nvdp__release_facts {
     bool insecure_seed;
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* of the longest sample */
-    bool private_training;  /* the run's own was differentially private, by nobody's seed */
-    char model_id[33];      /* random: nothing of the model */
-    bool measured, publish; /* what was measured goes into the file */
+    bool private_training;    /* the run's own was differentially private, by nobody's seed */
+    char model_id[33];        /* random: nothing of the model */
+    bool counted;             /* by a ledger */
+    struct nvdp__spent spent; /* its count of these texts, with this file; 0: no ledger */
+    bool measured, publish;   /* what was measured goes into the file */
     struct nvdp_privacy_report privacy;  /* of one release but for `bdp`, which is of all of them */
     double delta;                        /* of the Bayesian accounting */
     double bound_order;                  /* at which a sequence clip's bound is told */

@@ -46,7 +46,7 @@ static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const ch
                               path, kind, words, 2 * SEED);
 }
 
-/* Refuses a secret key in the folder of a run, or below it. */
+/* Refuses a signing key in the folder of a run, or below it. */
 static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
     char *folder = nvdp__strdup(ctx, path);
     if (folder == NULL) return NVDP_ERR_MEMORY;
@@ -83,13 +83,13 @@ nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const 
                           "%s: expected a secret key that its owner alone may read (chmod 600), "
                           "found mode %04o",
                           path, (unsigned)info.st_mode & 07777);
-    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
     return read_key(ctx, path, words, "secret", bytes);
 }
 
 nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__sign_key *key) {
     unsigned char seed[SEED];
+    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
     NVDP_RETURN_IF_FAILED(nvdp__secret_read(ctx, path, secret_words, seed));
     key->secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     if (key->secret != NULL) crypto_sign_seed_keypair(key->open, key->secret, seed);
@@ -130,7 +130,6 @@ static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t 
 
 nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,
                                const unsigned char bytes[NVDP__KEY]) {
-    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
     return write_key(ctx, path, S_IRUSR | S_IWUSR, words, bytes);
 }
 
@@ -147,6 +146,7 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(open, secret, seed);
+    NVDP_TRY(check_place(ctx, path));
     NVDP_TRY(nvdp__secret_write(ctx, path, secret_words, seed));
     status = write_key(ctx, beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
     if (status != NVDP_OK) unlink(path);

@@ -1,6 +1,6 @@
 /* Signatures: Ed25519 over a file's digest (docs/formats.md, "Keys and signatures").
  *
- * The secret key is its owner's: readable by him alone, never inside a run's folder, from where it could be given
+ * The secret key is its owner's: readable by the owner alone, never inside a run's folder, from where it could be given
  * away with the run. */
 #ifndef NVDP_SRC_SHARE_SIGN_H
 #define NVDP_SRC_SHARE_SIGN_H
@@ -9,8 +9,8 @@
 
 enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
 
-/* A secret of one line: `words`, hexadecimal digits.  NVDP_ERR_ARGUMENT for one that others may read, or that
- * lies in a run's folder; NVDP_ERR_INPUT for what is none.  Written as a new file of mode 0600. */
+/* A secret of one line: `words`, hexadecimal digits.  NVDP_ERR_ARGUMENT for one that others may read; NVDP_ERR_INPUT for
+ * what is none.  Written as a new file of mode 0600. */
 nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
                               unsigned char bytes[NVDP__KEY]);
 nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,

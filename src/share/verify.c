@@ -7,6 +7,7 @@
 #include "share/release.h"
 #include "share/sign.h"
 
+#include "base/bound.h"
 #include "model/model.h"
 #include "rdp/options.h"
 #include <inttypes.h>
@@ -71,6 +72,14 @@ static double real_of(struct verify *v, const char *name, double fallback) {
     double value = fallback;
     return nvdp__h5_has_attribute(v->file, name) &&
                    was_read(v, nvdp__h5_get_real(v->file, name, &value))
+               ? value
+               : fallback;
+}
+
+static int64_t whole_of(struct verify *v, const char *name, int64_t fallback) {
+    int64_t value = fallback;
+    return nvdp__h5_has_attribute(v->file, name) &&
+                   was_read(v, nvdp__h5_get_int(v->file, name, &value))
                ? value
                : fallback;
 }
@@ -353,7 +362,30 @@ static bool take_mechanism(struct verify *v) {
         if (rows > v->facts.rows) v->facts.rows = rows;
     }
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
+    v->facts.counted = says(v, "ledger", "counted");
+    v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
+    v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
     return true;
+}
+
+/* The ledger is its owner's: what the file says of it has at least the samples that are in the file. */
+static void check_count(struct verify *v) {
+    static const char what[] = "the sender's ledger counts its samples";
+    const struct nvdp__release_facts *facts = &v->facts;
+    const struct nvdp__spent *spent = &facts->spent;
+    char epsilon[NVDP__BOUND_TEXT];
+    const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
+    if (!nvdp__h5_has_attribute(v->file, "ledger"))
+        check(v, NVDP_VERDICT_OPEN, what, "it does not say");
+    else if (!facts->counted)
+        check(v, NVDP_VERDICT_OPEN, what, "it says that none does");
+    else
+        check(v,
+              whether(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
+                      real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+              what, "up to %" PRIu64 " of a text, %zu in this file; epsilon %s at delta %g",
+              spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon, NVDP__UP),
+              NVDP__LEDGER_DELTA);
 }
 
 static void check_pseudo_counts(struct verify *v) {
@@ -536,6 +568,7 @@ static nvdp_status check_content(struct verify *v) {
         check_pseudo_counts(v);
         check_bound(v);
         NVDP_RETURN_IF_FAILED(check_certificate(v));
+        check_count(v);
     } else {
         check(v,
               nvdp__h5_has_attribute(v->file, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
@@ -583,14 +616,15 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
                                const struct nvdp__ledger_release *release) {
     struct nvdp__spent worst;
     struct nvdp__budget budget;
-    char samples[32] = "none", epsilon[32] = "none";
+    char samples[32] = "none", epsilon[32] = "none", bound[NVDP__BOUND_TEXT];
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
     check(v, whether(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
-          "at most %" PRIu64 " samples (budget: %s), epsilon %.6g (budget: %s) at delta %g",
-          worst.samples, samples, worst.epsilon, epsilon, NVDP__LEDGER_DELTA);
+          "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
+          worst.samples, samples, nvdp__bound(bound, worst.epsilon, NVDP__UP), epsilon,
+          NVDP__LEDGER_DELTA);
     return NVDP_OK;
 }
 
@@ -599,12 +633,16 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct verify v = {.ctx = ctx};
-    char id[NAME_SIZE];
+    char id[NAME_SIZE], *beside = NULL;
     int64_t texts = 0, samples = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
-    if (path == NULL || ledger_path == NULL || key == NULL)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, a ledger and its key"));
+    if (path == NULL || ledger_path == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file and a ledger"));
+    if (key == NULL) {
+        beside = nvdp__format(ctx, "%s.key", ledger_path);
+        NVDP_TRY(NVDP__MADE(beside));
+        key = beside;
+    }
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
     NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
@@ -625,6 +663,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
 cleanup:
+    free(beside);
     nvdp__ledger_close(ledger);
     nvdp__h5_free(v.file);
     return status;

@@ -319,7 +319,7 @@ Test(linkage, of_a_shared_file) {
         const char *const options[][2] = {
             {"run", run},           {"out", file},          {"split", "dev"},
             {"samples", "10"},      {"measure-texts", "2"}, {"grid", float16 ? "float16" : "fixed"},
-            {"insecure-seed", "7"}, {"overwrite", "true"}};
+            {"insecure-seed", "7"}, {"overwrite", "true"},  {"no-ledger", "true"}};
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
             support_set(ctx, config, options[i][0], options[i][1]);
         cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));

@@ -446,8 +446,9 @@ Test(texts, of_tokens_that_are_shared) {
 /* Gives away the dev texts: three samples of each. */
 static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
     const char *const option[][2] = {
-        {"run", run},           {"out", file},   {"split", split},       {"samples", "3"},
-        {"measure-texts", "2"}, {"limit", "30"}, {"insecure-seed", "7"}, {"overwrite", "true"}};
+        {"run", run},           {"out", file},          {"split", split},
+        {"samples", "3"},       {"measure-texts", "2"}, {"limit", "30"},
+        {"insecure-seed", "7"}, {"overwrite", "true"},  {"no-ledger", "true"}};
     struct nvdp_config *config = NULL;
     cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)

@@ -428,7 +428,7 @@ static const char *const writers[] = {
     "predict RUN --quiet --split train --out %s/p.tsv",
     "privacy RUN --quiet --limit 10 --pairs %s/pairs.h5",
     "privacy RUN --quiet --limit 10 --posteriors-out %s/posteriors.h5",
-    "export RUN --quiet --split dev --limit 10 --out %s/shared.h5",
+    "export RUN --quiet --no-ledger --split dev --limit 10 --out %s/shared.h5",
     "encode --quiet --model MODEL --jsonl TEXTS --out %s/hidden.h5",
 };
 enum { WRITERS = sizeof writers / sizeof *writers };

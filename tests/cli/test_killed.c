@@ -164,7 +164,7 @@ Test(killed, export) {
                           support_scratch_path("run")),
                  0);
     whole(train);
-    cr_assert_gt(asprintf(&args, "export %s --split train,dev --samples 20 --out %s",
+    cr_assert_gt(asprintf(&args, "export %s --split train,dev --samples 20 --no-ledger --out %s",
                           support_scratch_path("run"), file),
                  0);
     const double seconds = whole(args);

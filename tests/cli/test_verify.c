@@ -36,12 +36,13 @@ Test(verify, signs_and_verifies) {
     json_decref(program_object(&o));
     program_release(&o);
 
-    o = program_expect(0,
-                       "export %s --split dev --samples 2 --out %s --sign %s --ledger %s/ledger "
-                       "--ledger-key %s.ledger --budget-samples 100",
-                       run, shared, key, run, key);
-    support_contains(o.out, ": all releases of a text come to at most 2 samples and epsilon ");
-    support_contains(o.out, " at delta 1e-05\n");
+    o = program_expect(
+        0,
+        "export %s --split dev --samples 2 --out %s --sign %s --ledger-key %s.ledger "
+        "--budget-samples 100",
+        run, shared, key, key);
+    support_contains(
+        o.out, "run/ledger: at most 2 samples of a text in all, epsilon 15.46 at delta 1e-05\n");
     program_release(&o);
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
     support_contains(o.out, "\nyes  its release is in the ledger: ");
@@ -50,8 +51,10 @@ Test(verify, signs_and_verifies) {
     support_contains(o.out, " (budget: none) at delta 1e-05\n");
     program_release(&o);
     o = program_expect(
-        0, "export %s --split dev --out %s --ledger %s/ledger --ledger-key %s.ledger --json", run,
-        support_scratch_path("third.h5"), run, key);
+        0,
+        "export %s --split dev --out %s --ledger %s/ledger --ledger-key %s.ledger --budget-samples "
+        "3 --json",
+        run, support_scratch_path("third.h5"), run, key);
     json_t *object = program_object(&o), *spent = json_object_get(object, "spent");
     cr_expect_eq(json_integer_value(json_object_get(spent, "samples")), 3);
     cr_expect_eq(support_number(json_object_get(spent, "delta")), 1e-5);
@@ -62,9 +65,11 @@ Test(verify, signs_and_verifies) {
     o = program_expect(0, "info %s", shared);
     support_contains(o.out, "  attributes.certificate_delta 1e-05\n");
     program_release(&o);
-    o = program_expect(2, "export %s --split dev --out %s --ledger %s/new --ledger-key %s/key", run,
-                       support_scratch_path("other.h5"), run, run);
-    support_contains(o.err, "outside of runs");
+    o = program_expect(1, "export %s --split dev --out %s --ledger-key %s.ledger", run,
+                       support_scratch_path("other.h5"), key);
+    support_contains(o.err,
+                     "/run/ledger: expected at most 1 sample of a text in all, which is what "
+                     "the run promises, found 4 with this export: ");
     program_release(&o);
     o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
     support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
@@ -125,7 +130,8 @@ Test(verify, what_cannot_be_signed_replaces_nothing) {
     o = program_shell("ls %s*", shared);
     cr_assert_eq(strlen(o.out), strlen(shared) + 1, "%s", o.out);
     program_release(&o);
-    o = program_expect(0, "export %s --split dev --out %s --overwrite", run, shared);
+    o = program_expect(0, "export %s --split dev --out %s --overwrite --budget-samples 2", run,
+                       shared);
     program_release(&o);
     o = program_expect(0, "verify %s", shared);
     program_release(&o);
@@ -140,8 +146,8 @@ Test(verify, wrong_usage_and_input) {
     o = program_expect(2, "verify %s --make-key k", text);
     support_contains(o.err, "--make-key: expected no FILE");
     program_release(&o);
-    o = program_expect(2, "verify %s --ledger l", text);
-    support_contains(o.err, "expected --ledger and --ledger-key together");
+    o = program_expect(2, "verify %s --ledger-key l", text);
+    support_contains(o.err, "expected --ledger beside --ledger-key");
     program_release(&o);
     o = program_expect(3, "verify %s", text);
     program_release(&o);

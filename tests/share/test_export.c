@@ -43,6 +43,7 @@ static struct bench bench_open(const struct run_choice *choice) {
     set(&bench, "batch", "7");
     set(&bench, "measure-texts", "30");
     set(&bench, "publish-measured", "true");
+    set(&bench, "budget-samples", "1000");
     return bench;
 }
 
@@ -101,6 +102,10 @@ static const char *const allowed[] = {"bdp_delta",
                                       "lambda_d",
                                       "lambda_g",
                                       "latent_heads",
+                                      "ledger",
+                                      "ledger_delta",
+                                      "ledger_epsilon",
+                                      "ledger_samples",
                                       "log_pi_step",
                                       "length",
                                       "length_policy",
@@ -235,7 +240,7 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     char *id[2], *statement = NULL;
     for (int i = 0; i < 2; i++) {
         set(&bench, "overwrite", "true");
-        if (i > 0) must_export(&bench);
+        if (i > 0) result = must_export(&bench);
         cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &file), NVDP_OK);
         cr_assert_eq(nvdp__h5_get_string(file, "model_id", &id[i]), NVDP_OK);
         cr_assert_eq(strlen(id[i]), 32);

@@ -36,7 +36,7 @@ static void make(struct shared *shared, size_t i) {
     static const char *const options[][2] = {{"split", "train,dev"},  {"samples", "2"},
                                              {"batch", "7"},          {"with-labels", "true"},
                                              {"measure-texts", "30"}, {"overwrite", "true"},
-                                             {"insecure-seed", "1"}};
+                                             {"insecure-seed", "1"},  {"no-ledger", "true"}};
     struct nvdp_config *config = NULL;
     shared->result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
     cr_assert_eq(nvdp_export_config_create(shared->ctx, &config), NVDP_OK);

@@ -37,9 +37,10 @@ static struct book book_open(void) {
 
 enum { MOST_TEXTS = 8 };
 
-/* Adds a release of texts that are a word each. */
-static nvdp_status add(const struct book *book, size_t texts, const int32_t *word, uint64_t samples,
-                       double mu, struct nvdp__budget budget, struct nvdp__spent *worst) {
+/* Adds a release of texts that are a word each, by a run that promised so many samples. */
+static nvdp_status add_promised(const struct book *book, size_t texts, const int32_t *word,
+                                uint64_t samples, double mu, struct nvdp__budget budget,
+                                uint64_t promise, struct nvdp__spent *worst) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MOST_TEXTS];
@@ -54,10 +55,17 @@ static nvdp_status add(const struct book *book, size_t texts, const int32_t *wor
         release.divergence[k] = nvdp__ledger_orders[k] * mu * mu / 2;
     }
     memset(release.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof release.id);
-    status = nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, worst);
+    snprintf(release.file, sizeof release.file, "%c.h5", 'a' + (int)nvdp__ledger_count(ledger));
+    status = nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, promise, worst);
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
+}
+
+/* The same by a run whose promise is never in the way. */
+static nvdp_status add(const struct book *book, size_t texts, const int32_t *word, uint64_t samples,
+                       double mu, struct nvdp__budget budget, struct nvdp__spent *worst) {
+    return add_promised(book, texts, word, samples, mu, budget, 1000, worst);
 }
 
 static struct nvdp__spent added(const struct book *book, size_t texts, const int32_t *word,
@@ -109,7 +117,7 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
         if (order < 40) least = fmin(least, nvdp_renyi_epsilon(order, 3 * order / 2, 1e-5));
     }
     cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
-    cr_assert_eq(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, &spent),
+    cr_assert_eq(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, 3, &spent),
                  NVDP_OK);
     nvdp__ledger_close(ledger);
     cr_assert_float_eq(spent.epsilon, least, 1e-12);
@@ -136,25 +144,96 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
     added(&book, 2, (int32_t[]){1, 2}, 2, 0.5, (struct nvdp__budget){.samples = 3});
     cr_assert_eq(stat(book.path, &before), 0);
     cr_assert_eq(before.st_mode & 07777, 0600);
-    refused(&book, NVDP_ERR_ARGUMENT,
-            add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, any, &spent), /* the budget stays */
-            "expected at most 3 samples of a text in all, found 4 of text 1 with the 2 that are "
-            "asked for; beyond the budget are 2 of 3 texts");
+    const struct nvdp__budget three = {.samples = 3};
+    refused(&book, NVDP_ERR_STATE, add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, three, &spent),
+            "expected at most 3 samples of a text in all, found 4 with this export: 2 of its 3 "
+            "texts were shared before, in a.h5; all samples of a text would have epsilon 4.378 at "
+            "delta 1e-05. Nothing was drawn; --budget-samples 4 allows it");
     cr_assert_eq(stat(book.path, &after), 0);
     cr_assert_eq(before.st_size, after.st_size);
-    added(&book, 2, (int32_t[]){1, 3}, 1, 0.5, any);
-    refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, (int32_t[]){1}, 1, 0.5, any, &spent),
-            "at most 3");
+    added(&book, 2, (int32_t[]){1, 3}, 1, 0.5, three);
+    refused(&book, NVDP_ERR_STATE, add(&book, 1, (int32_t[]){1}, 1, 0.5, three, &spent),
+            "at most 3 samples of a text in all, found 4 with this export: 1 of its 1 texts were "
+            "shared before, in b.h5, a.h5; ");
     const double exact = nvdp_gdp_epsilon(sqrt(4 * 0.25), 1e-5);
-    refused(&book, NVDP_ERR_ARGUMENT,
-            add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
-                (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}, &spent),
-            "of text 1 with this one; beyond the budget are 1 of 2 texts");
+    refused(
+        &book, NVDP_ERR_STATE,
+        add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
+            (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}, &spent),
+        "of all samples of a text together, found 4.378 with this export: 1 of its 2 texts "
+        "were shared before, in b.h5, a.h5. Nothing was drawn; --budget-epsilon 4.378 allows it");
     added(&book, 1, (int32_t[]){1}, 1, 0.5,
           (struct nvdp__budget){.samples = 9, .epsilon = 1.001 * exact});
-    refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, (int32_t[]){8}, 1, INFINITY, any, &spent),
-            "found inf");
+    refused(&book, NVDP_ERR_STATE,
+            add(&book, 1, (int32_t[]){8}, 1, INFINITY, any, &spent), /* this budget stays */
+            "found inf with this export. Nothing was drawn");
     nvdp_context_free(book.ctx);
+}
+
+/* Without a budget a text has the samples that its run promised.  A row that was never shared may have as many as are asked
+ * for, and a text that is in several rows has a sample of each: both are counted. */
+Test(ledger, keeps_what_the_run_promised) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    const int32_t words[] = {1, 2, 3, 3};
+    const struct nvdp__budget two = {.samples = 2};
+    cr_assert_eq(add_promised(&book, 4, words, 1, 0.5, any, 1, &spent), NVDP_OK);
+    cr_assert_eq(spent.samples, 2);
+    cr_assert_eq(spent.again, 0);
+    for (size_t i = 0; i < 3; i++)
+        refused(
+            &book, NVDP_ERR_STATE, add_promised(&book, 1, words + i, 1, 0.5, any, 1, &spent),
+            "expected at most 1 sample of a text in all, which is what the run promises, found");
+    cr_assert_eq(add_promised(&book, 1, words, 1, 0.5, two, 1, &spent), NVDP_OK);
+    cr_assert_eq(spent.samples, 2);
+    cr_assert_eq(spent.again, 1);
+    cr_assert_str_eq(spent.files, "a.h5");
+    refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + 1, 1, 0.5, any, 1, &spent),
+            "1 of its 1 texts were shared before, in a.h5"); /* that budget was for one export */
+    cr_assert_eq(add_promised(&book, 1, words + 1, 1, 0.5, any, 2, &spent), NVDP_OK);
+    refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + 1, 1, 0.5, any, 2, &spent),
+            "--budget-samples 3 allows it");
+    cr_assert_eq(add_promised(&book, 1, (int32_t[]){4}, 5, 0.5, any, 1, &spent), NVDP_OK);
+    cr_assert_eq(spent.samples, 5);
+    refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, (int32_t[]){4}, 5, 0.5, any, 1, &spent),
+            "found 10");
+    nvdp_context_free(book.ctx);
+}
+
+/* A ledger of before has no names of files: it is read and goes on. */
+Test(ledger, goes_on_with_older_files) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent = {0};
+    const char *path = support_scratch_path("old"), *key = support_scratch_path("old.key");
+    char *bytes = NULL,
+         *name = nvdp__format(ctx, "%s/tests/fuzz/corpus/ledger/two", NVDP_SOURCE_DIR);
+    size_t count = 0;
+    const int32_t word = 77, type = 0;
+    cr_assert_eq(nvdp__read_file(ctx, name, 1 << 20, &bytes, &count), NVDP_OK);
+    support_write(path, bytes, count);
+    support_write_text(key, "nvdp-ledger-key/1 "
+                            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
+    cr_assert_eq(chmod(key, 0600), 0);
+    for (size_t records = 2; records < 4; records++) {
+        nvdp__text_hash hash;
+        struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1, .file = "new.h5"};
+        memset(release.id, 'n', sizeof release.id);
+        cr_assert_eq(nvdp__ledger_open(ctx, path, key, "words", &ledger), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_assert_eq(nvdp__ledger_count(ledger), records);
+        nvdp__ledger_text(ledger, 1, &word, &type, hash);
+        cr_assert_eq(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, 9, &spent),
+                     NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp__ledger_close(ledger);
+    }
+    support_contains(spent.files, "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn");
+    char *kept = support_read(path);
+    cr_assert_eq(strncmp(kept, "nvdp ledger/1\n", 14), 0);
+    free(kept);
+    free(bytes);
+    free(name);
+    nvdp_context_free(ctx);
 }
 
 Test(ledger, refuses_other_keys_tokenizers_and_files) {
@@ -371,7 +450,7 @@ Test(ledger, exports_are_counted_and_verified) {
     cr_assert_eq(result.spent_samples, 2);
     cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
     verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
-    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "b.h5", NULL), "at most 3 samples");
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "at most 3 samples");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
     support_set(ctx, bench.config, "input", texts("others.tsv", 40, 6));
     cr_assert_eq(export_to(&bench, "b.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -380,23 +459,120 @@ Test(ledger, exports_are_counted_and_verified) {
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 3);
     cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
-    /* The budget of the last record: what was within it before is beyond it now. */
+    /* The budget of other texts is another. */
     support_set(ctx, bench.config, "input", texts("new.tsv", 100, 3));
     support_set(ctx, bench.config, "budget-samples", "1");
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_NO);
+    verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
     verdicts(&bench, "d.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
     cr_assert_eq(unlink(bench.book.path), 0); /* a new one, under the same key */
     support_set(ctx, bench.config, "overwrite", "true");
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
 
+    support_set(ctx, bench.config, "no-ledger", "true");
+    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
+            "option --no-ledger: expected no --ledger");
+    support_set(ctx, bench.config, "ledger", NULL);
     support_set(ctx, bench.config, "ledger-key", NULL);
     refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
-            "expected ledger and ledger-key together");
+            "option --no-ledger: expected no budget");
+    bench_close(&bench);
+}
+
+static void says(struct bench *bench, const char *name, const char *words) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    cr_assert_eq(nvdp_verify(bench->book.ctx, support_scratch_path(name), NULL, &found), NVDP_OK);
+    for (size_t i = 0; i < found.checks; i++)
+        cr_assert_neq(found.check[i].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[i].what,
+                      found.check[i].found);
+    support_contains(found.statement, words);
+}
+
+/* Nobody has to ask for it: the second export of a text is counted, said, and refused beyond the promise. */
+Test(ledger, runs_keep_one_by_default) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    struct stat info;
+    char path[600];
     support_set(ctx, bench.config, "ledger", NULL);
-    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
-            "expected a ledger that tells what is spent");
+    support_set(ctx, bench.config, "ledger-key", NULL);
+    cr_assert_eq(export_to(&bench, "a.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.spent_samples, 1);
+    says(&bench, "a.h5", "By its sender's ledger none of these texts was shared before. ");
+    snprintf(path, sizeof path, "%s/ledger", bench.run);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_assert_eq(info.st_mode & 07777, 0600);
+    snprintf(path, sizeof path, "%s/ledger.key", bench.run);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_assert_eq(info.st_mode & 07777, 0600);
+
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL),
+            "/run/ledger: expected at most 1 sample of a text in all, which is what the run "
+            "promises, found 2 with this export: 40 of its 40 texts were shared before, in ");
+    support_contains(nvdp_context_error(ctx),
+                     "/a.h5; all samples of a text would have epsilon 6.573");
+    support_contains(nvdp_context_error(ctx), "Nothing was drawn; --budget-samples 2 allows it");
+    cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
+    support_set(ctx, bench.config, "insecure-seed", "7"); /* a seed is no way around it */
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "expected at most 1");
+    support_set(ctx, bench.config, "insecure-seed", NULL);
+
+    support_set(ctx, bench.config, "budget-samples", "2");
+    cr_assert_eq(export_to(&bench, "b.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.spent_samples, 2);
+    cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
+    says(&bench, "b.h5",
+         "By its sender's ledger up to 2 samples of a text have been shared, with "
+         "those in this file: all of them together have epsilon 6.573");
+    support_set(ctx, bench.config, "budget-samples", NULL);
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "c.h5", NULL), "found 3");
+
+    support_set(ctx, bench.config, "no-ledger", "true");
+    cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.spent_samples, 0);
+    says(&bench, "c.h5", "No ledger counts this file: other files of these texts may exist");
+    bench_close(&bench);
+}
+
+/* A run that was certified for two samples of a text may give one twice. */
+Test(ledger, takes_the_promise_from_the_certificate) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    char path[600];
+    snprintf(path, sizeof path, "%s/run.json", bench.run);
+    json_t *run = json_load_file(path, 0, NULL);
+    cr_assert_eq(
+        json_object_set_new(json_object_get(run, "config"), "certified_releases", json_integer(2)),
+        0);
+    cr_assert_eq(json_dump_file(run, path, 0), 0);
+    json_decref(run);
+    cr_assert_eq(export_to(&bench, "a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(export_to(&bench, "b.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "c.h5", NULL),
+            "expected at most 2 samples of a text in all, which is what the run promises, found 3");
+    bench_close(&bench);
+}
+
+/* A run folder that cannot be written: a link into a file system that takes no files. */
+Test(ledger, names_the_ways_out_of_a_folder_that_cannot_be_written) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    char path[600];
+    support_set(ctx, bench.config, "ledger", NULL);
+    support_set(ctx, bench.config, "ledger-key", NULL);
+    snprintf(path, sizeof path, "%s/ledger", bench.run);
+    cr_assert_eq(symlink("/proc/nvdp", path), 0);
+    refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "a.h5", NULL), "/run/ledger: cannot ");
+    support_contains(nvdp_context_error(ctx), "--ledger FILE counts them elsewhere, --no-ledger");
+    cr_assert_not(nvdp__exists(support_scratch_path("a.h5")));
+    support_set(ctx, bench.config, "ledger", bench.book.path);
+    cr_assert_eq(export_to(&bench, "a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(rename(bench.book.path, path), 0); /* without its key */
+    support_set(ctx, bench.config, "ledger", NULL);
+    refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "b.h5", NULL), "name it with --ledger-key");
     bench_close(&bench);
 }
 
@@ -472,7 +648,7 @@ Test(ledger, no_death_hides_a_sample) {
         cr_assert(!written || records == 1, "life %d: values, but no record", life);
         support_set(ctx, bench.config, "samples", "1");
         nvdp_status status = export_to(&bench, again, NULL);
-        cr_assert_eq(status, records == 1 ? NVDP_ERR_ARGUMENT : NVDP_OK, "life %d: %s", life,
+        cr_assert_eq(status, records == 1 ? NVDP_ERR_STATE : NVDP_OK, "life %d: %s", life,
                      nvdp_context_error(ctx));
         cr_assert_eq(nvdp__exists(support_scratch_path(again)), records == 0);
         counted += records == 1;

@@ -41,6 +41,7 @@ static struct bench bench_open(const struct choice *choice) {
     support_set(bench.ctx, config, "split", "dev");
     support_set(bench.ctx, config, "overwrite", "true");
     support_set(bench.ctx, config, "measure-texts", "10");
+    support_set(bench.ctx, config, "budget-samples", "1000"); /* of one run folder */
     for (int i = 0; i < OPTIONS && choice->option[i][0] != NULL; i++) {
         const bool sign = strcmp(choice->option[i][0], "sign") == 0;
         if (sign)
