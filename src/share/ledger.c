@@ -555,7 +555,8 @@ nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
     NVDP_TRY(add_up(ledger, &record, &account));
     find_worst(&account);
     *worst = account.spent;
-    *budget = account.last->budget;
+    *budget =
+        (account.last != NULL ? account.last : release)->budget; /* the latter: it has no text */
 cleanup:
     free(account.sum);
     return status;
