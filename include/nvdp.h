@@ -87,6 +87,7 @@
 #include <nvdp/dchi.h>
 #include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
+#include <nvdp/guarantee.h>
 #include <nvdp/guess.h>
 #include <nvdp/linkage.h>
 #include <nvdp/method.h>

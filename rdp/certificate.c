@@ -434,43 +434,9 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
                 nvdp__bound(b, from->weights, NVDP__UP));
 }
 
-/* "one sample", "3 samples". */
-static const char *samples_of(const struct nvdp_certificate *from, char text[32]) {
-    snprintf(text, 32, "%d samples", from->releases);
-    return from->releases == 1 ? "one sample" : text;
-}
-
-/* "50 % / 0.1 % / 0.0001 %", or the bounds that belong to them. */
-static void list_guesses(const struct nvdp_certificate *from, bool bounds, FILE *to) {
-    char text[NVDP__BOUND_TEXT];
-    for (size_t i = 0; i < from->guesses; i++)
-        if (bounds)
-            fprintf(to, "%s%s", i > 0 ? " / " : "",
-                    nvdp__share_bound(text, from->guess[i].bound, NVDP__UP));
-        else
-            fprintf(to, "%s%g %%", i > 0 ? " / " : "", 100 * from->guess[i].baseline);
-}
-
-static void say_guesses(const struct nvdp_certificate *from, FILE *to) {
-    char a[NVDP__BOUND_TEXT], samples[32];
-    fprintf(to,
-            "Proven, for %s and any attacker, whatever else they know: what they could guess "
-            "right ",
-            samples_of(from, samples));
-    list_guesses(from, false, to);
-    fputs(" of the time without the sample, they guess right at most ", to);
-    list_guesses(from, true, to);
-    fputs(" of the time with it, on average over texts and noise", to);
-    if (from->theorem == NVDP_THEOREM_SEQUENCE)
-        fprintf(to, " (C = %s)", nvdp__bound(a, from->radius, NVDP__UP));
-    fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "
-          "texts, add up. ",
-          to);
-}
-
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
-    char a[NVDP__BOUND_TEXT], samples[32];
+    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
         fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
         if (lacks->option[0] != '\0')
@@ -482,8 +448,12 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
             useful ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not. "
                    : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
                      "texts be told apart. ",
-            nvdp__bound(a, from->epsilon, NVDP__UP), from->delta, samples_of(from, samples));
-    if (useful && from->guesses > 0) say_guesses(from, to);
+            nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
+            nvdp__samples_text((size_t)from->releases, samples));
+    if (useful && from->guesses > 0) {
+        nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
+        fputc(' ', to);
+    }
     fprintf(to, "On average %s at most %s bits about the text. ",
             from->releases == 1 ? "a sample carries" : "all samples together carry",
             nvdp__bound(a, from->information / M_LN2, NVDP__UP));
@@ -523,6 +493,25 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
                      from->holds ? number(from->epsilon) : json_null(), "conditions", conditions);
 }
 
+static json_t *pack_guesses(const struct nvdp_certificate *from) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < from->guesses; i++)
+        json_array_append_new(guesses,
+                              json_pack("{s:o, s:o}", "baseline", number(from->guess[i].baseline),
+                                        "bound", number(from->guess[i].bound)));
+    return guesses;
+}
+
+json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {
+    if (!isfinite(from->epsilon)) return json_null();
+    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o}", "theorem",
+                     letters[from->theorem], "epsilon", number(from->epsilon), "delta",
+                     number(from->delta), "releases", from->releases, "right", number(from->right),
+                     "clip", isnan(from->radius) ? json_null() : number(from->radius), "numbers",
+                     (json_int_t)from->numbers, "guess", pack_guesses(from), "information_bits",
+                     number(from->information / M_LN2));
+}
+
 static json_t *pack(const struct nvdp_certificate *from, const char *statement) {
     json_t *curve = json_array(), *claims = json_array();
     const bool proven = from->theorem != NVDP_THEOREM_NONE;
@@ -532,11 +521,6 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
                                         "delta", number(from->curve[i].delta)));
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < from->guesses; i++)
-        json_array_append_new(guesses,
-                              json_pack("{s:o, s:o}", "baseline", number(from->guess[i].baseline),
-                                        "bound", number(from->guess[i].bound)));
     return json_pack("{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
                      "s:o, s:o, s:s}",
                      "scope", "proven of any two texts, seen or not", "theorem",
@@ -545,7 +529,7 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
                      "radius", number(from->radius), "right", number(from->right), "order",
                      number(from->order), "vectors", number(from->vectors), "weights",
                      number(from->weights), "weights_found", number(from->weights_found), "numbers",
-                     (json_int_t)from->numbers, "guess", guesses, "information_bits",
+                     (json_int_t)from->numbers, "guess", pack_guesses(from), "information_bits",
                      number(from->information / M_LN2), "curve", curve, "theorems", claims,
                      "statement", statement);
 }

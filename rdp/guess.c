@@ -16,7 +16,9 @@
  *    normal density of the distance to it outside; Steiner's formula gives W.
  * 4. KL(Ber(success) || Ber(b)) <= I(x; z) <= (d/2) log(1 + R^2/d), the capacity of d channels with total power R^2
  *    (Fano in the form of Polyanskiy & Verdu 2010). */
+#include "base/bound.h"
 #include "rdp/divergence.h"
+#include "rdp/options.h"
 
 #include <gsl/gsl_cdf.h>
 #include <nvdp/guess.h>
@@ -181,4 +183,30 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
         *(nvdp_guess_bound(b, middle, releases, dim) <= target ? &low : &high) = middle;
     }
     return low;
+}
+
+/* ---- as text ---- */
+
+const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
+    snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);
+    return releases == 1 ? "one sample" : text;
+}
+
+void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
+                         const struct nvdp_guess *guess, FILE *to) {
+    char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    fprintf(to,
+            "Proven, for %s and any attacker, whatever else they know: what they could guess "
+            "right ",
+            nvdp__samples_text(releases, samples));
+    for (size_t i = 0; i < guesses; i++)
+        fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+    fputs(" of the time without the sample, they guess right at most ", to);
+    for (size_t i = 0; i < guesses; i++)
+        fprintf(to, "%s%s", i > 0 ? " / " : "", nvdp__share_bound(text, guess[i].bound, NVDP__UP));
+    fputs(" of the time with it, on average over texts and noise", to);
+    if (!isnan(clip)) fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
+    fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "
+          "texts, add up.",
+          to);
 }

@@ -3,6 +3,7 @@
 #define NVDP_RDP_OPTIONS_H
 
 #include "base/schema.h"
+#include <jansson.h>
 #include <nvdp/certificate.h>
 
 /* The divergences. */
@@ -65,6 +66,14 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
 /* What a theorem that holds proves of one sample: the Renyi divergence of that order; may be infinite. */
 double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                   double order);
+/* The certificate's numbers that a run's result.json keeps, without theorems and statement; null where nothing is proven. */
+json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
+enum { NVDP__SAMPLES_TEXT = 32 };
+/* Writes "one sample" or "3 samples" and returns the text. */
+const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
+/* Writes the guess bounds as sentences; clip NaN: it is not named. */
+void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
+                         const struct nvdp_guess *guess, FILE *to);
 /* "a", "b", "c"; "none". */
 const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 

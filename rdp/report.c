@@ -1,5 +1,6 @@
 /* The report of a set of posteriors, as one JSON object and for people. */
 #include "rdp/report.h"
+#include "base/bound.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
@@ -359,7 +360,7 @@ static void cell(FILE *to, double value) {
 
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
-    char bound[CELL];
+    char radius[NVDP__BOUND_TEXT], bound[NVDP__BOUND_TEXT];
     fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
     fprintf(to, "\nA sample has %s%zu component%s of %zu dimension%s",
@@ -370,16 +371,15 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
             report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !report->posterior.weighted)
-        fprintf(
-            to,
-            "Proven by the sequence clip, C %g: at order %g no two texts, seen or not, are more "
-            "than %s nats apart.\n",
-            report->clip_sequence, report->pairs.order, say(bound, report->bound));
+        fprintf(to,
+                "Proven by the sequence clip, C = %s: at order %g any two texts, seen or not, are "
+                "at most %s nats apart.\n",
+                nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
+                nvdp__bound(bound, report->bound, NVDP__UP));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
         fprintf(to,
-                "Whatever is shared, of no two does it tell more than %s nats: an epsilon at "
-                "delta 0.\n",
-                say(bound, report->bound_loss));
+                "The privacy loss of any two texts is at most %s nats: an epsilon at delta 0.\n",
+                nvdp__bound(bound, report->bound_loss, NVDP__UP));
     fputc('\n', to);
 }
 

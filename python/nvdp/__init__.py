@@ -11,7 +11,8 @@ from ._lib import lib as _library
 from ._lib import text as _text
 from .encoder import Encoder
 from .measures import (
-    Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, renyi_dirichlet,
+    Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, guess_attribute,
+    guess_bound, guess_clip, renyi_dirichlet,
     renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace, renyi_most,
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
@@ -25,6 +26,6 @@ from .tokenizer import Tokenizer
 __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
            "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
-           "gdp_mu", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
+           "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
 """nvdp.open is not among them: it would hide Python's own."""

@@ -102,6 +102,39 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     return _checked(lib.nvdp_gdp_mu(epsilon, delta), "gdp_mu")
 
 
+# --- the guess bound ---
+
+
+def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = None) -> Any:
+    """Largest success probability of any guess about a text that reads samples N(M, I), |M| <= clip, of it.
+
+    baseline: success probability of the best guess without the samples, in [0, 1]; an average over texts.
+    clip: C, in standard deviations of the noise; releases: samples of the text; dim: numbers per sample, which sharpens
+    the bound if it is small; None: unknown.
+    baseline and clip broadcast.  Returns probabilities, an array or a float.  The bound is an average over texts and noise:
+    single guesses can be nearly certain.
+    """
+    b, c = np.broadcast_arrays(array(baseline), array(clip))
+    found = np.empty(b.shape)
+    for i in np.ndindex(b.shape):
+        found[i] = lib.nvdp_guess_bound(b[i], c[i], releases, dim or 0)
+    return _checked(found, "guess_bound")
+
+
+def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
+    """The same for a yes/no attribute that a share `prior` of the texts has; the baseline is max(prior, 1 - prior)."""
+    p, c = np.broadcast_arrays(array(prior), array(clip))
+    found = np.empty(p.shape)
+    for i in np.ndindex(p.shape):
+        found[i] = lib.nvdp_guess_attribute(p[i], c[i], releases)
+    return _checked(found, "guess_attribute")
+
+
+def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
+    """The largest clip with guess_bound(baseline, clip, releases, dim) <= target."""
+    return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
+
+
 # --- the exact loss of a pair ---
 
 

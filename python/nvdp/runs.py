@@ -16,7 +16,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, record, result_of, shared, text
+from ._lib import Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, record, result_of, shared, text
 from .posteriors import Posteriors
 from .tokenizer import Tokenizer
 
@@ -389,7 +389,19 @@ class Run:
         self._loaded: Any = None
 
     def __repr__(self) -> str:
-        return f"nvdp.Run({str(self.path)!r})"
+        try:
+            return f"nvdp.Run({str(self.path)!r}): {self.guarantee}"
+        except NvdpError:
+            return f"nvdp.Run({str(self.path)!r})"
+
+    @property
+    def guarantee(self) -> str:
+        """One line: what holds for this run's samples, proven or measured, and what is not covered."""
+        found = result_of("struct nvdp_guarantee")
+        self._context.call(lib.nvdp_run_guarantee, str(self.path).encode(), found)
+        out = ffi.new("char **")
+        self._context.call(lib.nvdp_guarantee_line, found, out)
+        return owned_text(out[0])
 
     @property
     def config(self) -> Record:

@@ -46,6 +46,18 @@ def test_others(rng):
     assert nvdp.gdp_delta(nvdp.gdp_mu(2, 1e-5), 2) == pytest.approx(1e-5, rel=1e-9)
 
 
+def test_guess_bound():
+    assert nvdp.guess_bound(0.5, 2.0) == pytest.approx(0.9772498680518208, rel=1e-12)
+    both = nvdp.guess_bound(np.array([0.5, 1e-3]), 2.0, releases=4)
+    assert both == pytest.approx([0.9999683287581669, 0.8185274822749813], rel=1e-9)
+    assert nvdp.guess_bound(1 / 872, 2.0, dim=4) == pytest.approx(0.0203821, rel=1e-5)
+    assert nvdp.guess_attribute(0.5, 2.0) == pytest.approx(0.9772498680518208, rel=1e-12)
+    clip = nvdp.guess_clip(1e-6, 0.01)
+    assert nvdp.guess_bound(1e-6, clip) == pytest.approx(0.01, rel=1e-9)
+    with pytest.raises(nvdp.NvdpValueError, match="guess_bound"):
+        nvdp.guess_bound(1.5, 2.0)
+
+
 def test_refusals(rng):
     with pytest.raises(ValueError, match="out of its range"):
         nvdp.renyi_gaussian(1.1, [0.0], [-1.0], [0.0], [1.0])

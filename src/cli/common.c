@@ -205,6 +205,27 @@ int cli_certificate(struct cli *cli, const struct nvdp_config *config,
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
+void cli_print_guarantee(struct cli *cli, const char *run) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    char *line = NULL, *guesses = NULL;
+    if (nvdp_run_guarantee(cli->ctx, run, &found) == NVDP_OK &&
+        nvdp_guarantee_line(cli->ctx, &found, &line) == NVDP_OK &&
+        nvdp_guarantee_guesses(cli->ctx, &found, &guesses) == NVDP_OK)
+        printf("%s\n%s%s", line, guesses, guesses[0] != '\0' ? "\n" : "");
+    free(line);
+    free(guesses);
+}
+
+json_t *cli_guarantee_json(struct cli *cli, const char *run) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    char *line = NULL;
+    if (nvdp_run_guarantee(cli->ctx, run, &found) == NVDP_OK)
+        (void)nvdp_guarantee_line(cli->ctx, &found, &line);
+    json_t *made = line != NULL ? json_string(line) : json_null();
+    free(line);
+    return made;
+}
+
 /* --- beginning and end --- */
 
 int cli_begin(struct cli *cli, void *values) {

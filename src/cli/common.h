@@ -108,6 +108,11 @@ int cli_resolve_cache(struct cli *cli, bool no_cache);
 json_t *cli_run_config(const char *directory);
 /* Of the file, or where `path` is NULL of the run that is the one argument. */
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
+/* Prints the first line about a run's privacy (nvdp/guarantee.h), and the proven guess bounds if there are any.  Prints nothing
+ * for a folder without such records. */
+void cli_print_guarantee(struct cli *cli, const char *run);
+/* The same line as a JSON string; null for a folder without such records. */
+json_t *cli_guarantee_json(struct cli *cli, const char *run);
 /* What is proven of the run's mechanism; config: of nvdp_privacy_config_create(). */
 int cli_certificate(struct cli *cli, const struct nvdp_config *config,
                     struct nvdp_certificate *certificate);

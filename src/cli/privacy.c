@@ -62,6 +62,10 @@ static int give(struct cli *cli, const struct values *values,
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
     if (status == NVDP_OK && values->posteriors == NULL) code = save(cli, "privacy.json", text);
     if (status == NVDP_OK && cli->json) puts(text);
+    if (status == NVDP_OK && !cli->json && values->posteriors == NULL) {
+        cli_print_guarantee(cli, cli->arg[0]);
+        putchar('\n');
+    }
     if (status == NVDP_OK && !cli->json) nvdp_privacy_report_print(report, stdout);
     free(text);
     return code;

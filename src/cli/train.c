@@ -170,10 +170,11 @@ static json_t *certified_json(const struct nvdp_train_result *result) {
                      "right", result->certified_right);
 }
 
-static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
+static json_t *result_json(struct cli *cli, const char *out,
+                           const struct nvdp_train_result *result) {
     return json_pack(
         "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
         (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
         result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",
@@ -182,38 +183,21 @@ static json_t *result_json(const char *out, const struct nvdp_train_result *resu
         cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
         cli_number(result->seconds), "score_seconds", cli_number(result->score_seconds),
         "tokens_per_second", cli_number(result->tokens_per_second), "bound",
-        cli_number(result->bound), "certified", certified_json(result));
+        cli_number(result->bound), "certified", certified_json(result), "guarantee",
+        cli_guarantee_json(cli, out));
 }
 
-static void result_print(const char *out, const struct nvdp_train_result *result) {
+static void result_print(struct cli *cli, const char *out, const struct nvdp_train_result *result) {
     cli_row("best epoch", "%zu of %zu%s", result->best_epoch, result->epochs_run,
             result->early_stopped ? " (stopped early)" : "");
     if (result->test.metrics > 0)
         cli_row("validation", "%.4f  (%s)", result->best_validation,
                 nvdp_metric_name(result->test.metric[0]));
     cli_scores_print(&result->test);
-    if (isfinite(result->bound))
-        cli_row("bound",
-                "%.4f nats at order 1.1 between one sample each of any two texts, seen or not",
-                result->bound);
-    const double right = ceil(1000 * result->certified_right) / 10; /* %, rounded up */
-    if (isfinite(result->certified_epsilon) && right >= 100)
-        cli_row("certified",
-                "nothing of use: epsilon %.4g at delta %g lets any two texts be told apart",
-                result->certified_epsilon, result->certified_delta);
-    if (isfinite(result->certified_epsilon) && right < 100) {
-        char samples[48] = "one sample";
-        if (result->certified_releases > 1)
-            snprintf(samples, sizeof samples, "%zu samples", result->certified_releases);
-        cli_row(
-            "certified",
-            "from %s of a text nobody tells which of any two texts it is with more than %.1f %% "
-            "certainty (epsilon %.4g at delta %g)",
-            samples, right, result->certified_epsilon, result->certified_delta);
-    }
     cli_row("time", "steps %.1f s (%.0f tokens/s), scores %.1f s", result->seconds,
             result->tokens_per_second, result->score_seconds);
     cli_row("run", "%s", out);
+    cli_print_guarantee(cli, out);
 }
 
 /* --- cross validation: a run each fold --- */
@@ -267,7 +251,8 @@ static int cross_validate(struct cli *cli, size_t folds) {
     if (code == CLI_SUCCESS && result != NULL && cli->json) {
         json_t *list = json_array();
         for (size_t f = 0; f < folds; f++)
-            json_array_append_new(list, result_json(fold_folder(out, f + 1, folder), &result[f]));
+            json_array_append_new(list,
+                                  result_json(cli, fold_folder(out, f + 1, folder), &result[f]));
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
     } else if (code == CLI_SUCCESS && result != NULL) {
         for (int k = 0; k < result[0].test.metrics; k++)
@@ -289,8 +274,8 @@ static int run(struct cli *cli) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
-    if (cli->json) return cli_print_json(cli, result_json(out, &result));
-    result_print(out, &result);
+    if (cli->json) return cli_print_json(cli, result_json(cli, out, &result));
+    result_print(cli, out, &result);
     return CLI_SUCCESS;
 }
 

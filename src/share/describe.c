@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <nvdp/bert.h>
+#include <nvdp/guarantee.h>
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
@@ -332,6 +333,18 @@ static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
+/* The line that comes first; nothing for an unfinished run. */
+static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, bool finished,
+                                 json_t *object) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    char *line = NULL;
+    if (!finished || nvdp_run_guarantee(ctx, path, &found) != NVDP_OK) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &found, &line));
+    json_object_set_new(object, "guarantee", json_string(line));
+    free(line);
+    return NVDP_OK;
+}
+
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
@@ -341,6 +354,7 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
     json_object_set_new(object, "kind", json_string("run directory"));
+    NVDP_TRY(add_guarantee(ctx, path, result != NULL, object));
     json_object_set_new(object, "finished", json_boolean(result != NULL));
     if (result == NULL) NVDP_TRY(add_unfinished(ctx, path, object));
     NVDP_TRY(read_metrics(ctx, path, object));
@@ -596,7 +610,8 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 
 /* What is told first, by the path of its keys, some members of it on one line: no number without its order or delta,
  * and of how many samples. */
-static const char *const first_facts[] = {"kind",
+static const char *const first_facts[] = {"guarantee",
+                                          "kind",
                                           "bytes",
                                           "finished",
                                           "unfinished",

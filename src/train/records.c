@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "rdp/options.h"
 #include "train/rundir.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -244,11 +245,7 @@ nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
-    json_t *proven = isfinite(r->certified_epsilon)
-                         ? json_pack("{s:f,s:f,s:I,s:f}", "epsilon", r->certified_epsilon, "delta",
-                                     r->certified_delta, "releases",
-                                     (json_int_t)r->certified_releases, "right", r->certified_right)
-                         : json_null();
+    json_t *proven = nvdp__certificate_summary(&t->proven);
     json_t *root = json_pack(
         "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:f,s:o}", "task",
         t->all->task.name, "method", nvdp_method_name(t->config.method), "protocol",

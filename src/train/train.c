@@ -302,6 +302,7 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     result->certified_delta = proven.delta;
     result->certified_releases = t->config.certified_releases;
     result->certified_right = proven.right;
+    t->proven = proven;
     return NVDP_OK;
 }
 

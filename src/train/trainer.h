@@ -10,6 +10,7 @@
 #include "train/optimizer.h"
 #include "train/options.h"
 #include <dirent.h>
+#include <nvdp/certificate.h>
 #include <nvdp/evaluate.h>
 #include <stdio.h>
 
@@ -63,7 +64,8 @@ struct nvdp__trainer {
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
     FILE *metrics;
-    DIR *lock; /* of the run directory */
+    DIR *lock;                      /* of the run directory */
+    struct nvdp_certificate proven; /* of the kept weights, when they are scored */
     double saved_at;
 };
 

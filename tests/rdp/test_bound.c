@@ -99,8 +99,8 @@ Test(bound, is_in_the_report) {
         FILE *to = open_memstream(&said, &size);
         nvdp_privacy_report_print(&report, to);
         fclose(to);
-        cr_expect_eq(strstr(said, "C 1.45: at order 1.1 no two texts, seen or not, are more than "
-                                  "4.6255 nats apart") != NULL,
+        cr_expect_eq(strstr(said, "C = 1.45: at order 1.1 any two texts, seen or not, are at "
+                                  "most 4.626 nats apart") != NULL,
                      weights == 0, "%s", said);
         json_decref(root);
         free(json);

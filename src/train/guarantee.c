@@ -1,0 +1,196 @@
+/* The first line about the privacy of a run (include/nvdp/guarantee.h): read from the run's records, and written. */
+#include "base/bound.h"
+#include "base/json.h"
+#include "base/schema.h"
+#include "rdp/options.h"
+#include "train/dp.h"
+
+#include <math.h>
+#include <nvdp/certificate.h>
+#include <nvdp/guarantee.h>
+#include <nvdp/method.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct nvdp_guarantee NOTHING = {.struct_size = sizeof NOTHING,
+                                              .epsilon = INFINITY,
+                                              .delta = NAN,
+                                              .releases = 1,
+                                              .clip = NAN,
+                                              .information = NAN,
+                                              .order = NAN,
+                                              .largest = NAN,
+                                              .infinite_share = NAN,
+                                              .named = NAN,
+                                              .training_epsilon = NAN,
+                                              .training_delta = NAN};
+
+bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
+    return of->noise && of->epsilon <= NVDP_USEFUL_EPSILON;
+}
+
+/* ---- as text ---- */
+
+static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
+    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    fprintf(to,
+            nvdp_guarantee_is_useful(of)
+                ? "Proven: epsilon %s at delta %g, %s, any two texts."
+                : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
+            nvdp__bound(bound, of->epsilon, NVDP__UP), of->delta,
+            nvdp__samples_text(of->releases, samples));
+}
+
+static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
+    char text[NVDP__BOUND_TEXT];
+    if (of->texts == 0) {
+        fputs(" Nothing is measured yet.", to);
+        return;
+    }
+    fprintf(to, " Measured on %zu texts:", of->texts);
+    if (isinf(of->largest))
+        fprintf(to, " %s of the pairs are infinitely far apart",
+                nvdp__share_bound(text, of->infinite_share, NVDP__UP));
+    else
+        fprintf(to, " two of them are up to %s nats apart",
+                nvdp__bound(text, of->largest, NVDP__UP));
+    fprintf(to, " (one sample, order %g)", of->order);
+    if (!isnan(of->named))
+        fprintf(to, ", and the text of a sample is named in %s of the tries",
+                nvdp__share_bound(text, of->named, NVDP__UP));
+    fputc('.', to);
+}
+
+static void write_training(const struct nvdp_guarantee *of, FILE *to) {
+    char text[NVDP__BOUND_TEXT];
+    if (isnan(of->training_epsilon))
+        fputs(" Not covered: the texts that the encoder was trained on.", to);
+    else
+        fprintf(to, " The training texts: epsilon %s at delta %.3g by private training.",
+                nvdp__bound(text, of->training_epsilon, NVDP__UP), of->training_delta);
+}
+
+static void write_line(const struct nvdp_guarantee *of, FILE *to) {
+    if (of->token_noise)
+        fputs("No guarantee over all texts: single tokens are noised before the encoder reads "
+              "them, and the privacy statement says what that protects.",
+              to);
+    else if (!of->noise)
+        fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
+                of->method);
+    else if (isfinite(of->epsilon))
+        write_proven(of, to);
+    else
+        fputs("No guarantee over all texts (the preset certified gives one).", to);
+    if (of->noise && !of->token_noise && !nvdp_guarantee_is_useful(of)) write_measured(of, to);
+    write_training(of, to);
+}
+
+nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
+                                char **out) {
+    struct nvdp_guarantee of = NOTHING;
+    char *text = NULL;
+    size_t size = 0;
+    memcpy(&of, guarantee, nvdp__least(guarantee->struct_size, sizeof of));
+    FILE *to = open_memstream(&text, &size);
+    if (to != NULL) write_line(&of, to);
+    if (to == NULL || fclose(to) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "guarantee: out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
+                                   char **out) {
+    struct nvdp_guarantee of = NOTHING;
+    char *text = NULL;
+    size_t size = 0;
+    memcpy(&of, guarantee, nvdp__least(guarantee->struct_size, sizeof of));
+    FILE *to = open_memstream(&text, &size);
+    if (to != NULL && nvdp_guarantee_is_useful(&of) && of.guesses > 0)
+        nvdp__write_guesses(of.releases, of.clip, of.guesses, of.guess, to);
+    if (to == NULL || fclose(to) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "guarantee: out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
+/* ---- from a run's records ---- */
+
+/* A number, also as the text "inf"; NaN for anything else. */
+static double number_at(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    if (json_is_number(value)) return json_number_value(value);
+    return json_is_string(value) && strcmp(json_string_value(value), "inf") == 0 ? INFINITY : NAN;
+}
+
+static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
+    const json_t *guess;
+    size_t i;
+    if (!json_is_object(proven)) return;
+    to->epsilon = number_at(proven, "epsilon");
+    to->delta = number_at(proven, "delta");
+    to->releases = (size_t)json_integer_value(json_object_get(proven, "releases"));
+    to->clip = number_at(proven, "clip");
+    to->numbers = (size_t)json_integer_value(json_object_get(proven, "numbers"));
+    to->information = number_at(proven, "information_bits") * M_LN2;
+    json_array_foreach(json_object_get(proven, "guess"), i, guess) {
+        if (to->guesses < NVDP_GUESSES)
+            to->guess[to->guesses++] =
+                (struct nvdp_guess){number_at(guess, "baseline"), number_at(guess, "bound")};
+    }
+}
+
+static void take_measured(const json_t *privacy, struct nvdp_guarantee *to) {
+    const json_t *rd = json_object_get(privacy, "rd"),
+                 *linkage = json_object_get(privacy, "linkage");
+    const json_t *complete = json_object_get(privacy, "complete");
+    if (!json_is_object(rd) || json_is_false(complete)) return;
+    to->texts = (size_t)json_integer_value(json_object_get(privacy, "n"));
+    to->order = number_at(privacy, "order");
+    to->infinite_share = number_at(privacy, "infinite_share");
+    to->largest = number_at(json_object_get(rd, "sum"), "max");
+    if (json_integer_value(json_object_get(linkage, "releases")) == 1)
+        to->named = number_at(linkage, "first");
+}
+
+static void take_training(const json_t *dp, struct nvdp_guarantee *to) {
+    struct nvdp_dp_guarantee promised;
+    if (!nvdp__dp_promise(dp, false, &promised)) return;
+    to->training_epsilon = promised.epsilon;
+    to->training_delta = promised.delta;
+}
+
+nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
+                               struct nvdp_guarantee *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_guarantee made = NOTHING;
+    json_t *records = NULL, *result = NULL, *privacy = NULL;
+    const char *name = NULL, *noise = NULL;
+    enum nvdp_method method;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (run == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "run: expected one, found none"));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &records));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run, "privacy.json", &privacy));
+    const json_t *config = json_object_get(records, "config");
+    if (config == NULL || result == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a finished run, found %s", run,
+                            config == NULL ? "no run.json with a configuration"
+                                           : "one without result.json: finish it with --resume"));
+    NVDP_TRY(nvdp__json_string(ctx, run, config, "method", "base", &name));
+    NVDP_TRY(nvdp_method_find(ctx, name, &method));
+    NVDP_TRY(nvdp__json_string(ctx, run, config, "token_noise", "none", &noise));
+    snprintf(made.method, sizeof made.method, "%s", name);
+    made.noise = nvdp_method_is_private(method);
+    made.token_noise = strcmp(noise, "none") != 0;
+    take_certificate(json_object_get(result, "certified"), &made);
+    take_measured(privacy, &made);
+    take_training(json_object_get(result, "dp"), &made);
+    NVDP__GIVE(out, &made);
+cleanup:
+    json_decref(records);
+    json_decref(result);
+    json_decref(privacy);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* The first line about a run's privacy: its words for every kind of run, and what it takes from the records. */
+#include "base/file.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/guarantee.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct nvdp_context *ctx;
+static char folder[256];
+
+static void set_up(void) {
+    ctx = support_context();
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("run"));
+    mkdir(folder, 0700);
+}
+
+static void tear_down(void) {
+    nvdp_context_free(ctx);
+}
+
+static void put(const char *name, const char *text) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    cr_assert_eq(nvdp__write_file(ctx, path, text, strlen(text)), NVDP_OK);
+}
+
+/* The line of a run with these records; NULL: no such file. */
+static void expect(const char *config, const char *result, const char *privacy, const char *want) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    char run[512], *line = NULL;
+    snprintf(run, sizeof run, "{\"config\": %s}", config);
+    put("run.json", run);
+    put("result.json", result);
+    put("privacy.json", privacy);
+    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_guarantee_line(ctx, &found, &line), NVDP_OK);
+    cr_expect_str_eq(line, want);
+    free(line);
+}
+
+static const char MEASURED[] =
+    "{\"n\": 872, \"order\": 1.1, \"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": 73.961}}, "
+    "\"linkage\": {\"releases\": 1, \"first\": 0.3512}}";
+
+TestSuite(guarantee, .init = set_up, .fini = tear_down);
+
+Test(guarantee, certified) {
+    expect("{\"method\": \"nvdp\"}",
+           "{\"certified\": {\"epsilon\": 15.99999999999, \"delta\": 1e-5, \"releases\": 1}}", "{}",
+           "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. Not covered: the texts "
+           "that the encoder was trained on.");
+    expect("{\"method\": \"vib-fixed\"}",
+           "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1e-6, \"releases\": 3}, \"dp\": "
+           "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
+           "{}",
+           "Proven: epsilon 8.001 at delta 1e-06, 3 samples, any two texts. The training texts: "
+           "epsilon 2.999 at delta 1e-05 by private training.");
+}
+
+Test(guarantee, none) {
+    expect("{\"method\": \"nvdp\"}", "{\"certified\": null}", MEASURED,
+           "No guarantee over all texts (the preset certified gives one). Measured on 872 texts: "
+           "two of them are up to 73.97 nats apart (one sample, order 1.1), and the text of a "
+           "sample is named in 35.2 % of the tries. Not covered: the texts that the encoder was "
+           "trained on.");
+    expect("{\"method\": \"nvdp\"}",
+           "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1}}", "{}",
+           "No useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
+           "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
+           "on.");
+    expect("{\"method\": \"base\"}", "{}", "{}",
+           "No guarantee: method base adds no noise to what it makes of a text. Not covered: the "
+           "texts that the encoder was trained on.");
+}
+
+/* A measurement of some texts alone, or of several samples, does not stand in the line. */
+Test(guarantee, incomplete_measurement) {
+    expect("{\"method\": \"nvdp\"}", "{}",
+           "{\"complete\": false, \"n\": 20, \"order\": 1.1, \"infinite_share\": 0, \"rd\": "
+           "{\"sum\": {\"max\": 3}}}",
+           "No guarantee over all texts (the preset certified gives one). Nothing is measured yet. "
+           "Not covered: the texts that the encoder was trained on.");
+}
+
+Test(guarantee, guesses) {
+    struct nvdp_guarantee of = {.struct_size = sizeof of,
+                                .noise = true,
+                                .epsilon = 24.4,
+                                .delta = 1e-5,
+                                .releases = 1,
+                                .clip = 2,
+                                .guesses = 3,
+                                .guess = {{.5, .97725}, {1e-3, .13786}, {1e-6, .00289}}};
+    char *text = NULL;
+    cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
+    cr_expect_str_eq(
+        text, "Proven, for one sample and any attacker, whatever else they know: what they could "
+              "guess right 50 % / 0.1 % / 0.0001 % of the time without the sample, they guess "
+              "right at most 97.8 % / 13.8 % / 0.3 % of the time with it, on average over texts "
+              "and noise (C = 2). Single guesses can be nearly certain. Other samples of this "
+              "text, or of related texts, add up.");
+    free(text);
+    of.epsilon = 101;
+    cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
+    cr_expect_str_eq(text, "");
+    free(text);
+}
+
+Test(guarantee, unfinished) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    put("run.json", "{\"config\": {\"method\": \"nvdp\"}}");
+    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "finish it with --resume");
+}
