@@ -101,7 +101,7 @@ struct nvdp_check {
 struct nvdp_verification {
     size_t struct_size;  /**< NVDP_RESULT() sets it */
     bool holds;          /**< no check failed */
-    bool is_signed;      /**< the signature is that of `public_key` over all that is in the file */
+    bool is_signed;      /**< the signature is that of `public_key`, over what its check says */
     bool is_known;       /**< and that is the key that was given */
     char public_key[65]; /**< of the file, hexadecimal; "": none */
     bool certified;      /**< the file states a certificate, and it was computed again */
@@ -115,7 +115,7 @@ struct nvdp_verification {
 };
 
 /** Checks a file of kind embeddings/2 (or /1, which says less) against itself, without the model and the texts:
- * that it has the datasets, attributes and shapes that its format has and nothing else; that values lie on its grid, and
+ * that it has the datasets, attributes and shapes that its format has, and no byte beside them; that values lie on its grid, and
  * under a sequence clip have the spread that the noise gives them; that weights sum to 1 within the grid's rounding;
  * that texts and samples are as many as it says, and no row of their file is there twice; that it says of the noise that it was the operating system's;
  * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
@@ -132,8 +132,11 @@ struct nvdp_verification {
  * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or a key that is none;
  *         NVDP_ERR_IO; NVDP_ERR_MEMORY
  *
- * Opens the file once, so that all checks are of the same bytes; reads it once, a second time where it is signed; memory
- * for its values. */
+ * A signature covers every byte of an HDF5 file.  Of safetensors and Parquet it covers values and attributes, which decide
+ * every byte.  Older versions signed the values and attributes of HDF5 files, which is said.
+ *
+ * Opens the file once, so that all checks are of the same bytes.  Reads it twice, a third time where it is signed, in memory
+ * for a slice of its vectors and a few numbers per text and vector. */
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 

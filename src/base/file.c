@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <linux/magic.h>
 #include <lzma.h>
@@ -533,10 +534,16 @@ cleanup:
 
 /* --- plain or compressed, piece by piece --- */
 
+bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked) {
+    static const uint64_t small = 1 << 24;
+    return unpacked <= small || unpacked / NVDP__MAX_UNPACK_RATIO <= stored;
+}
+
 struct nvdp__input {
     struct nvdp_context *ctx;
     char *path;
     int fd;
+    uint64_t size; /* of a regular file, else 0 */
     bool packed;
     bool ended; /* nothing is left */
     lzma_stream xz;
@@ -578,6 +585,7 @@ static nvdp_status recognise(struct nvdp__input *input) {
 
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out) {
     nvdp_status status = NVDP_OK;
+    struct stat info;
     struct nvdp__input *input = nvdp__calloc(ctx, 1, sizeof *input);
     if (input == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     input->ctx = ctx;
@@ -587,6 +595,7 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
     input->buffer = nvdp__calloc(ctx, READ_BYTES, 1);
     if (input->path == NULL || input->buffer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(open_stream(ctx, path, &input->fd));
+    if (fstat(input->fd, &info) == 0 && S_ISREG(info.st_mode)) input->size = (uint64_t)info.st_size;
     for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
         NVDP_TRY(read_some(ctx, path, input->fd, READ_BYTES - input->have,
                            input->buffer + input->have, &got));
@@ -617,6 +626,16 @@ static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
                                                     : "damaged data");
 }
 
+/* A pipe's size is what it has given so far. */
+static nvdp_status check_ratio(const struct nvdp__input *input) {
+    const uint64_t stored = input->size > 0 ? input->size : input->xz.total_in;
+    if (nvdp__may_unpack(stored, input->xz.total_out)) return NVDP_OK;
+    return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
+                      "%s: expected xz data that unpack to 16 MiB, or to %d times their %" PRIu64
+                      " bytes, found more: xz -d unpacks them beforehand",
+                      input->path, NVDP__MAX_UNPACK_RATIO, stored);
+}
+
 static nvdp_status unpack(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
     lzma_stream *xz = &input->xz;
     xz->next_out = (uint8_t *)bytes;
@@ -628,6 +647,7 @@ static nvdp_status unpack(struct nvdp__input *input, size_t size, char *bytes, s
         lzma_ret found = lzma_code(xz, input->have == 0 ? LZMA_FINISH : LZMA_RUN);
         input->used = input->have - xz->avail_in;
         if (found != LZMA_OK && found != LZMA_STREAM_END) return damaged(input, found);
+        NVDP_RETURN_IF_FAILED(check_ratio(input));
         input->ended = found == LZMA_STREAM_END;
     }
     *count = size - xz->avail_out;

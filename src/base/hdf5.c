@@ -6,6 +6,7 @@
 #include "base/hdf5_disk.h"
 #include "base/hdf5_read.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct nvdp__h5 {
     struct nvdp__h5_image
         *image;   /* what is read; of a file being created, as it was when that was asked for */
     bool changed; /* since */
+    bool is_form; /* made of a file in another format: nvdp__h5_detach */
     struct nvdp__disk disk; /* under a file being created */
     struct dataset datasets[OPEN_DATASETS];
     size_t opened; /* datasets opened so far; the next takes the place of the oldest */
@@ -212,9 +214,42 @@ static herr_t close_all(struct nvdp__h5 *file) {
     return file->disk.error != 0 ? -1 : worst;
 }
 
-nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
+/* Takes in the file as it lies on the disk now. */
+static nvdp_status look_again(struct nvdp__h5 *file) {
+    nvdp__h5_image_free(file->image);
+    file->image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, file->path, &file->image));
+    file->changed = false;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_finish(struct nvdp__h5 *file) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
+    return close_all(file) < 0 ? write_error(file) : look_again(file);
+}
+
+nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value) {
+    const size_t size = strlen(value);
+    const struct nvdp__h5_word *word =
+        file->image != NULL ? nvdp__h5_image_word(file->image, name) : NULL;
+    if (file->id >= 0 || file->beside == NULL || word == NULL ||
+        word->stored.kind != NVDP__H5_TEXT || word->stored.size != size + 1)
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: attribute '%s' cannot be replaced",
+                          file->path, name);
+    const off_t place = word->bytes - file->image->at;
+    const int fd = open(file->beside, O_WRONLY | O_CLOEXEC);
+    errno = 0;
+    bool written = fd >= 0 && pwrite(fd, value, size, place) == (ssize_t)size;
+    const int err = errno != 0 ? errno : EIO;
+    if (fd >= 0 && close(fd) != 0) written = false;
+    if (!written) return nvdp__fail_errno(file->ctx, err, "%s: cannot write", file->path);
+    return look_again(file);
+}
+
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
+    HUSH;
+    if (file->beside == NULL) return check_writable(file);
     if (close_all(file) < 0) return write_error(file);
     nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path, replace);
     free(file->beside);
@@ -227,14 +262,12 @@ nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
     NVDP_RETURN_IF_FAILED(check_writable(file));
     char *name = nvdp__strdup(file->ctx, path);
     if (name == NULL) return NVDP_ERR_MEMORY;
-    nvdp__h5_image_free(file->image);
-    file->image = NULL;
     nvdp_status status = close_all(file) < 0 ? write_error(file) : NVDP_OK;
     free(file->path);
     file->path = name;
     NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, name, &file->image));
-    file->changed = false;
+    NVDP_RETURN_IF_FAILED(look_again(file));
+    file->is_form = true;
     unlink(file->beside); /* it is mapped */
     free(file->beside);
     file->beside = NULL;
@@ -517,11 +550,11 @@ static nvdp_status take_image(struct nvdp__h5 *file) {
         return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
     HUSH;
     if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
-    nvdp__h5_image_free(file->image);
-    file->image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, file->path, &file->image));
-    file->changed = false;
-    return NVDP_OK;
+    return look_again(file);
+}
+
+bool nvdp__h5_is_form(const struct nvdp__h5 *file) {
+    return file->is_form;
 }
 
 nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image) {

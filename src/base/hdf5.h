@@ -27,12 +27,17 @@ enum { NVDP__H5_RANK = 4 }; /* at most, of a dataset */
 /* Creates beside `path`; nothing is under the final name before nvdp__h5_commit. */
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
                             struct nvdp__h5 **out);
+/* Closes a file that was created: what it has can be read, and one text replaced by another of the same length, until it is
+ * committed.  So its bytes can be signed before anybody sees them. */
+nvdp_status nvdp__h5_finish(struct nvdp__h5 *file);
+nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value);
 /* Closes; the object is still to be freed.  Not `replace`: NVDP_ERR_ARGUMENT where a file of that name, not empty, is there
  * meanwhile. */
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
-/* Of a file that was created: closes it, to be read on under the name `path`; there is no such file any more when the
- * object is freed. */
+/* Closes a file that was created from another one, which is called `path`, to read on.  There is no such file any more when
+ * the object is freed. */
 nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path);
+bool nvdp__h5_is_form(const struct nvdp__h5 *file); /* after nvdp__h5_detach */
 /* Opens for reading; `kind` NULL takes any, else "posteriors" accepts "posteriors/<versions>"
  * where the highest known version is `version`; others are refused by name. */
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
@@ -75,6 +80,7 @@ nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double va
 nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value);
 bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name);
 bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name); /* false where it is not there */
+bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name);   /* the same */
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value); /* free() */
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value);
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value);
@@ -83,11 +89,23 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user);
 
+/* What an HDF5 file holds beside the attributes of its root group, datasets and HDF5's own structures. */
+struct nvdp__h5_audit {
+    uint64_t size, unused; /* bytes of the file; of them without a use, all zero */
+    char fault[128];       /* the first thing that should not be there; "": nothing */
+};
+/* Reads the whole file again, in memory that does not depend on its datasets' size.  NVDP_ERR_INPUT for a damaged file. */
+nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out);
+
 /* SHA-256 of all datasets and attributes but `except` (NULL: none), by their names, types, shapes and values,
  * whatever the layout on disk (docs/formats.md, "What is signed"); also of a file that is being created.
  * NVDP_ERR_INPUT where it has anything else: groups, links, attributes of datasets, other types. */
 enum { NVDP__H5_DIGEST = 32 };
 nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
                             unsigned char digest[NVDP__H5_DIGEST]);
+/* SHA-256 of the bytes of a file that was opened or finished, with a digit 0 in the place of every byte of the text `except`,
+ * which must be stored with a fixed length; else NVDP_ERR_INPUT. */
+nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
+                                 unsigned char digest[NVDP__H5_DIGEST]);
 
 #endif

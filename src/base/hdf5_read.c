@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,9 +15,7 @@ enum {
     MOST_BLOCKS = 1024, /* of an object's header, one after the other */
     LONGEST_NAME = 1023,
     LARGEST_TEXT = 1 << 24,
-    LARGEST_CHUNK = 1 << 30,
-    SMALL = 1 << 24,     /* bytes that may be declared and not be there */
-    DEFLATE_RATIO = 1032 /* deflate never does better */
+    LARGEST_CHUNK = 1 << 26
 };
 static const uint64_t NOWHERE = UINT64_MAX;
 
@@ -25,6 +24,21 @@ static const uint64_t NOWHERE = UINT64_MAX;
 static const unsigned char *bytes_at(const struct nvdp__h5_image *image, uint64_t address,
                                      uint64_t count) {
     return address <= image->size && count <= image->size - address ? image->at + address : NULL;
+}
+
+/* Records for an audit that the reader understands these bytes.  Whatever is not recorded must be zero. */
+static void record(struct nvdp__h5_image *image, const unsigned char *at, uint64_t count) {
+    if (!image->records || count == 0) return;
+    const uint64_t first = (uint64_t)(at - image->at);
+    struct nvdp__h5_range *last = image->ranges > 0 ? &image->range[image->ranges - 1] : NULL;
+    if (last != NULL && last->end == first) {
+        last->end += count;
+    } else if (image->record_status == NVDP_OK) {
+        image->record_status = nvdp__reserve(image->ctx, &image->range, &image->range_capacity,
+                                             image->ranges + 1, sizeof *image->range);
+        if (image->record_status == NVDP_OK)
+            image->range[image->ranges++] = (struct nvdp__h5_range){first, first + count};
+    }
 }
 
 static uint64_t number(const unsigned char *at, size_t size) {
@@ -68,17 +82,32 @@ static nvdp_status visit(struct nvdp__h5_image *image, uint64_t address) {
 
 /* Bytes of a message or another part, that are used up from the front. */
 struct part {
+    struct nvdp__h5_image *image;
     const unsigned char *at;
     size_t left;
 };
 
-/* The next `count`; NULL: there are fewer. */
-static const unsigned char *take(struct part *part, uint64_t count) {
+/* Passes over the next `count` bytes; NULL: there are fewer. */
+static const unsigned char *pass(struct part *part, uint64_t count) {
     const unsigned char *at = part->at;
     if (count > part->left) return NULL;
     part->at += count;
     part->left -= (size_t)count;
     return at;
+}
+
+/* The same for bytes that are understood. */
+static const unsigned char *take(struct part *part, uint64_t count) {
+    const unsigned char *at = pass(part, count);
+    if (at != NULL) record(part->image, at, count);
+    return at;
+}
+
+/* The same for an address that must be none; false: there are fewer bytes. */
+static bool take_nowhere(struct part *part) {
+    const unsigned char *at = pass(part, 8);
+    if (at != NULL && number(at, 8) == NOWHERE) record(part->image, at, 8);
+    return at != NULL;
 }
 
 static bool take_number(struct part *part, size_t size, uint64_t *out) {
@@ -135,6 +164,8 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
         return true;
     case 9: /* of variable length */
         if ((field[0] & 0x0f) == 1 && size == 16) out->kind = NVDP__H5_HEAPTEXT;
+        p = take(&part, 8); /* of its characters */
+        if (p != NULL && (p[0] & 0x0f) == 0) (void)take(&part, 4);
         return true;
     default:
         return true;
@@ -145,12 +176,17 @@ static bool parse_space(struct part part, struct nvdp__h5_space *out) {
     const unsigned char *head = take(&part, 4);
     *out = (struct nvdp__h5_space){0};
     if (head == NULL || head[0] < 1 || head[0] > 2 || head[1] > NVDP__H5_MOST_RANK) return false;
-    if (head[0] == 1 && take(&part, 4) == NULL) return false;
+    if (head[0] == 1 && pass(&part, 4) == NULL) return false;
     if (head[0] == 2 && (head[3] > 2 || (head[3] != 1 && head[1] > 0))) return false;
     out->none = head[0] == 2 && head[3] == 2;
     out->rank = head[1];
     for (int d = 0; d < out->rank; d++) {
         if (!take_number(&part, 8, &out->shape[d])) return false;
+    }
+    for (int d = 0; (head[2] & 1) && d < out->rank; d++) { /* to which it may grow */
+        const unsigned char *most = pass(&part, 8);
+        if (most != NULL && (u64(most) == out->shape[d] || u64(most) == UINT64_MAX))
+            record(part.image, most, 8);
     }
     return true;
 }
@@ -174,9 +210,10 @@ static bool parse_fill(struct part part, struct nvdp__h5_object *to) {
     uint64_t size = 0;
     if (!defined) return true;
     if (!take_number(&part, 4, &size)) return false;
-    const unsigned char *value = size < UINT32_MAX ? take(&part, size) : NULL;
+    const unsigned char *value = size < UINT32_MAX ? pass(&part, size) : NULL;
     if (size == 0 || size == UINT32_MAX) return true; /* none */
     if (value == NULL) return false;
+    if (size <= sizeof to->fill) record(part.image, value, size);
     if (size <= sizeof to->fill && size == to->stored.size) memcpy(to->fill, value, (size_t)size);
     return true;
 }
@@ -197,7 +234,7 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
         to->layout = NVDP__H5_COMPACT;
         if (!take_number(&part, 2, &to->bytes)) return false;
         to->address = (uint64_t)(part.at - image->at);
-        return take(&part, to->bytes) != NULL;
+        return pass(&part, to->bytes) != NULL;
     case 1:
         to->layout = NVDP__H5_CONTIGUOUS;
         return take_number(&part, 8, &to->address) && take_number(&part, 8, &to->bytes);
@@ -222,17 +259,21 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
 
 /* Shuffle, deflate, or one of them, in that order. */
 static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
+    static const char *const names[] = {[1] = "deflate", [2] = "shuffle"};
     const unsigned char *head = take(&part, 2);
     if (head == NULL || head[0] < 1 || head[0] > 2) return false;
-    if (head[0] == 1 && take(&part, 6) == NULL) return false;
+    if (head[0] == 1 && pass(&part, 6) == NULL) return false;
     for (int i = 0; i < head[1]; i++) {
-        uint64_t id = 0, name = 0, flags = 0, values = 0;
+        uint64_t id = 0, length = 0, flags = 0, values = 0;
         if (!take_number(&part, 2, &id)) return false;
-        if ((head[0] == 1 || id >= 256) && !take_number(&part, 2, &name)) return false;
-        if (!take_number(&part, 2, &flags) || !take_number(&part, 2, &values) ||
-            take(&part, name) == NULL || take(&part, 4 * values) == NULL)
-            return false;
-        if (head[0] == 1 && values % 2 == 1 && take(&part, 4) == NULL) return false;
+        if ((head[0] == 1 || id >= 256) && !take_number(&part, 2, &length)) return false;
+        if (!take_number(&part, 2, &flags) || !take_number(&part, 2, &values)) return false;
+        const unsigned char *name = pass(&part, length), *value = pass(&part, 4 * values);
+        if (name == NULL || value == NULL) return false;
+        if (head[0] == 1 && values % 2 == 1 && pass(&part, 4) == NULL) return false;
+        if ((id == 1 || id == 2) && length >= 8 && memcmp(name, names[id], 8) == 0)
+            record(part.image, name, 8);
+        if (values == 1) record(part.image, value, 4);
         if (id == 2 && i == 0)
             to->shuffle = true;
         else if (id == 1 && !to->deflate)
@@ -308,25 +349,31 @@ static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part par
     const unsigned char *head = take(&part, 8);
     if (head == NULL || head[0] < 1 || head[0] > 3) return damaged(image, what, address);
     if (head[0] > 1 && head[1] != 0) return not_taken(image, "a shared type of an attribute");
-    const bool pad = head[0] == 1;
+    const bool is_padded = head[0] == 1;
     const uint64_t sizes[] = {u16(head + 2), u16(head + 4), u16(head + 6)};
     if (head[0] == 3 && take(&part, 1) == NULL) return damaged(image, what, address);
-    const unsigned char *name = take(&part, padded(sizes[0], pad));
-    const unsigned char *type = take(&part, padded(sizes[1], pad));
-    const unsigned char *extent = take(&part, padded(sizes[2], pad));
+    const unsigned char *name = pass(&part, padded(sizes[0], is_padded));
+    const unsigned char *type = pass(&part, padded(sizes[1], is_padded));
+    const unsigned char *extent = pass(&part, padded(sizes[2], is_padded));
     if (name == NULL || type == NULL || extent == NULL || sizes[0] < 2 ||
         name[sizes[0] - 1] != '\0' || name[0] == '\0' || sizes[0] > LONGEST_NAME + 1)
         return damaged(image, what, address);
-    if (!parse_type((struct part){type, (size_t)sizes[1]}, &word.stored) ||
-        !parse_space((struct part){extent, (size_t)sizes[2]}, &space) ||
+    const size_t length = strlen((const char *)name);
+    record(image, name, length + 1);
+    if (!parse_type((struct part){image, type, (size_t)sizes[1]}, &word.stored) ||
+        !parse_space((struct part){image, extent, (size_t)sizes[2]}, &space) ||
         !count_values(&space, 0, &word.count) ||
         __builtin_mul_overflow(word.count, word.stored.size, &bytes))
         return damaged(image, what, address);
-    word.bytes = take(&part, bytes);
+    word.bytes = pass(&part, bytes);
     if (word.bytes == NULL) return damaged(image, what, address);
+    if (word.count == 1 && word.stored.kind != NVDP__H5_OTHER)
+        record(image, word.bytes,
+               word.stored.kind == NVDP__H5_TEXT ? strnlen((const char *)word.bytes, bytes)
+                                                 : bytes);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &image->word, &image->word_capacity,
                                         image->words + 1, sizeof *image->word));
-    word.name = copy_text(image->ctx, name, strlen((const char *)name));
+    word.name = copy_text(image->ctx, name, length);
     if (word.name == NULL) return NVDP_ERR_MEMORY;
     image->word[image->words++] = word;
     return NVDP_OK;
@@ -363,6 +410,8 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
         if ((head[1] & 1) && take(&part, type == 0x02 ? 8 : 2) == NULL)
             return damaged(image, "an index", address);
         if (!take_number(&part, 8, &heap)) return damaged(image, "an index", address);
+        for (int i = 0; i < 1 + (head[1] >> 1 & 1); i++) /* trees of names and of their order */
+            (void)take_nowhere(&part);
         return heap == NOWHERE ? NVDP_OK : not_taken(image, "links or attributes in a heap");
     case 0x06:
         to->group = true;
@@ -375,8 +424,18 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
         return take_number(&part, 8, &to->tree) && take_number(&part, 8, &to->heap)
                    ? NVDP_OK
                    : damaged(image, "a symbol table", address);
+    case 0x0a: /* sizes of a group's parts */
+        head = take(&part, 2);
+        if (head != NULL) (void)take(&part, 4 * (uint64_t)((head[1] & 1) + (head[1] >> 1 & 1)));
+        return NVDP_OK;
+    case 0x12: /* when it was changed */
+        if (take(&part, 1) != NULL && pass(&part, 3) != NULL) (void)take(&part, 4);
+        return NVDP_OK;
+    case 0x16: /* how many links lead to it */
+        (void)take(&part, 5);
+        return NVDP_OK;
     default:
-        return NVDP_OK; /* times, comments, space that is free */
+        return NVDP_OK; /* comments, space that is free */
     }
 }
 
@@ -392,28 +451,32 @@ static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, u
                                struct header *to, struct form *form, int depth) {
     const unsigned char *at = bytes_at(image, address, size);
     if (at == NULL || depth > MOST_BLOCKS) return damaged(image, "an object header", address);
-    struct part part = {at, (size_t)size};
+    struct part part = {image, at, (size_t)size};
     const bool first = form->version == 1;
     if (!first && depth > 0) { /* between a signature and a checksum */
         if (size < 8 || memcmp(at, "OCHK", 4) != 0)
             return damaged(image, "a continuation", address);
-        part = (struct part){at + 4, (size_t)size - 8};
+        record(image, at, 4);
+        record(image, at + size - 4, 4);
+        part = (struct part){image, at + 4, (size_t)size - 8};
     }
     for (const unsigned char *head;
-         form->messages > 0 && (head = take(&part, form->head)) != NULL;) {
-        const struct part body = {part.at, u16(head + (first ? 2 : 1))};
+         form->messages > 0 && (head = pass(&part, form->head)) != NULL;) {
+        const struct part body = {image, part.at, u16(head + (first ? 2 : 1))};
+        record(image, head, first ? 5 : form->head);
         const uint64_t place = (uint64_t)(head - image->at);
         const int type = first ? u16(head) : head[0];
         const int flags = head[first ? 4 : 3];
         form->messages--;
         NVDP_RETURN_IF_FAILED(visit(image, place));
-        if (take(&part, body.left) == NULL) return damaged(image, "an object header", place);
+        if (pass(&part, body.left) == NULL) return damaged(image, "an object header", place);
         if ((flags & 2) && type != 0) return not_taken(image, "a shared message");
         if (type != 0x10) {
             NVDP_RETURN_IF_FAILED(parse_message(image, type, body, to, place));
             continue;
         }
         if (body.left < 16) return damaged(image, "a continuation", place);
+        record(image, body.at, 16);
         NVDP_RETURN_IF_FAILED(
             parse_block(image, u64(body.at), u64(body.at + 8), to, form, depth + 1));
     }
@@ -422,7 +485,7 @@ static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, u
 
 static nvdp_status parse_header_2(struct nvdp__h5_image *image, uint64_t address,
                                   struct header *to) {
-    struct part part = {image->at + address, image->size - (size_t)address};
+    struct part part = {image, image->at + address, image->size - (size_t)address};
     const unsigned char *head = take(&part, 6);
     uint64_t size = 0;
     if (head == NULL || head[4] != 2 || ((head[5] & 32) && take(&part, 16) == NULL) ||
@@ -430,6 +493,7 @@ static nvdp_status parse_header_2(struct nvdp__h5_image *image, uint64_t address
         !take_number(&part, (size_t)1 << (head[5] & 3), &size))
         return damaged(image, "an object header", address);
     struct form form = {2, head[5] & 4 ? 6 : 4, UINT32_MAX};
+    if (size <= part.left && part.left - size >= 4) record(image, part.at + size, 4); /* checksum */
     return parse_block(image, (uint64_t)(part.at - image->at), size, to, &form, 0);
 }
 
@@ -439,6 +503,8 @@ static nvdp_status parse_header(struct nvdp__h5_image *image, uint64_t address, 
     to->tree = to->heap = NOWHERE;
     if (head != NULL && memcmp(head, "OHDR", 4) == 0) return parse_header_2(image, address, to);
     if (head == NULL || head[0] != 1) return damaged(image, "an object header", address);
+    record(image, head, 1);
+    record(image, head + 2, 10);
     struct form form = {1, 8, u16(head + 2)};
     NVDP_RETURN_IF_FAILED(parse_block(image, address + 16, u32(head + 8), to, &form, 0));
     return form.messages == 0 ? NVDP_OK : damaged(image, "an object header", address);
@@ -456,7 +522,16 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
     if (head == NULL || memcmp(head, "HEAP", 4) != 0 || head[4] != 0)
         return damaged(image, "names", address);
     *out = (struct names){bytes_at(image, u64(head + 24), u64(head + 8)), (size_t)u64(head + 8)};
-    return out->at != NULL ? NVDP_OK : damaged(image, "names", address);
+    if (out->at == NULL) return damaged(image, "names", address);
+    record(image, head, 5);
+    record(image, head + 8, 24);
+    /* free blocks: the place of the next one, 1 behind the last, and the size */
+    for (uint64_t at = u64(head + 16); at != 1 && at < out->size && out->size - at >= 16;
+         at = u64(out->at + at)) {
+        NVDP_RETURN_IF_FAILED(visit(image, address));
+        record(image, out->at + at, 16);
+    }
+    return NVDP_OK;
 }
 
 /* A node of members. */
@@ -469,6 +544,8 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
     const size_t count = u16(head + 6);
     const unsigned char *entry = bytes_at(image, address + 8, count * 40);
     if (entry == NULL) return damaged(image, "a group's members", address);
+    record(image, head, 5);
+    record(image, head + 6, 2);
     for (size_t i = 0; i < count; i++, entry += 40) {
         const uint64_t offset = u64(entry);
         const unsigned char *name = offset < names->size ? names->at + offset : NULL;
@@ -477,6 +554,8 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
         if (end == NULL || !is_name(name, (uint64_t)(end - name)))
             return damaged(image, "a member's name", (uint64_t)(entry - image->at));
         const size_t length = (size_t)(end - name);
+        record(image, name, length);
+        record(image, entry, 20);
         NVDP_RETURN_IF_FAILED(u32(entry + 16) == 2 /* a symbolic link */
                                   ? note_other(image, group->path, name, length)
                                   : take_link(image, group->path, group->depth, (const char *)name,
@@ -493,7 +572,10 @@ static const unsigned char *open_node(struct nvdp__h5_image *image, uint64_t add
         (level >= 0 && head[5] != level))
         return NULL;
     *count = u16(head + 6);
-    return bytes_at(image, address + 24, *count * (key + 8) + key) != NULL ? head : NULL;
+    const size_t size = *count * (key + 8) + key;
+    if (bytes_at(image, address + 24, size) == NULL) return NULL;
+    record(image, head, 24 + size);
+    return head;
 }
 
 static nvdp_status take_tree(struct nvdp__h5_image *image, const struct header *group,
@@ -529,23 +611,23 @@ static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_o
         return damaged(image, "an extent", address);
     if (to->stored.size > sizeof to->fill && to->unreadable == NULL)
         to->unreadable = ": expected numbers, found values of another type";
-    /* a small file may declare an enormous dataset: memory is asked for by what it declares */
-    if (bytes > SMALL && bytes / DEFLATE_RATIO > image->size && to->unreadable == NULL)
-        to->unreadable = ": it declares more than the file can hold";
+    to->unpacked = bytes;
     if (to->layout == NVDP__H5_CHUNKED) {
         const int rank = to->sides - 1;
         if (rank != to->space.rank || to->chunk[rank] != to->stored.size)
             return damaged(image, "a layout", address);
         if (to->chunk_bytes > LARGEST_CHUNK && to->unreadable == NULL)
-            to->unreadable = ": expected chunks of at most 1 GiB, found larger ones";
+            to->unreadable =
+                ": expected chunks of at most 64 MiB, found larger ones (h5repack writes others)";
         return NVDP_OK;
     }
     if (to->unreadable != NULL) return NVDP_OK;
     if (to->shuffle || to->deflate) return damaged(image, "filters without chunks", address);
     if (bytes == 0 || (to->layout == NVDP__H5_CONTIGUOUS && to->address == NOWHERE)) return NVDP_OK;
-    return bytes <= to->bytes && bytes_at(image, to->address, bytes) != NULL
-               ? NVDP_OK
-               : damaged(image, "values beyond the end", address);
+    const unsigned char *value = bytes_at(image, to->address, bytes);
+    if (bytes > to->bytes || value == NULL) return damaged(image, "values beyond the end", address);
+    record(image, value, bytes);
+    return NVDP_OK;
 }
 
 static nvdp_status take_dataset(struct nvdp__h5_image *image, const struct header *header,
@@ -592,6 +674,16 @@ static int by_word(const void *a, const void *b) {
     return strcmp(((const struct nvdp__h5_word *)a)->name, ((const struct nvdp__h5_word *)b)->name);
 }
 
+/* A small file may declare or unpack to enormous datasets, under many names too: memory and time follow what is unpacked. */
+static void limit_unpacked(struct nvdp__h5_image *image) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < image->objects; i++) {
+        struct nvdp__h5_object *object = &image->object[i];
+        if (__builtin_add_overflow(total, object->unpacked, &total)) total = UINT64_MAX;
+        object->is_too_large = !nvdp__may_unpack(image->size, total);
+    }
+}
+
 /* A name that is there twice would be read now as the one, now as the other. */
 static nvdp_status sort_all(struct nvdp__h5_image *image) {
     if (image->objects > 1) qsort(image->object, image->objects, sizeof *image->object, by_object);
@@ -600,6 +692,7 @@ static nvdp_status sort_all(struct nvdp__h5_image *image) {
         if (by_object(&image->object[i - 1], &image->object[i]) == 0)
             return damaged(image, "two datasets of one name", 0);
     }
+    limit_unpacked(image);
     for (size_t i = 1; i < image->words; i++) {
         if (by_word(&image->word[i - 1], &image->word[i]) == 0)
             return damaged(image, "two attributes of one name", 0);
@@ -607,7 +700,25 @@ static nvdp_status sort_all(struct nvdp__h5_image *image) {
     return NVDP_OK;
 }
 
-static nvdp_status parse_file(struct nvdp__h5_image *image) {
+/* Its two forms differ in what stands before `rest`, and in the root's entry. */
+static void record_superblock(struct nvdp__h5_image *image, const unsigned char *rest,
+                              const struct header *root) {
+    const unsigned char *at = image->at;
+    const bool old = at[8] < 2;
+    record(image, at, 9);
+    record(image, old ? at + 13 : at + 9, 2);
+    if (old) record(image, at + 16, 4); /* sizes of trees */
+    if (at[8] == 1) record(image, at + 24, 2);
+    record(image, rest, 8);
+    if (u64(rest + 8) == NOWHERE) record(image, rest + 8, 8); /* free space, an extension */
+    record(image, rest + 16, old ? 16 : 20);
+    if (!old) return;
+    record(image, rest + 40, 12);
+    if (u32(rest + 48) == 1 && u64(rest + 56) == root->tree && u64(rest + 64) == root->heap)
+        record(image, rest + 56, 16);
+}
+
+nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image) {
     static const unsigned char signature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     const unsigned char *at = bytes_at(image, 0, 24);
     if (image->size < sizeof signature || memcmp(image->at, signature, sizeof signature) != 0)
@@ -620,14 +731,17 @@ static nvdp_status parse_file(struct nvdp__h5_image *image) {
     if (size[0] != 8 || size[1] != 8) return not_taken(image, "addresses that have not 8 bytes");
     const unsigned char *rest = bytes_at(image, old ? 24 + 4 * (uint64_t)at[8] : 12, old ? 72 : 36);
     if (rest == NULL) return damaged(image, "a superblock", 0);
+    image->visits = MOST_VISITS;
     const uint64_t base = u64(rest), end = u64(rest + 16), driver = old ? u64(rest + 24) : NOWHERE;
     const uint64_t top = u64(rest + (old ? 40 : 24)); /* the root's header */
     if (base != 0 || driver != NOWHERE) return not_taken(image, "a base address or a driver");
     if (end > image->size) return damaged(image, "its end is missing", image->size);
+    image->end = end;
     struct header root = {.path = ""};
     NVDP_RETURN_IF_FAILED(parse_header(image, top, &root));
     if (!root.group) return damaged(image, "no group", top);
     NVDP_RETURN_IF_FAILED(take_group(image, &root));
+    record_superblock(image, rest, &root);
     return sort_all(image);
 }
 
@@ -639,7 +753,7 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
     int fd = -1;
     NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, from, &fd));
     NVDP_TRY(NVDP__NEW(ctx, image, 1));
-    *image = (struct nvdp__h5_image){.ctx = ctx, .path = path, .visits = MOST_VISITS};
+    *image = (struct nvdp__h5_image){.ctx = ctx, .path = path};
     if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot read", path));
     image->size = (size_t)info.st_size;
     void *map = image->size > 0 ? mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
@@ -648,7 +762,7 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     }
     image->at = map;
-    NVDP_TRY(parse_file(image));
+    NVDP_TRY(nvdp__h5_image_parse(image));
     NVDP__HAND_OVER(out, image);
 cleanup:
     close(fd);
@@ -656,8 +770,7 @@ cleanup:
     return status;
 }
 
-void nvdp__h5_image_free(struct nvdp__h5_image *image) {
-    if (image == NULL) return;
+void nvdp__h5_image_forget(struct nvdp__h5_image *image) {
     for (size_t i = 0; i < image->objects; i++) {
         free(image->object[i].name);
         free(image->object[i].index);
@@ -669,6 +782,12 @@ void nvdp__h5_image_free(struct nvdp__h5_image *image) {
     free(image->object);
     free(image->word);
     free(image->other);
+    free(image->range);
+}
+
+void nvdp__h5_image_free(struct nvdp__h5_image *image) {
+    if (image == NULL) return;
+    nvdp__h5_image_forget(image);
     if (image->size > 0) munmap((void *)image->at, image->size);
     free(image);
 }
@@ -689,12 +808,6 @@ const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *ima
 }
 
 /* --- chunks --- */
-
-struct nvdp__h5_chunk {
-    uint64_t place; /* its number in the grid of chunks, row by row */
-    uint64_t address;
-    uint32_t bytes, skipped; /* as stored; filters that were not applied, a bit each */
-};
 
 static nvdp_status cannot_read(const struct nvdp__h5_image *image,
                                const struct nvdp__h5_object *object, const char *why) {
@@ -719,8 +832,9 @@ static nvdp_status take_chunk(struct nvdp__h5_image *image, struct nvdp__h5_obje
             __builtin_add_overflow(chunk.place, at / object->chunk[d], &chunk.place))
             return cannot_read(image, object, "too many chunks");
     }
-    if (bytes_at(image, address, chunk.bytes) == NULL)
-        return cannot_read(image, object, "a chunk beyond the end of the file");
+    const unsigned char *bytes = bytes_at(image, address, chunk.bytes);
+    if (bytes == NULL) return cannot_read(image, object, "a chunk beyond the end of the file");
+    record(image, bytes, chunk.bytes);
     if (object->chunks > image->size / 16) return cannot_read(image, object, "too many chunks");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &object->index, &object->chunk_capacity,
                                         object->chunks + 1, sizeof chunk));
@@ -748,21 +862,21 @@ static int by_chunk(const void *a, const void *b) {
     return p->place < q->place ? -1 : p->place > q->place;
 }
 
-static nvdp_status open_index(struct nvdp__h5_image *image, struct nvdp__h5_object *object) {
+nvdp_status nvdp__h5_image_index(struct nvdp__h5_image *image, struct nvdp__h5_object *object) {
     if (object->held != NULL) return NVDP_OK;
     uint64_t nodes = image->size / 24 + 1;
     object->chunks = 0;
     if (object->address != NOWHERE)
         NVDP_RETURN_IF_FAILED(take_chunks(image, object, object->address, -1, &nodes));
     if (object->chunks > 1) qsort(object->index, object->chunks, sizeof *object->index, by_chunk);
-    size_t most = 0;
-    for (size_t i = 0; i < object->chunks; i++) {
-        if (i > 0 && by_chunk(&object->index[i - 1], &object->index[i]) == 0)
+    for (size_t i = 1; i < object->chunks; i++) {
+        if (by_chunk(&object->index[i - 1], &object->index[i]) == 0)
             return cannot_read(image, object, "a chunk that is there twice");
-        if (object->index[i].bytes > most) most = object->index[i].bytes;
     }
-    if (object->chunks > 0 && object->chunk_bytes / DEFLATE_RATIO > most)
-        return cannot_read(image, object, "chunks larger than what is stored of them");
+    if (__builtin_add_overflow(image->expanded, object->chunks * object->chunk_bytes,
+                               &image->expanded) ||
+        !nvdp__may_unpack(image->size, image->expanded))
+        return cannot_read(image, object, "chunks that are far larger than the file");
     object->held = nvdp__calloc(image->ctx, object->chunks > 0 ? object->chunk_bytes : 1, 1);
     return object->held != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -789,7 +903,8 @@ static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_
     int found = inflateInit(&stream);
     if (found != Z_OK) return found;
     found = inflate(&stream, Z_FINISH);
-    if (found == Z_STREAM_END) found = stream.total_out == wanted ? Z_OK : Z_DATA_ERROR;
+    if (found == Z_STREAM_END)
+        found = stream.total_out == wanted && stream.avail_in == 0 ? Z_OK : Z_DATA_ERROR;
     inflateEnd(&stream);
     return found;
 }
@@ -805,9 +920,8 @@ static void unshuffle(const unsigned char *from, size_t bytes, size_t size, unsi
     memcpy(to + items * size, from + items * size, bytes - items * size);
 }
 
-/* The chunk's values in object->held. */
-static nvdp_status read_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
-                              size_t index) {
+nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
+                                 size_t index) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__h5_chunk *chunk = &object->index[index];
     const unsigned char *stored = image->at + chunk->address;
@@ -874,7 +988,7 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
     const int rank = object->space.rank;
     const uint64_t low = first / object->chunk[0], high = (first + rows - 1) / object->chunk[0];
     uint64_t at[NVDP__H5_MOST_RANK] = {low};
-    NVDP_RETURN_IF_FAILED(open_index(image, object));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
     for (;;) {
         struct nvdp__h5_chunk key = {0};
         for (int d = 0; d < rank; d++) {
@@ -884,7 +998,8 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
             object->chunks > 0 ? bsearch(&key, object->index, object->chunks, sizeof key, by_chunk)
                                : NULL;
         if (found != NULL)
-            NVDP_RETURN_IF_FAILED(read_chunk(image, object, (size_t)(found - object->index)));
+            NVDP_RETURN_IF_FAILED(
+                nvdp__h5_image_chunk(image, object, (size_t)(found - object->index)));
         copy_lines(object, at, first, rows, found != NULL ? object->held : NULL, out);
         int d = rank - 1;
         while (d >= 0 && ++at[d] == (d == 0 ? high + 1 : chunks_along(object, d))) {
@@ -895,12 +1010,23 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
     }
 }
 
+nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
+                                    const struct nvdp__h5_object *object) {
+    if (object->is_too_large)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", object->name,
+                                    ": expected at most 16 MiB, or %d times the %zu bytes of the "
+                                    "file, for it and the datasets before it, found %" PRIu64
+                                    " bytes for it alone: h5repack -f NONE stores them unpacked",
+                                    NVDP__MAX_UNPACK_RATIO, image->size, object->unpacked);
+    if (object->unreadable != NULL)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", object->name, "%s", object->unreadable);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 uint64_t first, uint64_t rows, unsigned char *out) {
     uint64_t values = 0;
-    if (object->unreadable != NULL)
-        return nvdp__fail(image->ctx, NVDP_ERR_INPUT, "%s: dataset '%s'%s", image->path,
-                          object->name, object->unreadable);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(image, object));
     if (nvdp_context_cancelled(image->ctx))
         return nvdp__fail(image->ctx, NVDP_ERR_CANCELLED, "%s: cancelled", image->path);
     if (!count_values(&object->space, 1, &values) || values == 0 || rows == 0) return NVDP_OK;
@@ -925,16 +1051,22 @@ static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t a
     if (head == NULL || memcmp(head, "GCOL", 4) != 0 || head[4] != 1) return NULL;
     const unsigned char *whole = bytes_at(image, address, u64(head + 8));
     if (whole == NULL || u64(head + 8) < 16) return NULL;
-    struct part part = {whole + 16, (size_t)u64(head + 8) - 16};
+    const unsigned char *found = NULL;
+    struct part part = {image, whole + 16, (size_t)u64(head + 8) - 16};
+    record(image, head, 16);
     for (const unsigned char *at; (at = take(&part, 16)) != NULL && u16(at) != 0;) {
         if (visit(image, address) != NVDP_OK) return NULL;
         const uint64_t bytes = u64(at + 8);
         if (bytes > part.left) return NULL;
-        *size = bytes;
-        if (u16(at) == index) return part.at;
-        if (take(&part, padded(bytes, true)) == NULL) return NULL;
+        if (u16(at) == index) {
+            found = part.at;
+            *size = bytes;
+            if (!image->records) return found;
+            record(image, found, bytes);
+        }
+        if (pass(&part, padded(bytes, true)) == NULL) return NULL;
     }
-    return NULL;
+    return found;
 }
 
 nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,

@@ -30,14 +30,20 @@ struct nvdp__h5_space {
     bool none; /* not even one */
 };
 
-struct nvdp__h5_chunk;
+struct nvdp__h5_chunk {
+    uint64_t place; /* its number in the grid of chunks, row by row */
+    uint64_t address;
+    uint32_t bytes, skipped; /* as stored; filters that were not applied, a bit each */
+};
 
 struct nvdp__h5_object { /* a dataset */
     char *name;          /* its path, without the first '/' */
     struct nvdp__h5_stored stored;
     struct nvdp__h5_space space;
     size_t attributes;      /* of its own */
-    const char *unreadable; /* why its values cannot be had; NULL: they can */
+    const char *unreadable; /* why its values cannot be had; NULL: they can, unless is_too_large */
+    uint64_t unpacked;      /* bytes of all values */
+    bool is_too_large;      /* unpacked and the datasets before it, for the size of the file */
     enum { NVDP__H5_COMPACT, NVDP__H5_CONTIGUOUS, NVDP__H5_CHUNKED } layout;
     uint64_t address, bytes;            /* of its values, or of its B-tree */
     int sides;                          /* of a chunk: the rank, and the size of a value */
@@ -59,17 +65,28 @@ struct nvdp__h5_word { /* an attribute of the root group */
     const unsigned char *bytes;
 };
 
+struct nvdp__h5_range {
+    uint64_t first, end;
+};
+
 struct nvdp__h5_image {
     struct nvdp_context *ctx;
     const char *path; /* for messages; the caller's */
     const unsigned char *at;
     size_t size;
-    uint64_t visits; /* of parts, left: what is reached in many ways is not taken in for ever */
+    uint64_t expanded; /* bytes of all chunks whose index was read, unpacked */
+    uint64_t visits;   /* of parts, left: what is reached in many ways is not taken in for ever */
     struct nvdp__h5_object *object; /* by name */
     size_t objects, object_capacity;
     struct nvdp__h5_word *word; /* by name */
     size_t words, word_capacity;
-    char *other; /* a member of the root group that is no dataset; NULL: none */
+    char *other;  /* a member of the root group that is no dataset; NULL: none */
+    uint64_t end; /* of the file, as its superblock says */
+    /* what an audit records: bytes that the reader understands, in no order */
+    bool records;
+    nvdp_status record_status;
+    struct nvdp__h5_range *range;
+    size_t ranges, range_capacity;
 };
 
 /* Takes in the file `from`, which messages call `path`.  NVDP_ERR_INPUT, with what and where, for what is not
@@ -81,6 +98,9 @@ void nvdp__h5_image_free(struct nvdp__h5_image *image);
 struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, const char *name);
 const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *image,
                                                 const char *name);
+/* Fails if the dataset's values cannot be had, with the reason. */
+nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
+                                    const struct nvdp__h5_object *object);
 /* Values of rows [first, first + rows), which must be there, as they are stored: rows x (values of a row) x
  * stored.size bytes, which must not overflow.  NVDP_ERR_CANCELLED where the context is. */
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
@@ -88,6 +108,17 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
 /* A text of one value: up to its first NUL; free(). */
 nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
                                 char **out);
+
+/* --- for an audit: hdf5_audit.c --- */
+
+/* Takes in what image->at holds, on its own: the first thing that nvdp__h5_image_open does. */
+nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image);
+/* Reads the index of a dataset in chunks; then one chunk's values into object->held. */
+nvdp_status nvdp__h5_image_index(struct nvdp__h5_image *image, struct nvdp__h5_object *object);
+nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
+                                 size_t index);
+/* Releases what was taken in, but not the file. */
+void nvdp__h5_image_forget(struct nvdp__h5_image *image);
 
 /* --- hdf5.c, hdf5_values.c: between them --- */
 

@@ -53,8 +53,7 @@ static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvd
         return NVDP__H5_INPUT_ERROR(image, "dataset", name,
                                     ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
                                     found->space.rank);
-    if (found->unreadable != NULL)
-        return NVDP__H5_INPUT_ERROR(image, "dataset", name, "%s", found->unreadable);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(image, found));
     *out = found;
     return NVDP_OK;
 }
@@ -242,6 +241,17 @@ bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
            (word->stored.kind == NVDP__H5_REAL || word->stored.kind == NVDP__H5_WHOLE);
 }
 
+static bool is_text(const struct nvdp__h5_word *word) {
+    return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
+}
+
+bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    return word != NULL && is_text(word);
+}
+
 /* An attribute of one value. */
 static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
                              const struct nvdp__h5_word **out) {
@@ -260,10 +270,6 @@ static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__
     type_text(&found->stored, text);
     return NVDP__H5_INPUT_ERROR(image, "attribute", found->name, ": expected %s, found %s",
                                 expected, text);
-}
-
-static bool is_text(const struct nvdp__h5_word *word) {
-    return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
 }
 
 static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
@@ -354,7 +360,27 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
     return NVDP_OK;
 }
 
-/* --- a digest of what is said, however it is laid out --- */
+/* --- digests: of every byte; of what is said, however it is laid out --- */
+
+nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
+                                 unsigned char digest[NVDP__H5_DIGEST]) {
+    struct nvdp__h5_image *image = NULL;
+    const struct nvdp__h5_word *word = NULL;
+    crypto_hash_sha256_state sha;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find_word(image, except, &word));
+    if (word->stored.kind != NVDP__H5_TEXT)
+        return wrong_class(image, word, "a string of fixed length");
+    const size_t first = (size_t)(word->bytes - image->at);
+    const size_t length = strnlen((const char *)word->bytes, word->stored.size);
+    crypto_hash_sha256_init(&sha);
+    crypto_hash_sha256_update(&sha, image->at, first);
+    for (size_t i = 0; i < length; i++)
+        crypto_hash_sha256_update(&sha, (const unsigned char *)"0", 1);
+    crypto_hash_sha256_update(&sha, image->at + first + length, image->size - first - length);
+    crypto_hash_sha256_final(&sha, digest);
+    return NVDP_OK;
+}
 
 struct digest {
     struct nvdp__h5_image *image;
@@ -415,8 +441,7 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
         return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
                                     ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
                                     object->space.rank);
-    if (object->unreadable != NULL)
-        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name, "%s", object->unreadable);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(to->image, object));
     feed(to, 1, "D");
     feed_text(to, name);
     feed_text(to, text);

@@ -104,6 +104,8 @@ struct source {
     struct nvdp_context *ctx;
     const char *path;
     struct nvdp__h5 *file;
+    nvdp__embeddings_visit *visit; /* NULL: z is held */
+    void *user;
     struct nvdp__embeddings *to;
 };
 
@@ -317,54 +319,32 @@ static nvdp_status bad_vector(struct source *source, size_t value, double found,
     return bad_value(source, "z", value / source->to->shape.dim, found, expected);
 }
 
-/* Values [first, first + n) of z, from the memory type. */
-static nvdp_status keep_z(struct source *source, size_t first, size_t n, const void *slice) {
-    struct nvdp__embeddings *to = source->to;
+/* Checks values [first, first + n) of z, in the memory type, and stores them at `z` as they lie in the file. */
+static nvdp_status narrow(struct source *source, size_t first, size_t n, const void *slice,
+                          void *z) {
     const float *real = slice;
     const int32_t *step = slice;
-    uint16_t *f16 = to->z;
-    int16_t *i16 = to->z;
-    switch (to->shape.grid) {
+    uint16_t *f16 = z;
+    int16_t *i16 = z;
+    switch (source->to->shape.grid) {
     case NVDP__H5_I32:
-        memcpy((int32_t *)to->z + first, step, n * sizeof *step);
+        memcpy(z, step, n * sizeof *step);
         return NVDP_OK;
     case NVDP__H5_I16:
         for (size_t i = 0; i < n; i++) {
             if (step[i] < INT16_MIN || step[i] > INT16_MAX)
                 return bad_vector(source, first + i, step[i], "steps of 16 bits");
-            i16[first + i] = (int16_t)step[i];
+            i16[i] = (int16_t)step[i];
         }
         return NVDP_OK;
     default:
         for (size_t i = 0; i < n; i++) {
             if (!isfinite(real[i]) || fabsf(real[i]) > 65504)
                 return bad_vector(source, first + i, real[i], "values of -65504 to 65504");
-            f16[first + i] = nvdp__f16_from_float(real[i]);
+            f16[i] = nvdp__f16_from_float(real[i]);
         }
         return NVDP_OK;
     }
-}
-
-/* Slice by slice; a dataset's row holds one vector, or under the hidden policy all of a text. */
-static nvdp_status read_z(struct source *source) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__embeddings *to = source->to;
-    size_t vectors = nvdp__row_vectors(&to->shape);
-    size_t count = to->shape.rows / vectors;
-    size_t width = vectors * to->shape.dim;
-    size_t step = width < SLICE_FLOATS ? SLICE_FLOATS / width : 1;
-    if (step > count) step = count;
-    void *slice = nvdp__calloc(source->ctx, step * width, sizeof(float)); /* or int32_t */
-    to->z = nvdp__calloc(source->ctx, to->shape.rows * to->shape.dim, item_size(&to->shape));
-    if (slice == NULL || to->z == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t first = 0; first < count; first += step) {
-        size_t n = nvdp__least(count - first, step);
-        NVDP_TRY(nvdp__h5_read_rows(source->file, "z", to->shape.grid, first, n, slice));
-        NVDP_TRY(keep_z(source, first * width, n * width, slice));
-    }
-cleanup:
-    free(slice);
-    return status;
 }
 
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
@@ -378,6 +358,40 @@ void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t f
                  : embeddings->shape.grid == NVDP__H5_I16 ? (float)(i16[i] * step)
                                                           : (float)(i32[i] * step);
     }
+}
+
+/* Slice by slice; a dataset's row holds one vector, or under the hidden policy all of a text. */
+static nvdp_status read_z(struct source *source) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__embeddings *to = source->to;
+    size_t vectors = nvdp__row_vectors(&to->shape);
+    size_t count = to->shape.rows / vectors;
+    size_t width = vectors * to->shape.dim;
+    size_t step = width < SLICE_FLOATS ? SLICE_FLOATS / width : 1;
+    if (step > count) step = count;
+    const bool hold = source->visit == NULL;
+    const size_t item = item_size(&to->shape);
+    void *slice = nvdp__calloc(source->ctx, step * width, sizeof(float)); /* or int32_t */
+    float *values = nvdp__calloc(source->ctx, hold ? 1 : step * width, sizeof *values);
+    to->z = nvdp__calloc(source->ctx, hold ? to->shape.rows * to->shape.dim : step * width, item);
+    NVDP_TRY(NVDP__MADE(slice, values, to->z));
+    for (size_t first = 0; first < count; first += step) {
+        size_t n = nvdp__least(count - first, step);
+        void *z = hold ? (char *)to->z + first * width * item : to->z;
+        NVDP_TRY(nvdp__h5_read_rows(source->file, "z", to->shape.grid, first, n, slice));
+        NVDP_TRY(narrow(source, first * width, n * width, slice, z));
+        if (hold) continue;
+        nvdp__embeddings_values(to, 0, n * width, values);
+        source->visit(n * width, values, source->user);
+    }
+cleanup:
+    if (!hold) {
+        free(to->z);
+        to->z = NULL;
+    }
+    free(slice);
+    free(values);
+    return status;
 }
 
 static nvdp_status read_log_pi(struct source *source) {
@@ -423,9 +437,10 @@ static nvdp_status read_columns(struct source *source) {
 }
 
 nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
+                                  nvdp__embeddings_visit *visit, void *user,
                                   struct nvdp__embeddings **out) {
     nvdp_status status = NVDP_OK;
-    struct source source = {.ctx = ctx, .path = path, .file = file};
+    struct source source = {.ctx = ctx, .path = path, .file = file, .visit = visit, .user = user};
     NVDP_TRY(NVDP__NEW(ctx, source.to, 1));
     NVDP_TRY(read_attributes(&source));
     NVDP_TRY(read_shape(&source));
@@ -443,7 +458,7 @@ nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out) {
     struct nvdp__h5 *file = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_open(ctx, path, &file));
-    nvdp_status status = nvdp__embeddings_take(ctx, path, file, out);
+    nvdp_status status = nvdp__embeddings_take(ctx, path, file, NULL, NULL, out);
     nvdp__h5_free(file);
     return status;
 }

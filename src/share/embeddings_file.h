@@ -73,12 +73,16 @@ struct nvdp__embeddings {
  * declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
-/* Its two halves, for who wants the file too: opens it, whose kind and version are checked; takes all else.  What is opened of
- * safetensors and Parquet is their HDF5 form, which is made of what nvdp export wrote and of nothing else: where a byte is not as it
- * would be written again, NVDP_ERR_INPUT (formats_read.c). */
+/* The two halves of nvdp__embeddings_read, for callers that need the file too.  The first opens the file and checks its kind
+ * and version.  For safetensors and Parquet it opens their HDF5 form (formats_read.c): these files must have every byte as nvdp
+ * export writes it, else NVDP_ERR_INPUT. */
 nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__h5 **out);
+/* Takes `count` values of z, the next ones in their order. */
+typedef void nvdp__embeddings_visit(size_t count, const float *values, void *user);
+/* The second reads and checks the rest.  With `visit`, z is passed to it slice by slice and not held: out->z is NULL. */
 nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
+                                  nvdp__embeddings_visit *visit, void *user,
                                   struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
 /* Values [first, first + count) of z, row by row. */

@@ -864,10 +864,10 @@ static nvdp_status check_form(struct export *export, const char *written) {
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     unsigned char key[NVDP__PUBLIC_KEY];
-    bool valid = false;
+    enum nvdp__signed covers = NVDP__SIGNED_NOTHING;
     NVDP_TRY(nvdp__embeddings_open(export->ctx, written, &file));
-    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &valid));
-    if (!valid)
+    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &covers));
+    if (covers == NVDP__SIGNED_NOTHING)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_NUMERIC,
                             "%s: its values cannot be told back to the step, as its signature "
                             "needs: export to .safetensors or .h5, or without sign",
@@ -932,7 +932,12 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
-    if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
+    if (options.sign != NULL)
+        NVDP_TRY(nvdp__sign(ctx, &export.sign,
+                            nvdp__shared_format_of(options.out) == NVDP__SHARED_HDF5
+                                ? NVDP__SIGNED_BYTES
+                                : NVDP__SIGNED_VALUES,
+                            export.file));
     NVDP_TRY(write_forms(&export));
     if (out != NULL) {
         struct stat info = {0};

@@ -159,24 +159,36 @@ cleanup:
 
 /* --- signatures --- */
 
-/* Words that no other use of the key signs, then the digest. */
-static nvdp_status message(struct nvdp__h5 *file, unsigned char out[MESSAGE]) {
-    static const char words[MESSAGE - NVDP__H5_DIGEST] = "nvdp embeddings, signed/1";
-    memcpy(out, words, sizeof words);
-    return nvdp__h5_digest(file, "signature", out + sizeof words);
+/* Words that no other use of the key signs, then the digest of what is covered. */
+static nvdp_status message(struct nvdp__h5 *file, enum nvdp__signed covers,
+                           unsigned char out[MESSAGE]) {
+    static const char words[][MESSAGE - NVDP__H5_DIGEST] = {
+        [NVDP__SIGNED_VALUES] = "nvdp embeddings, signed/1",
+        [NVDP__SIGNED_BYTES] = "nvdp embeddings, signed/2"};
+    memcpy(out, words[covers], sizeof words[covers]);
+    out += sizeof words[covers];
+    return covers == NVDP__SIGNED_BYTES ? nvdp__h5_file_digest(file, "signature", out)
+                                        : nvdp__h5_digest(file, "signature", out);
 }
 
 nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
-                       struct nvdp__h5 *file) {
+                       enum nvdp__signed covers, struct nvdp__h5 *file) {
     unsigned char said[MESSAGE], signature[SIGNATURE];
     char hex[2 * SIGNATURE + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "public_key", hex));
-    NVDP_RETURN_IF_FAILED(message(file, said));
+    if (covers == NVDP__SIGNED_BYTES) {
+        memset(hex, '0', sizeof hex - 1); /* keeps the signature's place */
+        hex[sizeof hex - 1] = '\0';
+        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "signature", hex));
+        NVDP_RETURN_IF_FAILED(nvdp__h5_finish(file));
+    }
+    NVDP_RETURN_IF_FAILED(message(file, covers, said));
     if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot sign");
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
-    return nvdp__h5_set_string(file, "signature", hex);
+    return covers == NVDP__SIGNED_BYTES ? nvdp__h5_replace_text(file, "signature", hex)
+                                        : nvdp__h5_set_string(file, "signature", hex);
 }
 
 /* An attribute of hexadecimal digits; *there false where it is missing or anything else, capitals too: a signature is written
@@ -194,17 +206,21 @@ static nvdp_status get_hex(struct nvdp__h5 *file, const char *name, size_t size,
 }
 
 nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                                  unsigned char key[NVDP__PUBLIC_KEY], bool *valid) {
+                                  unsigned char key[NVDP__PUBLIC_KEY], enum nvdp__signed *covers) {
     unsigned char said[MESSAGE], signature[SIGNATURE];
     bool there;
-    *valid = false;
+    *covers = NVDP__SIGNED_NOTHING;
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
     NVDP_RETURN_IF_FAILED(get_hex(file, "public_key", NVDP__PUBLIC_KEY, key, &there));
     if (!there) memset(key, 0, NVDP__PUBLIC_KEY);
     NVDP_RETURN_IF_FAILED(get_hex(file, "signature", SIGNATURE, signature, &there));
     if (!there) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(message(file, said));
-    *valid = crypto_sign_verify_detached(signature, said, sizeof said, key) == 0;
+    for (int try = nvdp__h5_is_form(file) ? NVDP__SIGNED_VALUES : NVDP__SIGNED_BYTES;
+         try != NVDP__SIGNED_NOTHING && *covers == NVDP__SIGNED_NOTHING; try--) {
+        NVDP_RETURN_IF_FAILED(message(file, (enum nvdp__signed)try, said));
+        if (crypto_sign_verify_detached(signature, said, sizeof said, key) == 0)
+            *covers = (enum nvdp__signed)try;
+    }
     return NVDP_OK;
 }

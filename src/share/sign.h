@@ -29,12 +29,18 @@ void nvdp__sign_key_wipe(struct nvdp__sign_key *key);
 nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
                                   unsigned char key[NVDP__PUBLIC_KEY]);
 
-/* Sets the attributes `public_key` and, over all else, `signature`: the last thing before a commit. */
+/* What a signature covers.  Values: names, types, shapes and values of datasets and attributes, in any layout; safetensors and
+ * Parquet, whose bytes follow from these, are signed so, and so were HDF5 files of older versions.  Bytes: every byte of
+ * an HDF5 file but its own. */
+enum nvdp__signed { NVDP__SIGNED_NOTHING, NVDP__SIGNED_VALUES, NVDP__SIGNED_BYTES };
+/* Sets the attributes `public_key` and, over all else, `signature`: the last thing before a commit.  With
+ * NVDP__SIGNED_BYTES nothing can be written afterwards. */
 nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
-                       struct nvdp__h5 *file);
-/* Whether the file's signature is that of its public key.  `key` is what its attribute says, all zero where it
- * says none.  NVDP_ERR_INPUT, with the reason, where it has anything that cannot be signed. */
+                       enum nvdp__signed covers, struct nvdp__h5 *file);
+/* Checks that the file's signature is that of its public key, and says what it covers; nothing where it is invalid or not
+ * there.  `key` is what its attribute says, all zero where it says none.  NVDP_ERR_INPUT, with the reason, where the file
+ * has anything that cannot be signed. */
 nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                                  unsigned char key[NVDP__PUBLIC_KEY], bool *valid);
+                                  unsigned char key[NVDP__PUBLIC_KEY], enum nvdp__signed *covers);
 
 #endif

@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 64, SLICE = 1 << 14 };
+enum { NAME_SIZE = 64 };
 
 struct verify {
     struct nvdp_context *ctx;
     struct nvdp__h5 *file;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
+    double largest, square; /* of z: the largest |z|, the sum of squares */
     nvdp_status status; /* NVDP_ERR_MEMORY once that was short: which says nothing of the file */
     /* what the attributes say */
     struct nvdp__model_info info;
@@ -105,43 +106,81 @@ static bool agree(double a, double b) {
     return a == b || fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
-/* --- names: nothing else is in the file --- */
+/* --- nothing else is in the file --- */
 
 struct names {
+    struct verify *v;
     size_t seen;
-    char other[NAME_SIZE]; /* the first that is not known; "": none */
+    char other[2 * NAME_SIZE]; /* the first that is not of the format; "": none */
 };
 
-static void take_name(struct names *names, const char *name, bool known) {
+static void take_name(struct names *names, const char *name, bool known, bool right_type) {
     names->seen++;
-    if (!known && names->other[0] == '\0') snprintf(names->other, sizeof names->other, "%s", name);
+    if ((known && right_type) || names->other[0] != '\0') return;
+    snprintf(names->other, sizeof names->other, ", one of them %.*s%s", NAME_SIZE, name,
+             known ? ", whose type can hold more than its values" : "");
 }
 
 static void take_attribute(const char *name, const char *value, void *user) {
+    struct names *names = user;
+    const enum nvdp__attribute type = nvdp__attribute_find(name);
+    const bool number = type == NVDP__ATTRIBUTE_WHOLE || type == NVDP__ATTRIBUTE_REAL;
     (void)value;
-    take_name(user, name, nvdp__attribute_find(name) != NVDP__ATTRIBUTE_NONE);
+    take_name(names, name, type != NVDP__ATTRIBUTE_NONE,
+              number ? nvdp__h5_is_number(names->v->file, name)
+                     : type != NVDP__ATTRIBUTE_TEXT || nvdp__h5_is_text(names->v->file, name));
 }
 
+/* Reading cuts floats that are wider than the format's: their last digits could say something. */
 static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
                          void *user) {
-    static const char *const all[] = {"id", "label", "log_pi", "offset", "split", "z"};
-    bool known = false;
+    static const struct {
+        const char *name, *wider; /* digits that a wider float's type begins with */
+    } all[] = {{"id", ""},     {"label", "6"}, {"log_pi", "36"},
+               {"offset", ""}, {"split", ""},  {"z", "36"}};
+    struct names *names = user;
+    bool known = false, right_type = true;
     (void)rank;
     (void)shape;
-    (void)type;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        known |= strcmp(name, all[i]) == 0;
-    take_name(user, name, known);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(name, all[i].name) != 0) continue;
+        known = strcmp(name, "offset") != 0 || says(names->v, "length_policy", "public");
+        right_type = type[0] != 'f' || strchr(all[i].wider, type[1]) == NULL;
+    }
+    take_name(names, name, known, right_type);
 }
 
+/* The HDF5 form of another format is made of what was read there: it has nothing else. */
 static nvdp_status check_names(struct verify *v) {
-    struct names datasets = {0}, attributes = {0};
+    static const char what[] = "nothing but what the format has";
+    struct names datasets = {.v = v}, attributes = {.v = v};
+    struct nvdp__h5_audit audit = {0};
     NVDP_RETURN_IF_FAILED(nvdp__h5_list(v->file, take_dataset, &datasets));
     NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(v->file, take_attribute, &attributes));
     const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
-    check(v, whether(other[0] == '\0'), "nothing but what the format has",
-          "%zu datasets, %zu attributes%s%s", datasets.seen, attributes.seen,
-          other[0] != '\0' ? ", one of them " : "", other);
+    if (other[0] != '\0') {
+        check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes%s", datasets.seen,
+              attributes.seen, other);
+        return NVDP_OK;
+    }
+    if (nvdp__h5_is_form(v->file)) {
+        check(v, NVDP_VERDICT_YES, what,
+              "%zu datasets, %zu attributes, and no byte that they do not decide", datasets.seen,
+              attributes.seen);
+        return NVDP_OK;
+    }
+    nvdp_status status = nvdp__h5_audit(v->file, &audit);
+    if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
+    if (status != NVDP_OK)
+        check(v, NVDP_VERDICT_NO, what, "%s", v->ctx != NULL ? nvdp_context_error(v->ctx) : "");
+    else if (audit.fault[0] != '\0')
+        check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes, and %s", datasets.seen,
+              attributes.seen, audit.fault);
+    else
+        check(v, NVDP_VERDICT_YES, what,
+              "%zu datasets, %zu attributes and HDF5's own structures in %" PRIu64
+              " bytes; %" PRIu64 " more are unused and zero",
+              datasets.seen, attributes.seen, audit.size - audit.unused, audit.unused);
     return NVDP_OK;
 }
 
@@ -169,27 +208,21 @@ static void check_grid(struct verify *v) {
           nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
 
-/* The largest |z|, and the sum of squares. */
-static void sum_values(const struct verify *v, double *largest, double *square) {
-    float slice[SLICE];
-    const struct nvdp__embeddings_shape *shape = &v->held->shape;
-    const size_t count = shape->rows * shape->dim;
-    *largest = *square = 0;
-    for (size_t first = 0; first < count; first += SLICE) {
-        size_t n = nvdp__least(count - first, SLICE);
-        nvdp__embeddings_values(v->held, first, n, slice);
-        for (size_t i = 0; i < n; i++) {
-            *largest = fmax(*largest, fabs((double)slice[i]));
-            *square += (double)slice[i] * (double)slice[i];
-        }
+/* Sums up values of z while the file is read. */
+static void sum_values(size_t count, const float *values, void *user) {
+    struct verify *v = user;
+    for (size_t i = 0; i < count; i++) {
+        v->largest = fmax(v->largest, fabs((double)values[i]));
+        v->square += (double)values[i] * (double)values[i];
     }
 }
 
 /* A sum of squares of n values, of N samples with means of norm C at most and noise of variance 1, leaves
  * n - 2 sqrt(n x) to n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability 2 e^-x at most (Birge 2001, Lemma 8.1); a
  * rounding by half a step h moves it by h sqrt(n S) and less. */
-static void check_spread(struct verify *v, double largest, double square) {
+static void check_spread(struct verify *v) {
     static const double x = 50;
+    const double largest = v->largest, square = v->square;
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double clip = real_of(v, "clip_sequence", INFINITY);
     if (!isfinite(clip) || !is_whole(v)) return;
@@ -207,13 +240,11 @@ static void check_spread(struct verify *v, double largest, double square) {
 
 static void check_values(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
-    double largest, square;
-    sum_values(v, &largest, &square);
     const double limit =
         is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* f16's largest */
-    check(v, whether(largest <= (float)limit), "values are finite and within the grid",
-          "largest %.6g of %.6g", largest, limit);
-    check_spread(v, largest, square);
+    check(v, whether(v->largest <= (float)limit), "values are finite and within the grid",
+          "largest %.6g of %.6g", v->largest, limit);
+    check_spread(v);
 }
 
 /* Of each sample: logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
@@ -529,18 +560,28 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
     unsigned char key[NVDP__PUBLIC_KEY];
     const bool there = nvdp__h5_has_attribute(v->file, "signature") ||
                        nvdp__h5_has_attribute(v->file, "public_key");
-    bool valid = false;
+    enum nvdp__signed covers = NVDP__SIGNED_NOTHING;
     if (!there) {
         check(v, wanted != NULL ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN, what, "it is not signed");
         return NVDP_OK;
     }
-    nvdp_status status = nvdp__signature_check(v->ctx, v->file, key, &valid);
+    nvdp_status status = nvdp__signature_check(v->ctx, v->file, key, &covers);
     if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
+    const bool valid = covers != NVDP__SIGNED_NOTHING;
+    const bool old = covers == NVDP__SIGNED_VALUES && !nvdp__h5_is_form(v->file);
     const bool known = valid && wanted != NULL && sodium_memcmp(key, wanted, sizeof key) == 0;
     sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
     v->found.is_signed = valid;
     v->found.is_known = known;
-    check(v, whether(valid), what, "%s key %s", valid ? "by" : "not by", v->found.public_key);
+    check(v, whether(valid), old ? "signed, and no value or attribute changed since" : what,
+          "%s key %s%s", valid ? "by" : "not by", v->found.public_key,
+          covers == NVDP__SIGNED_BYTES ? ", over every byte of the file"
+          : valid && !old ? ", over every value and attribute, which decide every byte of the file"
+                          : "");
+    if (old)
+        check(v, NVDP_VERDICT_OPEN, what,
+              "signed over values and attributes alone, as older versions did: how they are stored "
+              "may have changed");
     if (wanted == NULL)
         check(v, NVDP_VERDICT_OPEN, "by whom one trusts",
               "anybody can sign with a key of his own: give the sender's (--public-key)");
@@ -594,7 +635,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
     NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
     NVDP_TRY(check_names(&v));
-    status = nvdp__embeddings_take(ctx, path, v.file, &v.held);
+    status = nvdp__embeddings_take(ctx, path, v.file, sum_values, &v, &v.held);
     if (status == NVDP_ERR_INPUT)
         check(&v, NVDP_VERDICT_NO, "datasets have the shapes, types and ranges of the format", "%s",
               ctx != NULL ? nvdp_context_error(ctx) : "they do not");

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <lzma.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,6 +328,33 @@ Test(file, regular_files_only, .timeout = 20) {
     cr_expect_eq(nvdp__read_stream(ctx, "socket", 100, &bytes, &count), NVDP_ERR_INPUT);
     cr_expect_eq(nvdp__read_stream(ctx, "directory", 100, &bytes, &count), NVDP_ERR_INPUT);
     close(listener);
+    nvdp_context_free(ctx);
+}
+
+/* Lines that repeat themselves are packed a thousand times. */
+Test(file, xz_that_unpacks_to_too_much) {
+    enum { SIZE = 32 << 20, MAX_PACKED = 1 << 20 };
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("bomb.xz");
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    uint8_t *text = malloc(SIZE), *packed = malloc(MAX_PACKED);
+    size_t count = 0;
+    nvdp_status status = NVDP_OK;
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = i % 64 == 63 ? '\n' : 'a';
+    cr_assert_eq(
+        lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, text, SIZE, packed, &count, MAX_PACKED),
+        LZMA_OK);
+    support_write(path, packed, count);
+    cr_assert_eq(nvdp__lines_open(ctx, path, &lines), NVDP_OK);
+    for (bool found = true; status == NVDP_OK && found;)
+        status = nvdp__lines_next(&lines, &line, &found);
+    cr_assert_eq(status, NVDP_ERR_INPUT);
+    cr_assert(error_has(ctx, "bomb.xz: expected xz data that unpack to 16 MiB, or to 32 times"));
+    nvdp__lines_close(&lines);
+    free(text);
+    free(packed);
     nvdp_context_free(ctx);
 }
 

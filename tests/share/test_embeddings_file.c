@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 Test(embeddings_file, reads_what_was_written) {
     struct nvdp_context *ctx = support_context();
@@ -296,7 +297,7 @@ Test(embeddings_file, names_every_fault) {
          .type = NVDP__H5_F16,
          .rank = 4,
          .shape = {1 << 20, 1, 2, 1 << 18},
-         .message = "'z': it declares more than the file can hold"},
+         .message = "'z': expected at most 16 MiB, or 32 times the"},
     };
     struct nvdp_context *ctx = support_context();
     struct nvdp__embeddings *read = NULL;
@@ -339,8 +340,86 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
     nvdp__h5_free(written);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "more than the file can hold"), "%s",
-                       nvdp_context_error(ctx));
+    cr_assert_not_null(
+        strstr(nvdp_context_error(ctx), "dataset 'z': expected at most 16 MiB, or 32 times the "),
+        "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+/* Values that say nothing are packed a thousand times: the file is refused before memory is asked for. */
+Test(embeddings_file, refuses_what_unpacks_to_too_much) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("bomb.h5");
+    struct nvdp__embeddings_shape shape = {.texts = 1 << 14,
+                                           .samples = 1,
+                                           .dim = 1 << 10,
+                                           .kappa = 1,
+                                           .policy = NVDP_LENGTH_HIDDEN,
+                                           .length = 1,
+                                           .sample_rows = 1,
+                                           .rows = 1 << 14};
+    enum { STEP = 1 << 10 };
+    struct nvdp__h5 *written = NULL;
+    struct nvdp__embeddings *read = NULL;
+    struct stat info;
+    char expected[256];
+    float *z = calloc(STEP << 10, sizeof *z);
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+    for (size_t first = 0; first < shape.texts; first += STEP)
+        cr_assert_eq(nvdp__embeddings_write(written, &shape, first, STEP, first, STEP, z, NULL),
+                     NVDP_OK);
+    nvdp__h5_set_string(written, "length_policy", "hidden");
+    nvdp__h5_set_string(written, "method", "vib-fixed");
+    nvdp__h5_set_int(written, "kappa", 1);
+    nvdp__h5_set_int(written, "releases", 1);
+    nvdp__h5_set_int(written, "length", 1);
+    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+    nvdp__h5_free(written);
+    free(z);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_assert_lt(info.st_size, 1 << 18);
+    snprintf(expected, sizeof expected,
+             "dataset 'z': expected at most 16 MiB, or 32 times the %lld bytes of the file, for it "
+             "and the datasets before it, found 33554432 bytes for it alone",
+             (long long)info.st_size);
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), expected), "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+struct passed {
+    size_t count;
+    double sum;
+};
+
+static void add_up(size_t count, const float *values, void *user) {
+    struct passed *passed = user;
+    for (size_t i = 0; i < count; i++)
+        passed->sum += values[i] * (double)++passed->count;
+}
+
+/* A file larger than memory can be looked through. */
+Test(embeddings_file, passes_values_without_holding_them) {
+    struct nvdp_context *ctx = support_context();
+    const struct made_embeddings made = made_embeddings_default();
+    const char *path = made_embeddings(ctx, "passed.h5", &made);
+    struct nvdp__embeddings *held = NULL, *seen = NULL;
+    struct nvdp__h5 *file = NULL;
+    struct passed passed = {0}, all = {0};
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &held), NVDP_OK);
+    const size_t count = held->shape.rows * held->shape.dim;
+    float *values = calloc(count, sizeof *values);
+    nvdp__embeddings_values(held, 0, count, values);
+    add_up(count, values, &all);
+    cr_assert_eq(nvdp__embeddings_open(ctx, path, &file), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_take(ctx, path, file, add_up, &passed, &seen), NVDP_OK);
+    cr_assert_null(seen->z);
+    cr_assert_eq(passed.count, count);
+    cr_assert_eq(passed.sum, all.sum);
+    free(values);
+    nvdp__h5_free(file);
+    nvdp__embeddings_free(held);
+    nvdp__embeddings_free(seen);
     nvdp_context_free(ctx);
 }
 

@@ -134,7 +134,7 @@ Test(verify, holds_of_every_kind_of_export) {
           .epochs = 1},
          {{"publish-measured", "true"}, {"order", "2"}}},
         {{.method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1}, {{NULL, NULL}}},
-        clipped,
+        {clipped.run, {{"samples", "2"}}},
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         struct bench bench = bench_open(&choices[i]);
@@ -266,6 +266,12 @@ static void copy(const char *from, const char *to) {
     free(bytes);
 }
 
+static void append(const char *path, const void *bytes, size_t count) {
+    FILE *file = fopen(path, "ab");
+    cr_assert_eq(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
 /* Replaces the n-th value of a dataset, or adds to it. */
 static void change_value(const char *path, const char *name, size_t n, bool add, double value) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), set = H5Dopen2(file, name, H5P_DEFAULT);
@@ -395,9 +401,7 @@ Test(verify, sees_what_contradicts_itself) {
 /* Other words are not compared: this program knows its own alone. */
 Test(verify, compares_no_statement_of_other_words) {
     struct bench bench = bench_open(&hidden);
-    hid_t file = H5Fopen(bench.file, H5F_ACC_RDWR, H5P_DEFAULT);
-    cr_assert_geq(H5Adelete(file, "statement_words"), 0);
-    H5Fclose(file);
+    change_real(bench.file, "statement_words", 1);
     nudge(bench.file, "statement");
     struct nvdp_verification found = verified(&bench, NULL);
     all_hold(&found);
@@ -494,10 +498,11 @@ static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *inf
 
 /* As h5repack does: contiguous, uncompressed, in the other order. */
 static void repack(const char *from, const char *to) {
-    static const char *const datasets[] = {"z", "split", "id"};
+    static const char *const datasets[] = {"z", "log_pi", "split", "label", "id"};
     hid_t old = H5Fopen(from, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t new = H5Fcreate(to, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
+        if (H5Lexists(old, datasets[i], H5P_DEFAULT) <= 0) continue;
         hid_t set = H5Dopen2(old, datasets[i], H5P_DEFAULT), type = H5Dget_type(set);
         hid_t space = H5Dget_space(set);
         void *bytes = malloc((size_t)H5Sget_simple_extent_npoints(space) * H5Tget_size(type));
@@ -516,15 +521,209 @@ static void repack(const char *from, const char *to) {
     H5Fclose(old);
 }
 
-Test(verify, signature_survives_another_layout) {
+static const char in_every_byte[] = "signed, and nothing changed since";
+static const char nothing_else[] = "nothing but what the format has";
+
+Test(verify, signature_is_of_every_byte) {
     struct bench bench = bench_open(&clipped);
+    struct nvdp_verification found = verified(&bench, bench.public_key);
     char packed[512];
+    all_hold(&found);
+    support_contains(check_of(&found, in_every_byte)->found, ", over every byte of the file");
     snprintf(packed, sizeof packed, "%s", support_scratch_path("packed.h5"));
     repack(bench.file, packed);
     snprintf(bench.file, sizeof bench.file, "%s", packed);
-    struct nvdp_verification found = verified(&bench, bench.public_key);
-    all_hold(&found);
-    cr_assert(found.is_known);
+    found = verified(&bench, bench.public_key);
+    cr_assert_not(found.is_signed || found.is_known);
+    cr_assert_eq(check_of(&found, in_every_byte)->verdict, NVDP_VERDICT_NO);
+    cr_assert_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_YES);
+    nvdp_context_free(bench.ctx);
+}
+
+/* Older versions signed values and attributes: what else is in such a file is looked at, and said to be unsigned. */
+Test(verify, older_signatures_are_of_values) {
+    struct bench bench = {.ctx = support_context()};
+    struct made_embeddings made = made_embeddings_default();
+    char path[520], packed[512];
+    snprintf(path, sizeof path, "%s", support_scratch_path("old.key"));
+    cr_assert_eq(nvdp_key_create(bench.ctx, path), NVDP_OK);
+    made.key = path;
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "old.h5", &made));
+    snprintf(packed, sizeof packed, "%s", support_scratch_path("packed.h5"));
+    snprintf(path, sizeof path, "%s", support_scratch_path("old.key.pub"));
+    repack(bench.file, packed);
+    for (int i = 0; i < 2; i++) {
+        struct nvdp_verification found = verified(&bench, path);
+        all_hold(&found);
+        cr_assert(found.is_signed && found.is_known);
+        cr_assert_eq(check_of(&found, "signed, and no value or attribute changed")->verdict,
+                     NVDP_VERDICT_YES);
+        cr_assert_eq(check_of(&found, in_every_byte)->verdict, NVDP_VERDICT_OPEN);
+        snprintf(bench.file, sizeof bench.file, "%s", packed);
+    }
+    append(packed, "secret", 6);
+    struct nvdp_verification found = verified(&bench, path);
+    cr_assert_not(found.holds);
+    cr_assert_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_NO);
+    nvdp_context_free(bench.ctx);
+}
+
+/* --- payloads that no reader of the format sees --- */
+
+static void hide_attribute(hid_t file) {
+    hid_t space = H5Screate(H5S_SCALAR), z = H5Dopen2(file, "z", H5P_DEFAULT);
+    H5Aclose(H5Acreate2(z, "t", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Dclose(z);
+    H5Sclose(space);
+}
+
+static void hide_group(hid_t file) {
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Aclose(H5Acreate2(group, "t", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(group);
+    H5Sclose(space);
+}
+
+static void hide_soft_link(hid_t file) {
+    H5Lcreate_soft("/z", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void hide_external_link(hid_t file) {
+    H5Lcreate_external("other.h5", "/z", file, "external", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void hide_hard_link(hid_t file) {
+    H5Lcreate_hard(file, "z", file, "hard", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void hide_type(hid_t file) {
+    hid_t type = H5Tcopy(H5T_IEEE_F64LE);
+    H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Tclose(type);
+}
+
+static void hide_comment(hid_t file) {
+    H5Oset_comment_by_name(file, "z", "secret", H5P_DEFAULT);
+}
+
+/* A file's name for its own texts ends at the NUL. */
+static void hide_behind_nul(hid_t file) {
+    static const char text[32] = "os\0secret";
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, sizeof text);
+    H5Adelete(file, "generator");
+    hid_t made = H5Acreate2(file, "generator", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(made, type, text), 0);
+    H5Aclose(made);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+static void write_floats(hid_t file, const char *name, hid_t type, hsize_t count, hsize_t chunk,
+                         hsize_t kept) {
+    hid_t space = H5Screate_simple(1, &count, (hsize_t[]){H5S_UNLIMITED});
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    double *values = malloc(count * sizeof *values);
+    for (hsize_t i = 0; i < count; i++)
+        values[i] = (double)i + 0.1;
+    H5Pset_chunk(plist, 1, &chunk);
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    cr_assert_geq(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+    H5Dset_extent(set, &kept);
+    H5Dclose(set);
+    H5Pclose(plist);
+    H5Sclose(space);
+    free(values);
+}
+
+/* What is deleted still lies in the file. */
+static void hide_deleted(hid_t file) {
+    write_floats(file, "gone", H5T_IEEE_F64LE, 1000, 1000, 1000);
+    H5Fflush(file, H5F_SCOPE_LOCAL);
+    H5Ldelete(file, "gone", H5P_DEFAULT);
+}
+
+static void hide_digits(hid_t file) {
+    write_floats(file, "label", H5T_IEEE_F64LE, 40, 40, 40);
+}
+
+static void hide_dataset(hid_t file) { /* which only files of public lengths have */
+    write_floats(file, "offset", H5T_STD_I64LE, 40, 40, 40);
+}
+
+Test(verify, sees_hidden_payloads) {
+    static void (*const hide[])(hid_t file) = {hide_attribute,     hide_group,      hide_soft_link,
+                                               hide_external_link, hide_hard_link,  hide_type,
+                                               hide_comment,       hide_behind_nul, hide_deleted,
+                                               hide_digits,        hide_dataset};
+    const struct choice unsigned_choice = {clipped.run, {{"samples", "1"}}};
+    for (int is_signed = 0; is_signed < 2; is_signed++) {
+        struct bench bench = bench_open(is_signed ? &clipped : &unsigned_choice);
+        char whole[512];
+        snprintf(whole, sizeof whole, "%s", support_scratch_path("whole.h5"));
+        copy(bench.file, whole);
+        for (size_t i = 0; i < sizeof hide / sizeof *hide; i++) {
+            copy(whole, bench.file);
+            hid_t file = H5Fopen(bench.file, H5F_ACC_RDWR, H5P_DEFAULT);
+            hide[i](file);
+            H5Fclose(file);
+            struct nvdp_verification found = verified(&bench, NULL);
+            cr_expect_not(found.holds, "payload %zu", i);
+            cr_expect_not(found.is_signed, "payload %zu", i);
+            cr_expect_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_NO,
+                         "payload %zu: %s", i, check_of(&found, nothing_else)->found);
+        }
+        /* a megabyte behind the end, of zeros too; a block before the start */
+        char *bytes = calloc(1 << 20, 1);
+        for (int i = 0; i < 2; i++) {
+            copy(whole, bench.file);
+            append(bench.file, bytes, 1 << 20);
+            struct nvdp_verification found = verified(&bench, NULL);
+            cr_expect_not(found.is_signed);
+            support_contains(check_of(&found, nothing_else)->found, "1048576 bytes behind its end");
+            memset(bytes, 'x', 1 << 20);
+        }
+        support_write(bench.file, bytes, 512);
+        char *rest = support_read(whole);
+        struct stat info;
+        cr_assert_eq(stat(whole, &info), 0);
+        append(bench.file, rest, (size_t)info.st_size);
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        cr_expect_eq(nvdp_verify(bench.ctx, bench.file, NULL, &found), NVDP_ERR_INPUT);
+        free(rest);
+        free(bytes);
+        nvdp_context_free(bench.ctx);
+    }
+}
+
+/* Values outside a dataset's shape lie in its chunks, if it was larger once. */
+Test(verify, sees_values_outside_a_shape) {
+    struct bench bench = {.ctx = support_context()};
+    struct made_embeddings made = made_embeddings_default();
+    made.labels = false;
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "made.h5", &made));
+    hid_t file = H5Fopen(bench.file, H5F_ACC_RDWR, H5P_DEFAULT);
+    write_floats(file, "label", H5T_IEEE_F32LE, 300, 400, 300); /* chunks may be larger */
+    H5Fclose(file);
+    struct nvdp_verification found = verified(&bench, NULL);
+    cr_assert_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_YES);
+    file = H5Fopen(bench.file, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "label", H5P_DEFAULT);
+    haddr_t address = 0;
+    hsize_t size = 0;
+    unsigned skipped = 0;
+    cr_assert_geq(H5Dget_chunk_info_by_coord(set, (hsize_t[]){0}, &skipped, &address, &size), 0);
+    H5Dclose(set);
+    H5Fclose(file);
+    FILE *raw = fopen(bench.file, "r+b");
+    cr_assert_eq(fseek(raw, (long)(address + 350 * sizeof(float)), SEEK_SET), 0);
+    cr_assert_eq(fwrite("secret", 1, 6, raw), 6);
+    fclose(raw);
+    found = verified(&bench, NULL);
+    cr_assert_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_NO);
+    support_contains(check_of(&found, nothing_else)->found,
+                     "values outside the shape of dataset 'label'");
     nvdp_context_free(bench.ctx);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "share/release.h"
+#include "share/sign.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -103,6 +104,12 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
     write_columns(file, written);
     cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, file->texts, 0, rows, grid_z, grid_pi),
                  NVDP_OK);
+    if (file->key != NULL) {
+        struct nvdp__sign_key key = {0};
+        cr_assert_eq(nvdp__sign_key_read(ctx, file->key, &key), NVDP_OK);
+        cr_assert_eq(nvdp__sign(ctx, &key, NVDP__SIGNED_VALUES, written), NVDP_OK);
+        nvdp__sign_key_wipe(&key);
+    }
     cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp__h5_free(written);
     free(offset);

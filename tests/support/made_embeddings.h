@@ -14,6 +14,7 @@ struct made_embeddings {
     size_t classes;    /* 0: scores */
     bool labels, splits;
     const char *task; /* NULL: not said */
+    const char *key;  /* signs it as older versions did; NULL: not signed */
     uint64_t seed;
 };
 struct made_embeddings made_embeddings_default(void);
