@@ -3,6 +3,7 @@
 #ifndef NVDP_EXPERIMENTS_REPORT_PARTS_H
 #define NVDP_EXPERIMENTS_REPORT_PARTS_H
 
+#include "base/escape.h"
 #include "base/json.h"
 #include "experiments/report/report.h"
 #include <nvdp/privacy.h>
@@ -207,18 +208,6 @@ const char *nvdp__text_of(const json_t *object, const char *key);
 /* The shortest form that reads back as the same number. */
 void nvdp__put_real(FILE *to, double value);
 
-/* Text with what has a meaning in the format escaped.  "+-" becomes the sign where there is one. */
-void nvdp__put_html(FILE *to, const char *text);
-void nvdp__put_latex(FILE *to, const char *text);
-void nvdp__put_markdown(FILE *to, const char *text);
-void nvdp__put_csv(FILE *to, const char *text);
-/* A gnuplot string in double quotes. */
-void nvdp__put_gnuplot(FILE *to, const char *text);
-/* A word of a shell's command line. */
-void nvdp__put_shell(FILE *to, const char *text);
-
-/* A copy of UTF-8 text without control characters, which no format takes; NULL: out of memory. */
-char *nvdp__plain_copy(struct nvdp_context *ctx, const char *text);
 /* Code points. */
 size_t nvdp__text_width(const char *text);
 

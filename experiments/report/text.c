@@ -1,4 +1,4 @@
-/* Numbers and names as a report prints them, and what each format needs escaped. */
+/* Numbers and names as a report prints them. */
 #include "experiments/report/parts.h"
 
 #include "base/file.h"
@@ -123,107 +123,6 @@ void nvdp__put_real(FILE *to, double value) {
         if (strtod(number, NULL) == value) break;
     }
     fputs(number, to);
-}
-
-/* --- formats --- */
-
-struct replacement {
-    const char *from, *to;
-};
-
-static void put(FILE *to, const char *text, const struct replacement *list) {
-    while (*text != '\0') {
-        const struct replacement *found = list;
-        while (found->from != NULL && strncmp(text, found->from, strlen(found->from)) != 0)
-            found++;
-        if (found->from != NULL) {
-            fputs(found->to, to);
-            text += strlen(found->from);
-        } else {
-            fputc(*text++, to);
-        }
-    }
-}
-
-void nvdp__put_html(FILE *to, const char *text) {
-    static const struct replacement list[] = {{"&", "&amp;"},   {"<", "&lt;"},  {">", "&gt;"},
-                                              {"\"", "&quot;"}, {"'", "&#39;"}, {"+-", "±"},
-                                              {NULL, NULL}};
-    put(to, text, list);
-}
-
-void nvdp__put_latex(FILE *to, const char *text) {
-    static const struct replacement list[] = {{"\\", "\\textbackslash{}"},
-                                              {"{", "\\{"},
-                                              {"}", "\\}"},
-                                              {"$", "\\$"},
-                                              {"&", "\\&"},
-                                              {"#", "\\#"},
-                                              {"%", "\\%"},
-                                              {"_", "\\_"},
-                                              {"^", "\\textasciicircum{}"},
-                                              {"~", "\\textasciitilde{}"},
-                                              {"<", "$<$"},
-                                              {">", "$>$"},
-                                              {"|", "$|$"},
-                                              {"\"", "''"},
-                                              {"+-", "$\\pm$"},
-                                              {NULL, NULL}};
-    put(to, text, list);
-}
-
-void nvdp__put_markdown(FILE *to, const char *text) {
-    static const struct replacement list[] = {
-        {"\\", "\\\\"}, {"|", "\\|"}, {"*", "\\*"},  {"_", "\\_"},  {"`", "\\`"},
-        {"[", "\\["},   {"]", "\\]"}, {"<", "&lt;"}, {">", "&gt;"}, {"&", "&amp;"},
-        {"#", "\\#"},   {"~", "\\~"}, {"+-", "±"},   {NULL, NULL}};
-    put(to, text, list);
-}
-
-/* A spreadsheet computes a cell that begins so, unless it is a number or, as in "-0.5 to +1", made of some; a
- * quote before it makes it text. */
-static bool is_formula(const char *text) {
-    return *text != '\0' && strchr("=+-@\t\r", *text) != NULL &&
-           text[strspn(text, "0123456789.+-e% ()\302\261tofina")] != '\0';
-}
-
-void nvdp__put_csv(FILE *to, const char *text) {
-    static const struct replacement list[] = {{"\"", "\"\""}, {NULL, NULL}};
-    const char *quote = strpbrk(text, ",\"\r\n") != NULL ? "\"" : "";
-    fputs(quote, to);
-    if (is_formula(text)) fputc('\'', to);
-    put(to, text, list);
-    fputs(quote, to);
-}
-
-void nvdp__put_gnuplot(FILE *to, const char *text) {
-    /* Back-quotes would run a command. */
-    static const struct replacement list[] = {
-        {"\\", "\\\\"}, {"\"", "\\\""}, {"`", "'"}, {"\n", " "}, {NULL, NULL}};
-    fputc('"', to);
-    put(to, text, list);
-    fputc('"', to);
-}
-
-void nvdp__put_shell(FILE *to, const char *text) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-    if (*text != '\0' && text[strspn(text, plain)] == '\0') {
-        fputs(text, to);
-        return;
-    }
-    static const struct replacement list[] = {{"'", "'\\''"}, {NULL, NULL}};
-    fputc('\'', to);
-    put(to, text, list);
-    fputc('\'', to);
-}
-
-char *nvdp__plain_copy(struct nvdp_context *ctx, const char *text) {
-    char *copy = nvdp__strdup(ctx, text);
-    for (char *c = copy; c != NULL && *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
-    }
-    return copy;
 }
 
 size_t nvdp__text_width(const char *text) {

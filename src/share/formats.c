@@ -1,5 +1,6 @@
 #include "share/formats.h"
 
+#include "base/escape.h"
 #include <stdlib.h>
 
 enum { BUFFER_VALUES = 1 << 16 };
@@ -137,29 +138,77 @@ static const char *size_category(size_t texts) {
     return names[category];
 }
 
-/* How its values are read in Python. */
+/* Words of a card, as its Markdown, YAML, Python and shell need them: nobody's name ends what it stands in. */
+struct card_words {
+    char *name, *quoted, *verify, *reuse; /* of the file: code, a string; commands */
+    char *task, *method, *format, *statement;
+};
+
+static char *plain_text(const struct nvdp__shared *shared, const char *text) {
+    char *plain = nvdp__plain_copy(shared->ctx, text);
+    char *made = plain != NULL ? nvdp__escaped(shared->ctx, nvdp__put_markdown, plain) : NULL;
+    free(plain);
+    return made;
+}
+
+static char *command(const struct nvdp__shared *shared, const char *program, const char *name) {
+    char *word = nvdp__escaped(shared->ctx, nvdp__put_shell, name);
+    char *line = word != NULL ? nvdp__format(shared->ctx, "nvdp %s %s", program, word) : NULL;
+    char *made = line != NULL ? nvdp__escaped(shared->ctx, nvdp__put_code, line) : NULL;
+    free(word);
+    free(line);
+    return made;
+}
+
+static nvdp_status card_words(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
+                              const char *name, struct card_words *out) {
+    char *plain = nvdp__plain_copy(shared->ctx, name);
+    if (plain != NULL) out->name = nvdp__escaped(shared->ctx, nvdp__put_code, plain);
+    free(plain);
+    out->quoted = nvdp__escaped(shared->ctx, nvdp__put_quoted, name);
+    out->verify = command(shared, "verify", name);
+    out->reuse = command(shared, "reuse", name);
+    out->task = plain_text(shared, nvdp__sayings_find(words, "task"));
+    out->method = plain_text(shared, nvdp__sayings_find(words, "method"));
+    out->format = plain_text(shared, nvdp__sayings_find(words, "nvdp_format"));
+    out->statement = plain_text(shared, nvdp__sayings_find(words, "statement"));
+    return NVDP__MADE(out->name, out->quoted, out->verify, out->reuse, out->task, out->method,
+                      out->format, out->statement);
+}
+
+static void card_words_release(struct card_words *words) {
+    free(words->name);
+    free(words->quoted);
+    free(words->verify);
+    free(words->reuse);
+    free(words->task);
+    free(words->method);
+    free(words->format);
+    free(words->statement);
+}
+
+/* Says how the file's values are read in Python; `name` is quoted. */
 static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__shared *shared,
-                               const char *name) {
+                               enum nvdp__shared_format format, const char *name) {
     const bool whole = shared->shape->grid != NVDP__H5_F16;
     const bool hidden = shared->shape->policy == NVDP_LENGTH_HIDDEN;
-    const enum nvdp__shared_format format = nvdp__shared_format_of(name);
     if (format == NVDP__SHARED_PARQUET)
         return nvdp__output_printf(to,
                                    "```python\nimport pandas as pd\ntable = "
-                                   "pd.read_parquet(\"%s\")  # a row a vector: text, "
+                                   "pd.read_parquet(%s)  # a row per vector: text, "
                                    "sample, row, z%s\n```\n",
                                    name, shared->shape->weights ? ", pi" : "");
     if (format == NVDP__SHARED_SAFETENSORS)
         return nvdp__output_printf(
             to,
-            "```python\nfrom safetensors import safe_open\nwith safe_open(\"%s\", \"np\") as f:\n"
+            "```python\nfrom safetensors import safe_open\nwith safe_open(%s, \"np\") as f:\n"
             "    meta = f.metadata()\n    z = f.get_tensor(\"z\")%s  # vectors, [rows, p]\n"
             "    offset = f.get_tensor(\"offset\")  # sample s of text i: rows offset[i * S + s] "
             "to offset[i * S + s + 1]\n```\n",
             name, whole ? " * float(meta[\"z_step\"])" : "");
     return nvdp__output_printf(
         to,
-        "```python\nimport h5py\nwith h5py.File(\"%s\") as f:\n    z = f[\"z\"][...]%s  # "
+        "```python\nimport h5py\nwith h5py.File(%s) as f:\n    z = f[\"z\"][...]%s  # "
         "%s\n```\n",
         name, whole ? " * f.attrs[\"z_step\"]" : "",
         hidden ? "[texts, samples, vectors, p]"
@@ -173,41 +222,44 @@ static bool is_certified(const struct nvdp__sayings *words) {
 }
 
 static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *shared,
-                            const struct nvdp__sayings *words, const char *name) {
+                            enum nvdp__shared_format format, bool certified,
+                            const struct card_words *words) {
     const struct nvdp__embeddings_shape *shape = shared->shape;
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
         "%s- nvdp\nsize_categories:\n- %s\n",
-        shape->texts, is_certified(words) ? "- differential-privacy\n" : "",
-        size_category(shape->texts)));
-    if (nvdp__shared_format_of(name) == NVDP__SHARED_PARQUET)
+        shape->texts, certified ? "- differential-privacy\n" : "", size_category(shape->texts)));
+    if (format == NVDP__SHARED_PARQUET)
         NVDP_RETURN_IF_FAILED(nvdp__output_printf(
-            to, "configs:\n- config_name: default\n  data_files: \"%s\"\n", name));
+            to, "configs:\n- config_name: default\n  data_files: %s\n", words->quoted));
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
-        "---\n\n# Noisy embeddings of %zu texts\n\n`%s` holds %zu random sample%s of each of %zu "
+        "---\n\n# Noisy embeddings of %zu texts\n\n%s holds %zu random sample%s of each of %zu "
         "texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts are not "
         "in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
-        shape->texts, name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
-        nvdp__sayings_find(words, "task"), shape->dim, nvdp__sayings_find(words, "method"),
-        nvdp__sayings_find(words, "nvdp_format"), nvdp__sayings_find(words, "statement")));
-    NVDP_RETURN_IF_FAILED(say_loading(to, shared, name));
+        shape->texts, words->name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
+        words->task, shape->dim, words->method, words->format, words->statement));
+    NVDP_RETURN_IF_FAILED(say_loading(to, shared, format, words->quoted));
     return nvdp__output_printf(to,
-                               "\n## Checking\n\n`nvdp verify %s` computes again whatever the "
-                               "file says of itself; `nvdp reuse %s` trains a reader on it.\n",
-                               name, name);
+                               "\n## Checking\n\n%s computes again whatever the file says of "
+                               "itself; %s trains a reader on it.\n",
+                               words->verify, words->reuse);
 }
 
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
                              struct nvdp__output *output) {
     nvdp_status status = NVDP_OK;
     struct nvdp__sayings words = {0};
+    struct card_words escaped = {0};
     const char *last = strrchr(name, '/');
     NVDP_TRY(nvdp__sayings_read(shared, &words));
+    NVDP_TRY(card_words(shared, &words, last != NULL ? last + 1 : name, &escaped));
     NVDP_TRY(nvdp__output_open(shared->ctx, path, output));
-    NVDP_TRY(say_card(output, shared, &words, last != NULL ? last + 1 : name));
+    NVDP_TRY(
+        say_card(output, shared, nvdp__shared_format_of(name), is_certified(&words), &escaped));
 cleanup:
+    card_words_release(&escaped);
     nvdp__sayings_release(&words);
     return status;
 }

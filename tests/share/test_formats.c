@@ -1,5 +1,6 @@
 /* Exports as safetensors and Parquet, and dataset cards: the values and words of the HDF5 form. */
 #include "base/file.h"
+#include "made_embeddings.h"
 #include "share/formats.h"
 #include "tiny_task.h"
 #include <criterion/criterion.h>
@@ -329,6 +330,59 @@ Test(formats, cards_say_what_a_file_is) {
     support_contains(text, "- text-embeddings\n- differential-privacy\n- nvdp\n");
     free(text);
     bench_close(&bench);
+}
+
+/* A name that would end the code, the string, the line or the paragraph that it stands in. */
+Test(formats, cards_escape_names) {
+    static const struct {
+        const char *ending, *load;
+    } of[] = {{".h5", "h5py.File(\"a`b\\\"c\\x0a# d.h5\")"},
+              {".safetensors", "safe_open(\"a`b\\\"c\\x0a# d.safetensors\", \"np\")"},
+              {".parquet", "  data_files: \"a`b\\\"c\\x0a# d.parquet\"\n---"}};
+    struct bench bench = bench_open(2);
+    char card[512], name[64], expected[128];
+    snprintf(card, sizeof card, "%s", support_scratch_path("README.md"));
+    set(&bench, "card", card);
+    set(&bench, "overwrite", "true");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        snprintf(name, sizeof name, "a`b\"c\n# d%s", of[i].ending);
+        set(&bench, "out", support_scratch_path(name));
+        cr_assert_eq(nvdp_export(bench.ctx, bench.config, NULL), NVDP_OK, "%s",
+                     nvdp_context_error(bench.ctx));
+        char *text = support_read(card);
+        support_contains(text, of[i].load);
+        snprintf(expected, sizeof expected, "\n``a`b\"c # d%s`` holds", of[i].ending);
+        support_contains(text, expected);
+        snprintf(expected, sizeof expected, "\n``nvdp verify $'a`b\"c\\x0a# d%s'`` computes",
+                 of[i].ending);
+        support_contains(text, expected);
+        support_lacks(text, "\n# d");
+        free(text);
+    }
+    bench_close(&bench);
+}
+
+/* Words of a file's attributes, as an older model's task has them. */
+Test(formats, cards_escape_words) {
+    struct nvdp_context *ctx = support_context();
+    struct made_embeddings made = made_embeddings_default();
+    struct nvdp__embeddings *held = NULL;
+    struct nvdp__h5 *file = NULL;
+    struct nvdp__output output;
+    made.task = "a`\n## <b>";
+    const char *path = made_embeddings(ctx, "made.h5", &made);
+    cr_assert_eq(nvdp__embeddings_open(ctx, path, &file), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_take(ctx, path, file, NULL, NULL, &held), NVDP_OK);
+    const struct nvdp__shared shared = {ctx, file, &held->shape, held->offset};
+    path = support_scratch_path("card.md");
+    cr_assert_eq(nvdp__card_write(&shared, "made.h5", path, &output), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&output, true), NVDP_OK);
+    char *text = support_read(path);
+    support_contains(text, " texts of task a\\` \\#\\# &lt;b&gt;, vectors of");
+    free(text);
+    nvdp__h5_free(file);
+    nvdp__embeddings_free(held);
+    nvdp_context_free(ctx);
 }
 
 Test(formats, survive_failing_allocations) {

@@ -1,0 +1,28 @@
+/* Text with what has a meaning in a format escaped. */
+#ifndef NVDP_SRC_ESCAPE_H
+#define NVDP_SRC_ESCAPE_H
+
+#include "base/base.h"
+#include <stdio.h>
+
+/* "+-" becomes the sign in the formats that have it. */
+void nvdp__put_html(FILE *to, const char *text);
+void nvdp__put_latex(FILE *to, const char *text);
+void nvdp__put_markdown(FILE *to, const char *text);
+void nvdp__put_csv(FILE *to, const char *text);
+/* A gnuplot string in double quotes. */
+void nvdp__put_gnuplot(FILE *to, const char *text);
+/* A word of a shell's command line; one with control characters is for bash and zsh. */
+void nvdp__put_shell(FILE *to, const char *text);
+/* A string in double quotes, for YAML and Python. */
+void nvdp__put_quoted(FILE *to, const char *text);
+/* Code within a line of Markdown; control characters stay. */
+void nvdp__put_code(FILE *to, const char *text);
+
+/* What one of them writes; free().  NULL: out of memory. */
+char *nvdp__escaped(struct nvdp_context *ctx, void (*writer)(FILE *to, const char *text),
+                    const char *text);
+/* A copy of UTF-8 text without control characters, which no format takes; NULL: out of memory. */
+char *nvdp__plain_copy(struct nvdp_context *ctx, const char *text);
+
+#endif
