@@ -332,12 +332,7 @@ static nvdp_status take_points(struct nvdp_context *ctx,
     for (size_t i = 0; i < to->points; i++)
         to->curve[i].epsilon = strtod(text[i], NULL);
     free(text);
-    text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->baselines, &text, &to->guesses));
-    for (size_t i = 0; i < to->guesses; i++)
-        to->guess[i] = (struct nvdp_guess){strtod(text[i], NULL), 1};
-    free(text);
-    return NVDP_OK;
+    return nvdp__guess_baselines(ctx, options, &to->guesses, to->guess);
 }
 
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,

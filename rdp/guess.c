@@ -192,6 +192,16 @@ const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
     return releases == 1 ? "one sample" : text;
 }
 
+void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to) {
+    char text[NVDP__BOUND_TEXT];
+    for (size_t i = 0; i < guesses; i++)
+        if (bounds)
+            fprintf(to, "%s%s", i > 0 ? " / " : "",
+                    nvdp__share_bound(text, guess[i].bound, NVDP__UP));
+        else
+            fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+}
+
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
@@ -199,11 +209,9 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
             "Proven, for %s and any attacker, whatever else they know: what they could guess "
             "right ",
             nvdp__samples_text(releases, samples));
-    for (size_t i = 0; i < guesses; i++)
-        fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+    nvdp__list_guesses(guesses, guess, false, to);
     fputs(" of the time without the sample, they guess right at most ", to);
-    for (size_t i = 0; i < guesses; i++)
-        fprintf(to, "%s%s", i > 0 ? " / " : "", nvdp__share_bound(text, guess[i].bound, NVDP__UP));
+    nvdp__list_guesses(guesses, guess, true, to);
     fputs(" of the time with it, on average over texts and noise", to);
     if (!isnan(clip)) fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
     fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "

@@ -420,6 +420,8 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
         report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
+    NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses, report.guess));
+    NVDP_TRY(nvdp__measure_guesses(ctx, posteriors, options->bdp.releases, &report));
     if (options->exact.wanted) NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact));
     const int64_t *id = posteriors->id;
     report.row_p = id != NULL ? id[report.pairs.sum.max_p] : -1;

@@ -142,6 +142,16 @@ nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
                       "exact: expected posteriors, found text privatization");
 }
 
+nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__privacy_options *all,
+                                  size_t *guesses, struct nvdp_guess guess[NVDP_GUESSES]) {
+    const char **text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, all->baselines, &text, guesses));
+    for (size_t i = 0; i < *guesses; i++)
+        guess[i] = (struct nvdp_guess){strtod(text[i], NULL), 1};
+    free(text);
+    return NVDP_OK;
+}
+
 static const struct nvdp__section sections[] = {{options, 0, NULL}};
 const struct nvdp__schema nvdp__privacy_schema = {
     .kind = "privacy's measures",

@@ -59,6 +59,14 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out);
 
+/* The baselines of the options, each with the bound 1. */
+nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx,
+                                  const struct nvdp__privacy_options *options, size_t *guesses,
+                                  struct nvdp_guess guess[NVDP_GUESSES]);
+/* Lowers the bounds to->guess and sets to->information of a measured set (guess_measured.c).  O(N rows dim) per order. */
+nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                  int releases, struct nvdp_privacy_report *to);
+
 /* nvdp_certify() of a plain struct, of which delta, releases and the curve's epsilons are read. */
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
@@ -71,6 +79,8 @@ json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
 enum { NVDP__SAMPLES_TEXT = 32 };
 /* Writes "one sample" or "3 samples" and returns the text. */
 const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
+/* Writes the baselines, or their bounds: "50 % / 0.1 %". */
+void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
 /* Writes the guess bounds as sentences; clip NaN: it is not named. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);

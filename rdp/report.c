@@ -283,13 +283,22 @@ nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkag
     return dump(ctx, pack_linkage(linkage), "linkage", out);
 }
 
+static json_t *pack_guesses(const struct nvdp_privacy_report *report) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < report->guesses; i++)
+        json_array_append_new(guesses,
+                              json_pack("{s:o, s:o}", "baseline", number(report->guess[i].baseline),
+                                        "bound", number(report->guess[i].bound)));
+    return guesses;
+}
+
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -307,7 +316,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
                      "as in the published tables; not a privacy guarantee"),
         "epsilon", pack_epsilon(&report->epsilon), "exact", pack_exact(&report->exact), "bdp",
         pack_bayesian(report), "posterior", pack_posterior(&report->posterior), "linkage",
-        pack_linkage(&report->linkage));
+        pack_linkage(&report->linkage), "guess", pack_guesses(report), "information_bits",
+        report->guesses > 0 ? number(report->information / M_LN2) : json_null());
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
@@ -692,13 +702,56 @@ void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE 
     print_bayesian(report, to);
 }
 
+/* How often a sample's text is named, and what that and any other guess is bounded by. */
+static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
+    char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
+    if (report->linkage.struct_size > 0) {
+        nvdp_linkage_sentence(&report->linkage, sentence);
+        fprintf(to, "%s\n", sentence);
+    }
+    if (report->guesses > 0) {
+        fprintf(to,
+                "Bounds for these %zu texts, each as likely as the others: what anybody guesses "
+                "right ",
+                report->pairs.texts);
+        nvdp__list_guesses(report->guesses, report->guess, false, to);
+        fprintf(to, " of the time without %s of a text, they guess right at most ",
+                report->bdp_releases == 1 ? "a sample" : "the samples");
+        nvdp__list_guesses(report->guesses, report->guess, true, to);
+        fprintf(to, " of the time with %s, on average; ",
+                report->bdp_releases == 1 ? "it" : "them");
+        fprintf(to, "%s at most %s bits about which of them it is, of %.4g.\n",
+                report->bdp_releases == 1 ? "it carries" : "they carry",
+                nvdp__bound(text, report->information / M_LN2, NVDP__UP),
+                log2((double)report->pairs.texts));
+    }
+    fputc('\n', to);
+}
+
+void nvdp_privacy_report_summary(const struct nvdp_privacy_report *report, FILE *to) {
+    const struct nvdp_privacy_report from = whole(report);
+    const struct nvdp_pairs_summary *pairs = &from.pairs;
+    const size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    print_first(&from, to);
+    print_head(&from, to);
+    fprintf(to, "  %-44s %12s %12s\n", "between two of these texts, in nats", "largest", "mean");
+    fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
+            nvdp__bound(a, pairs->sum.max, NVDP__UP), nvdp__bound(b, pairs->sum.mean, NVDP__UP));
+    fprintf(to, "  epsilon at delta %-10.4g (a bound)       %12s %12s\n", from.epsilon.delta,
+            nvdp__bound(a, from.epsilon.sum.max, NVDP__UP),
+            nvdp__bound(b, from.epsilon.sum.mean, NVDP__UP));
+    if (from.exact.struct_size > 0)
+        fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n", from.exact.delta,
+                nvdp__bound(a, from.exact.worst.epsilon, NVDP__UP),
+                nvdp__bound(b, from.exact.mean, NVDP__UP));
+    fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
+            counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
+}
+
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
-    char sentence[NVDP_LINKAGE_SENTENCE];
-    if (from.linkage.struct_size > 0) {
-        nvdp_linkage_sentence(&from.linkage, sentence);
-        fprintf(to, "%s\n\n", sentence);
-    }
+    print_first(&from, to);
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, to);
     if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);

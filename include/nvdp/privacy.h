@@ -8,6 +8,7 @@
 #define NVDP_PRIVACY_H
 
 #include <nvdp/export.h>
+#include <nvdp/guess.h>
 #include <nvdp/linkage.h>
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ NVDP_BEGIN_DECLS
  *     releases          T >= 1: samples given away of the same text; 1
  *     published-moment  k in (0, 1e6] of the published column, whose order is k+1; 1.1
  *     moments           grid of k for the `best` column, each in (0, 1e6]; .05 to 64
+ *     baseline          baselines of guesses, each in (0, 1), at most NVDP_GUESSES; .5, .001, 1e-6
  *     exact             the exact loss too (struct nvdp_exact_summary), of posteriors, every pair; false
  *     exact-pairs       pairs drawn for its mean; 200
  *     at-epsilon        epsilons of its curves; 0 to 32
@@ -250,6 +252,11 @@ struct nvdp_privacy_report {
     int64_t row_q; /**< of max_q */
     char split
         [24]; /**< of which they are rows: "dev"; the caller may set it before the report is told */
+    size_t guesses; /**< baselines of the option baseline; 0: not of posteriors */
+    /** Guess bounds of all `bdp_releases` samples for the prior "one of these texts": measured, no bound over other texts. */
+    struct nvdp_guess guess[NVDP_GUESSES];
+    double
+        information; /**< bound of the mutual information of these texts and their samples, nats */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order
@@ -272,6 +279,11 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
  * @return NVDP_ERR_NUMERIC where the method's name is not UTF-8, NVDP_ERR_MEMORY */
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out);
+
+/** The report's first numbers for people: naming, guess bounds, the largest and the mean divergence and epsilon.
+ * @param report the report
+ * @param to     where it is written */
+void nvdp_privacy_report_summary(const struct nvdp_privacy_report *report, FILE *to);
 
 /** The report for people: aligned tables, units and scope said.
  * @param report the report

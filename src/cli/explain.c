@@ -1,27 +1,248 @@
 /* nvdp explain: what so many nats let a reader do. */
+#include "base/bound.h"
 #include "common.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct values {
-    double order;
-    size_t texts, releases;
+    double order, delta, clip, attribute;
+    size_t texts, releases, dim;
+    const char *baseline;
 };
 
 static const struct nvdp_option options[] = {
-    {"order", NVDP_OPTION_REAL, "X", "of the Renyi divergence, at least 1; 1: Kullback-Leibler",
-     .default_value = "1.1", NVDP_OPTION_AT(struct values, order), .min = 1, .max = 1e6},
-    {"texts", NVDP_OPTION_INTEGER, "N", "name a sample's text among so many",
+    {"baseline", NVDP_OPTION_LIST, "B",
+     "how often a guess about a text is right without its samples, each in (0, 1): the answer says "
+     "how often it is right with them, at most",
+     .default_value = "0.5,0.001,1e-06", NVDP_OPTION_AT(struct values, baseline),
+     .group = "The question:"},
+    {"texts", NVDP_OPTION_INTEGER, "N", "name a sample's text among so many: baseline 1/N",
      .default_value = "872", NVDP_OPTION_AT(struct values, texts), .min = 2, .max = 1e15,
      .unit = "texts"},
-    {"releases", NVDP_OPTION_INTEGER, "N", "samples of a text; each adds the same nats",
-     .default_value = "1", NVDP_OPTION_AT(struct values, releases), .min = 1, .max = 1e9,
-     .unit = "samples"},
+    {"attribute", NVDP_OPTION_REAL, "P", "a yes/no attribute that a share P of the texts has",
+     .default_value = "0", NVDP_OPTION_AT(struct values, attribute), .min = 0, .max = 1},
+    {"clip-sequence", NVDP_OPTION_REAL, "C",
+     "the bound of a sequence clip, in standard deviations of the noise, in place of NATS",
+     .default_value = "0", NVDP_OPTION_AT(struct values, clip), .min = 0, .max = 1e9,
+     .group = "The guarantee:"},
+    {"dim", NVDP_OPTION_INTEGER, "D",
+     "with clip-sequence: numbers per sample, which sharpens the bound where they are few; 0: "
+     "unknown",
+     .default_value = "0", NVDP_OPTION_AT(struct values, dim), .min = 0, .max = 1e9},
+    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence NATS; 1: Kullback-Leibler",
+     .default_value = "1.1", NVDP_OPTION_AT(struct values, order), .min = 1, .max = 1e6},
+    {"delta", NVDP_OPTION_REAL, "D", "delta that belongs to EPSILON", .default_value = "1e-05",
+     NVDP_OPTION_AT(struct values, delta), .min = 1e-300, .max = 0.999},
+    {"releases", NVDP_OPTION_INTEGER, "S", "samples of a text", .default_value = "1",
+     NVDP_OPTION_AT(struct values, releases), .min = 1, .max = 1e9, .unit = "samples"},
     {0},
 };
+
+/* --- guess bounds: of a clip, of an epsilon, of a run --- */
+
+/* A guarantee: what it bounds a guess by.  clip > 0: a sequence clip; else epsilon at delta. */
+struct guarantee {
+    double clip, epsilon, delta;
+    int releases;
+    size_t dim;
+};
+
+/* Of (epsilon, delta)-indistinguishable samples: any text's sample is a reference, and both directions bound
+ * (Kairouz, Oh & Viswanath 2015):  min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
+static double bound(const struct guarantee *of, double b) {
+    if (of->clip > 0) return nvdp_guess_bound(b, of->clip, of->releases, of->dim);
+    const double up = exp(of->epsilon) * b + of->delta,
+                 down = 1 - exp(-of->epsilon) * (1 - b - of->delta);
+    return fmax(b, fmin(fmin(up, down), 1));
+}
+
+static double attribute(const struct guarantee *of, double p) {
+    return of->clip > 0 ? nvdp_guess_attribute(p, of->clip, of->releases)
+                        : bound(of, fmax(p, 1 - p));
+}
+
+static int read_baselines(struct cli *cli, const struct values *v, double out[NVDP_GUESSES],
+                          size_t *count) {
+    const char *at = v->baseline;
+    *count = 0;
+    while (at != NULL && *at != '\0') {
+        char *end = NULL;
+        const double value = strtod(at, &end);
+        if (end == at || !(value > 0 && value < 1) || (*end != ',' && *end != '\0') ||
+            *count == NVDP_GUESSES)
+            return cli_usage(cli, "--baseline: expected at most %d numbers in (0, 1), found '%s'",
+                             NVDP_GUESSES, v->baseline);
+        out[(*count)++] = value;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return CLI_SUCCESS;
+}
+
+static const char *percent(double value, char text[NVDP__BOUND_TEXT]) {
+    snprintf(text, NVDP__BOUND_TEXT, "%.4g %%", 100 * value);
+    return text;
+}
+
+static void guess_row(const char *what, double without, double with) {
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with, NVDP__UP));
+}
+
+static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,
+                  const char *scope) {
+    double baseline[NVDP_GUESSES];
+    size_t count = 0;
+    char text[NVDP__BOUND_TEXT], what[64];
+    const double one = 1 / (double)v->texts, p = v->attribute,
+                 information =
+                     of->clip > 0 ? nvdp_guess_information(of->clip, of->releases, of->dim) : NAN;
+    CLI_TRY(read_baselines(cli, v, baseline, &count));
+    if (cli->json) {
+        json_t *guesses = json_array();
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", baseline[i], "bound",
+                                                     bound(of, baseline[i])));
+        json_t *made =
+            json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess", guesses,
+                      "named", "texts", (json_int_t)v->texts, "bound", bound(of, one), "releases",
+                      of->releases, "information_bits", cli_number(information / M_LN2));
+        if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
+        if (p > 0)
+            json_object_set_new(made, "attribute",
+                                json_pack("{s:f, s:f, s:f}", "prior", p, "baseline", fmax(p, 1 - p),
+                                          "bound", attribute(of, p)));
+        return cli_print_json(cli, made);
+    }
+    printf("  %-46s %12s %12s\n", "a guess about a text is right", "without", "with at most");
+    for (size_t i = 0; i < count; i++) {
+        if (baseline[i] == .5)
+            snprintf(what, sizeof what, "which of two equally likely texts it is");
+        else
+            snprintf(what, sizeof what, "anything with this baseline");
+        guess_row(what, baseline[i], bound(of, baseline[i]));
+    }
+    snprintf(what, sizeof what, "which of %zu equally likely texts it is", v->texts);
+    guess_row(what, one, bound(of, one));
+    if (p > 0) {
+        snprintf(what, sizeof what, "an attribute that %.3g %% of the texts have", 100 * p);
+        guess_row(what, fmax(p, 1 - p), attribute(of, p));
+    }
+    if (isfinite(information))
+        printf("\nOn average %s at most %s bits about the text; naming one of %zu texts takes "
+               "%.3g.\n",
+               of->releases == 1 ? "a sample carries" : "the samples together carry",
+               nvdp__bound(text, information / M_LN2, NVDP__UP), v->texts, log2((double)v->texts));
+    puts("The attacker may know the model and anything else.  The bounds are averages over texts "
+         "and noise: single\nguesses can be nearly certain.  Other samples of the text, or of "
+         "related texts, add up.");
+    return CLI_SUCCESS;
+}
+
+static int explain_clip(struct cli *cli, const struct values *v) {
+    const struct guarantee of = {.clip = v->clip, .releases = (int)v->releases, .dim = v->dim};
+    char text[NVDP__BOUND_TEXT], epsilon[NVDP__BOUND_TEXT];
+    if (!cli->json)
+        printf("Proven by a sequence clip C = %s, for %zu sample%s of a text (epsilon %s at delta "
+               "%g):\n\n",
+               nvdp__bound(text, v->clip, NVDP__UP), v->releases, v->releases == 1 ? "" : "s",
+               nvdp__bound(epsilon,
+                           nvdp_gdp_epsilon(2 * v->clip * sqrt((double)v->releases), v->delta),
+                           NVDP__UP),
+               v->delta);
+    return answer(cli, v, &of, "proven");
+}
+
+static int explain_epsilon(struct cli *cli, const struct values *v, double epsilon) {
+    const struct guarantee any = {.epsilon = epsilon, .delta = v->delta, .releases = 1};
+    const struct guarantee clip = {.clip = nvdp_gdp_mu(epsilon, v->delta) / 2, .releases = 1};
+    char text[NVDP__BOUND_TEXT];
+    if (v->releases != 1 || v->dim != 0)
+        return cli_usage(cli, "EPSILON is that of all samples together: expected neither "
+                              "--releases nor --dim with it");
+    if (!cli->json)
+        printf("Epsilon %g at delta %g, of everything that is shared of a text, any two texts, by "
+               "any mechanism:\n\n",
+               epsilon, v->delta);
+    CLI_TRY(answer(cli, v, &any, "proven"));
+    if (cli->json || epsilon == 0) return CLI_SUCCESS;
+    printf("\nWhere a sequence clip proves this epsilon (C = %s), less is possible:\n\n",
+           nvdp__bound(text, clip.clip, NVDP__UP));
+    return answer(cli, v, &clip, "proven");
+}
+
+/* The bounds that nvdp privacy measured, at its baselines. */
+static int explain_measured(struct cli *cli, const struct values *v) {
+    char *path = NULL;
+    size_t i;
+    json_t *privacy = NULL, *guesses = NULL;
+    const json_t *guess;
+    if (v->releases != 1 || cli_given(cli, "attribute") || cli_given(cli, "texts"))
+        return cli_usage(cli, "%s: nothing is proven of it: expected --baseline alone",
+                         cli->arg[0]);
+    if (asprintf(&path, "%s/privacy.json", cli->arg[0]) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    privacy = json_load_file(path, 0, NULL);
+    free(path);
+    guesses = json_incref(json_object_get(privacy, "guess"));
+    const size_t texts = (size_t)json_integer_value(json_object_get(privacy, "n"));
+    json_decref(privacy);
+    if (!json_is_array(guesses)) {
+        json_decref(guesses);
+        return cli_error(cli, CLI_FAILURE,
+                         "%s: nothing is proven of it and nothing measured yet: nvdp privacy %s "
+                         "--baseline %s",
+                         cli->arg[0], cli->arg[0], v->baseline);
+    }
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s, s:I, s:o}", "scope", "measured", "texts",
+                                             (json_int_t)texts, "guess", guesses));
+    printf("Measured on %zu texts, each as likely as the others; no bound for other texts:\n\n",
+           texts);
+    printf("  %-46s %12s %12s\n", "a guess about one of these texts is right", "without",
+           "with at most");
+    json_array_foreach(guesses, i, guess) guess_row(
+        "anything with this baseline", json_number_value(json_object_get(guess, "baseline")),
+        json_number_value(json_object_get(guess, "bound")));
+    json_decref(guesses);
+    return CLI_SUCCESS;
+}
+
+/* A finished run: what is proven, else what was measured of its dev texts by nvdp privacy. */
+static int explain_run(struct cli *cli, const struct values *v) {
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_config *config = NULL;
+    char *line = NULL, releases[24];
+    CLI_DO(cli, nvdp_run_guarantee(cli->ctx, cli->arg[0], &found));
+    CLI_DO(cli, nvdp_guarantee_line(cli->ctx, &found, &line));
+    if (!cli->json) printf("%s\n\n", line);
+    free(line);
+    if (!found.noise || found.token_noise)
+        return cli_error(cli, CLI_FAILURE,
+                         "%s: no sample is drawn of a text: nothing bounds a guess", cli->arg[0]);
+    snprintf(releases, sizeof releases, "%zu", v->releases);
+    CLI_DO(cli, nvdp_privacy_config_create(cli->ctx, &config));
+    nvdp_status status = nvdp_config_set(config, "releases", releases);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "baseline", v->baseline);
+    int code = status == NVDP_OK ? cli_certificate(cli, config, &proven) : cli_fail(cli, status);
+    nvdp_config_free(config);
+    if (code != CLI_SUCCESS) return code;
+    if (proven.theorem == NVDP_THEOREM_SEQUENCE) {
+        const struct guarantee of = {
+            .clip = proven.radius, .releases = (int)v->releases, .dim = proven.numbers};
+        return answer(cli, v, &of, "proven");
+    }
+    if (proven.theorem != NVDP_THEOREM_NONE) {
+        const struct guarantee of = {
+            .epsilon = proven.epsilon, .delta = proven.delta, .releases = (int)v->releases};
+        return answer(cli, v, &of, "proven");
+    }
+    return explain_measured(cli, v);
+}
 
 /* --- the example that the bounds stand beside: Gaussians of equal variance, mu apart, D_l = l mu^2 / 2 --- */
 
@@ -89,6 +310,13 @@ static void print(const struct values *v, double nats) {
         "are taken for one another.\n\n",
         nats, exp(nats), v->texts, share(some, a),
         nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
+    char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
+    const double radius = sqrt(nats / (2 * v->order));
+    printf("Where a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
+           "texts: nvdp explain\n--clip-sequence %.6g\n\n",
+           nvdp__bound(clip, radius, NVDP__UP),
+           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0), NVDP__UP), v->texts,
+           radius);
     puts(
         "Bounds: right of two (1 + TV)/2, TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), KL no "
         "larger than a\ndivergence of an order above 1; the others: no processing raises a "
@@ -114,34 +342,58 @@ static json_t *to_json(const struct values *v, double nats) {
                      "gaussian", cli_number(named(texts, mu)));
 }
 
-static int run(struct cli *cli) {
-    struct values values = {.order = 1.1, .texts = 872, .releases = 1};
+/* A number, alone or followed by its unit in the same or in the next argument.  *unit: "nats", "epsilon" or "". */
+static bool read_number(const struct cli *cli, double *value, const char **unit) {
     char *end = NULL;
-    CLI_TRY(cli_begin(cli, &values));
-    double nats = strtod(cli->arg[0], &end);
+    *value = strtod(cli->arg[0], &end);
+    if (end == cli->arg[0]) return false;
     while (*end == ' ')
         end++;
-    if (end == cli->arg[0] || (*end != '\0' && strcmp(end, "nats") != 0) ||
-        !(nats >= 0 && nats <= 1e9) || cli->args > 2 ||
-        (cli->args == 2 && strcmp(cli->arg[1], "nats") != 0))
-        return cli_usage(cli, "expected a number of nats, 0 to 1e9, found '%s%s%s'", cli->arg[0],
-                         cli->args > 1 ? " " : "", cli->args > 1 ? cli->arg[1] : "");
-    nats *= (double)values.releases;
-    if (cli->json) return cli_print_json(cli, to_json(&values, nats));
-    print(&values, nats);
+    *unit = *end != '\0' ? end : cli->args > 1 ? cli->arg[1] : "nats";
+    return (*end == '\0' || cli->args == 1) && cli->args <= 2 &&
+           (strcmp(*unit, "nats") == 0 || strcmp(*unit, "epsilon") == 0) && *value >= 0 &&
+           *value <= 1e9;
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.order = 1.1, .texts = 872, .releases = 1};
+    struct stat info;
+    double number = 0;
+    const char *unit = "";
+    CLI_TRY(cli_begin(cli, &values));
+    if (cli_given(cli, "clip-sequence")) {
+        if (cli->args > 0)
+            return cli_usage(cli, "expected either --clip-sequence or '%s'", cli->arg[0]);
+        return explain_clip(cli, &values);
+    }
+    if (cli->args == 0)
+        return cli_usage(cli, "expected a number of nats, an epsilon, RUN or --clip-sequence");
+    if (stat(cli->arg[0], &info) == 0 && S_ISDIR(info.st_mode)) return explain_run(cli, &values);
+    if (!read_number(cli, &number, &unit))
+        return cli_usage(cli,
+                         "expected a number of nats or an epsilon, 0 to 1e9, or the folder of a "
+                         "run, found '%s%s%s'",
+                         cli->arg[0], cli->args > 1 ? " " : "", cli->args > 1 ? cli->arg[1] : "");
+    if (strcmp(unit, "epsilon") == 0) return explain_epsilon(cli, &values, number);
+    number *= (double)values.releases;
+    if (cli->json) return cli_print_json(cli, to_json(&values, number));
+    print(&values, number);
     return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_explain = {
     .name = "explain",
-    .summary = "what so many nats let a reader do",
-    .args = "NATS [nats]...",
+    .summary = "what a guarantee lets anybody guess about a text",
+    .args = "[NATS [nats] | EPSILON epsilon | RUN]...",
     .description =
-        "Says what a Renyi divergence of so many nats between any two texts lets somebody do who "
-        "has the model and a sample: tell two texts apart, recognise one with few false alarms, "
-        "name the text among N; each as a bound that holds whatever the noise is, and for Gaussian "
-        "noise: docs/privacy.md, What nats let a reader do.",
+        "Says how often a guess about a text is right for somebody who has its sample, the model "
+        "and any other knowledge, from how often it is right without the sample: for a run, for an "
+        "epsilon, for a sequence clip, or for a Renyi divergence in nats (docs/certified.md, "
+        "docs/privacy.md).",
     .examples = "Examples:\n"
+                "  nvdp explain runs/mine --baseline 0.001\n"
+                "  nvdp explain 16 epsilon\n"
+                "  nvdp explain --clip-sequence 2 --texts 872 --attribute 0.12\n"
                 "  nvdp explain 23 nats\n"
                 "  nvdp explain 0.5 --texts 10000 --releases 4\n",
     .heading = "Options:",

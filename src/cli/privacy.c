@@ -11,7 +11,7 @@ struct values {
     const char *posteriors_out;
     const char *pairs;
     const char *out; /* without a sanitizer the same as pairs */
-    bool certify;
+    bool certify, all;
 };
 
 static const struct nvdp_option options[] = {
@@ -26,6 +26,8 @@ static const struct nvdp_option options[] = {
      "--releases; measures nothing, reads no text; written to RUN/certificate.json; exit code 1: "
      "nothing is",
      NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
+    {"all", NVDP_OPTION_FLAG, NULL, "print every table, not the first numbers alone",
+     NVDP_OPTION_AT(struct values, all)},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
@@ -66,7 +68,9 @@ static int give(struct cli *cli, const struct values *values,
         cli_print_guarantee(cli, cli->arg[0]);
         putchar('\n');
     }
-    if (status == NVDP_OK && !cli->json) nvdp_privacy_report_print(report, stdout);
+    if (status == NVDP_OK && !cli->json)
+        (values->all ? nvdp_privacy_report_print : nvdp_privacy_report_summary)(report, stdout);
+    if (status == NVDP_OK && !cli->json && !values->all) puts("All numbers: --all");
     free(text);
     return code;
 }

@@ -228,6 +228,7 @@ nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_opti
     base->dropout = base->classifier_dropout = BASE_DROPOUT;
     base->lr_bottleneck = base->lr_head = -1;
     base->certified_epsilon = 0;
+    base->certified_guess = NULL;
     return NVDP_OK;
 }
 

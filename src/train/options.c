@@ -148,6 +148,11 @@ static const struct nvdp_option certified_options[] = {
     {"certified-releases", NVDP_OPTION_INTEGER, "S", "samples of a text that it is of together",
      "1", AT(certified_releases), .unit = "samples", .min = 1, .max = 1e6,
      .traits = NVDP_TRAIT_BOTTLENECK},
+    {"certified-guess", NVDP_OPTION_TEXT, "B:P",
+     "clip-sequence from what a sample may help to guess: whoever guesses anything about a text "
+     "right with probability B without its samples, does so with probability at most P with "
+     "them; implies what clip-sequence does; with certified-epsilon the smaller clip counts",
+     AT(certified_guess), .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -280,6 +285,12 @@ static const struct nvdp__implied implied[] = {
     {"certified-epsilon", NULL, "row-index", "trained"},
     {"certified-epsilon", NULL, "lambda-g", "0"},
     {"certified-epsilon", NULL, "lambda-d", "0"},
+    {"certified-guess", NULL, "vib-sigma", "1"},
+    {"certified-guess", NULL, "stdev-tau", "1"},
+    {"certified-guess", NULL, "weights", "constant"},
+    {"certified-guess", NULL, "row-index", "trained"},
+    {"certified-guess", NULL, "lambda-g", "0"},
+    {"certified-guess", NULL, "lambda-d", "0"},
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be as private as the others */
     {"dp-batch", NULL, "patience", "0"},
     {"dp-batch", NULL, "clip-norm", "0"}, /* noise alone is longer */

@@ -77,6 +77,7 @@ struct nvdp__train_options {
     struct nvdp__nvib_config nvib;             /* length 0: max_length */
     double certified_epsilon, certified_delta; /* 0: none; of the bottleneck */
     size_t certified_releases;
+    const char *certified_guess; /* "B:P"; NULL: none */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */

@@ -43,3 +43,42 @@ Test(explain, bounds_stand_above_the_example) {
         program_release(&o);
     }
 }
+
+static double bound_at(const json_t *root, size_t i) {
+    return number(json_array_get(json_object_get(root, "guess"), i), "bound");
+}
+
+/* The published values: Phi(Phi^-1(b) + C). */
+Test(explain, guess_bounds_of_a_clip) {
+    struct outcome o = program_expect(0, "explain --clip-sequence 2 --baseline 0.5,1e-3 --json");
+    json_t *found = program_object(&o);
+    cr_expect_float_eq(bound_at(found, 0), .97724986805182, 1e-12);
+    cr_expect_float_eq(bound_at(found, 1), .1378054128983, 1e-12);
+    cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .14701475915847, 1e-12);
+    json_decref(found);
+    program_release(&o);
+    o = program_expect(0, "explain --clip-sequence 2 --dim 4 --json");
+    found = program_object(&o);
+    cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .0203821089, 1e-8);
+    json_decref(found);
+    program_release(&o);
+    o = program_expect(0, "explain --clip-sequence 1 --releases 4 --attribute .5");
+    support_contains(o.out, "for 4 samples of a text");
+    support_contains(o.out, "97.8 %");
+    support_contains(o.out, "single\nguesses can be nearly certain");
+    program_release(&o);
+    o = program_expect(0, "explain 8.8 nats");
+    support_contains(o.out, "(C = 2), at most 14.8 % name the right one of 872 texts");
+    program_release(&o);
+    o = program_expect(0, "explain 2 epsilon --delta 1e-6 --baseline .01 --json");
+    found = program_object(&o);
+    cr_expect_float_eq(bound_at(found, 0), exp(2) * .01 + 1e-6, 1e-12);
+    json_decref(found);
+    program_release(&o);
+    static const char *const wrong[] = {"--clip-sequence 2 --baseline 2", "--clip-sequence 2 5",
+                                        "2 epsilon --releases 3", "/nowhere"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o = program_expect(2, "explain %s", wrong[i]);
+        program_release(&o);
+    }
+}

@@ -106,7 +106,7 @@ Test(noise, sequences_are_measured) {
     support_contains(outcome.err, "warning: /");
     support_contains(outcome.err,
                      ": the run drew its texts from its seed, and whoever knows the seed");
-    support_contains(outcome.out, "of no two does it tell more than 2.0000 nats");
+    support_contains(outcome.out, "The privacy loss of any two texts is at most 2 nats");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
     program_release(&outcome);

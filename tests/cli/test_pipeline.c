@@ -244,10 +244,10 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     exact = program_expect(2, "privacy %s --at-epsilon 3", run);
     support_contains(exact.err, "--at-epsilon: expected --exact or --certify");
     program_release(&exact);
-    exact = program_expect(0, "privacy %s --limit 10 --exact", run);
+    exact = program_expect(0, "privacy %s --limit 10 --exact --all", run);
     support_contains(exact.out, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05");
     program_release(&exact);
-    struct outcome table = program_expect(0, "privacy %s --limit 10 --releases 2", run);
+    struct outcome table = program_expect(0, "privacy %s --limit 10 --releases 2 --all", run);
     const char *first = "No guarantee over all texts (the preset certified gives one). ";
     cr_expect_eq(strncmp(table.out, first, strlen(first)), 0, "%s", table.out);
     support_contains(table.out,

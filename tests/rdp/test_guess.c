@@ -1,5 +1,6 @@
 /* The guess bound: golden values, references, simulated attackers and discrete mechanisms. */
 #include "base/random.h"
+#include "made_posteriors.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -223,4 +224,34 @@ Test(guess, information) {
     cr_expect_eq(nvdp_guess_information(2, 1, 0), 2);
     cr_expect_leq(fabs(nvdp_guess_information(1, 4, 4) - 2 * log(2)), 1e-15);
     cr_expect(nvdp_guess_information(2, 1, 1u << 30) < 2);
+}
+
+/* Measured posteriors: texts C apart from the origin; the attacker with the likeliest text stays below, and the bound is no
+ * empty one. */
+Test(guess, measured_texts) {
+    enum { TEXTS = 40, DIM = 3 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    struct nvdp_config *config = NULL;
+    double prior[TEXTS];
+    cr_assert_eq(nvdp_posteriors_create(ctx, TEXTS, TEXTS, DIM, false, &set), NVDP_OK);
+    struct world w = {TEXTS, DIM, set->mu, prior};
+    place(&w, RANDOM, 1, 2);
+    for (size_t i = 0; i <= TEXTS; i++)
+        set->offset[i] = i;
+    snprintf(set->method, sizeof set->method, "vib-fixed");
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "baseline", "0.025,0.5");
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    const double found = success(&w, 20000, 4);
+    cr_assert_eq(report.guesses, 2);
+    cr_expect_leq(found, report.guess[0].bound);
+    cr_expect_leq(report.guess[0].bound, 4 * found);
+    cr_expect_geq(report.guess[1].bound, .5);
+    cr_expect(report.information > 0 && report.information <= nvdp_guess_information(1, 1, DIM));
+    nvdp_config_free(config);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
 }
