@@ -97,7 +97,7 @@ struct nvdp__release_facts {
     struct nvdp_limits limits;           /* of the mechanism */
     bool certified;                      /* `certificate` proves something of the file's noise */
     struct nvdp_certificate certificate; /* at delta 1e-5, of all samples of a text */
-    char proof[1024];                    /* it, in plain English */
+    char proof[2048];                    /* it, in plain English */
 };
 
 /* Now, or $SOURCE_DATE_EPOCH. */
