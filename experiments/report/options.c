@@ -139,7 +139,8 @@ static const char *const no_difference[] = {"task",
                                             "fold",
                                             "certified-epsilon",
                                             "certified-delta",
-                                            "certified-releases"}; /* C tells them */
+                                            "certified-releases",
+                                            "certified-guess"}; /* C tells them */
 
 /* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset.  Nor does
  * the noise that run.json has of a budget: it follows from that and the number of texts, which folds differ in. */

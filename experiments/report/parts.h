@@ -12,6 +12,9 @@
 
 enum { NVDP__REPORT_METRICS = 2, NVDP__TRADE_OFFS = 2 };
 
+/* The baseline of the guess bound in reports: one guess in a thousand is right without a sample. */
+#define NVDP__GUESS_BASELINE 0.001
+
 /* Numbers that a run has one of, and a group a mean over its seeds.  NaN: there is none. */
 enum nvdp__quantity {
     NVDP__SUM_MAX,  /* Renyi divergence, nats, summed over all that is shared: largest */
@@ -28,8 +31,10 @@ enum nvdp__quantity {
     NVDP__EPSILON_MEAN,
     NVDP__EXACT_MAX, /* the same, exact: nvdp privacy --exact */
     NVDP__EXACT_MEAN,
-    NVDP__LINKED,       /* share of samples whose text is named among the measured ones */
-    NVDP__CERTIFIED,    /* proven over all texts, at delta 1e-5, of one sample of a text */
+    NVDP__LINKED,    /* share of samples whose text is named among the measured ones */
+    NVDP__CERTIFIED, /* proven over all texts, at delta 1e-5, of one sample of a text */
+    NVDP__GUESS, /* proven: success of a guess with baseline .001 that reads one sample, at most */
+    NVDP__BITS,  /* proven: information that one sample carries about its text, at most */
     NVDP__VECTORS,      /* effective number of vectors of a text: mean over texts */
     NVDP__VECTORS_LOW,  /* 5 % quantile */
     NVDP__VECTORS_HIGH, /* 95 % */

@@ -2,6 +2,7 @@
 #include "experiments/report/parts.h"
 
 #include "base/file.h"
+#include <nvdp/guess.h>
 #include <nvdp/rdp.h>
 
 #include <dirent.h>
@@ -166,6 +167,24 @@ static double certified(const struct nvdp__report_run *run, const json_t *result
     return alike ? json_number_value(json_object_get(told, "epsilon")) : NAN;
 }
 
+/* The proven guess bound and bits of one sample: what training recorded, or what follows from the clip of older runs. */
+static void take_guess(const json_t *result, struct nvdp__report_run *run) {
+    const json_t *told = json_object_get(result, "certified"), *guess;
+    const double clip = run->clip_sequence;
+    size_t i;
+    if (!isnan(clip) && isfinite(run->quantity[NVDP__CERTIFIED])) {
+        run->quantity[NVDP__GUESS] = nvdp_guess_bound(NVDP__GUESS_BASELINE, clip, 1, 0);
+        run->quantity[NVDP__BITS] = nvdp_guess_information(clip, 1, 0) / M_LN2;
+    }
+    if (json_integer_value(json_object_get(told, "releases")) != 1) return;
+    json_array_foreach(json_object_get(told, "guess"), i, guess) {
+        if (json_number_value(json_object_get(guess, "baseline")) == NVDP__GUESS_BASELINE)
+            run->quantity[NVDP__GUESS] = json_number_value(json_object_get(guess, "bound"));
+    }
+    if (json_is_number(json_object_get(told, "information_bits")))
+        run->quantity[NVDP__BITS] = json_number_value(json_object_get(told, "information_bits"));
+}
+
 static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     json_t *root = NULL, *value;
     const char *name;
@@ -187,7 +206,10 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run
                             run->path));
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
-    if (!nvdp__is_reference(run->method)) run->quantity[NVDP__CERTIFIED] = certified(run, root);
+    if (!nvdp__is_reference(run->method)) {
+        run->quantity[NVDP__CERTIFIED] = certified(run, root);
+        take_guess(root, run);
+    }
 cleanup:
     json_decref(root);
     return status;

@@ -46,6 +46,8 @@ static const struct column all_columns[] = {
     {"RD max", "of the finite", NUMBER, NVDP__SUM_MAX_FINITE, 0, FIRST | SECOND},
     {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
     {"certified", "eps", NUMBER, NVDP__CERTIFIED, -1, FIRST | SECOND},
+    {"guess", ".1 % becomes", SHARE, NVDP__GUESS, -1, FIRST | SECOND},
+    {"bits", "at most", NUMBER, NVDP__BITS, -1, SECOND},
     {"RD mean", "[nats]", NUMBER, NVDP__SUM_MEAN, -1, FIRST | SECOND},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1, FIRST | SECOND},
@@ -355,6 +357,12 @@ static void note_privacy(struct nvdp__table *table, const struct nvdp_report *re
     if (any(report, NVDP__CERTIFIED))
         nvdp__table_note(table, "certified eps: epsilon at delta 1e-5 that is proven of one sample "
                                 "of any two texts, measured or not.");
+    if (any(report, NVDP__GUESS))
+        nvdp__table_note(table,
+                         "guess: proven, on average over texts and noise: what anybody guesses "
+                         "right .1 %% of the time without a text's sample, they guess right at "
+                         "most that often with it. bits: the most that a sample carries "
+                         "about its text on average. Single guesses can be nearly certain.");
     nvdp__table_note(table,
                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");

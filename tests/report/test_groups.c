@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/guess.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +134,9 @@ Test(groups, settings) {
     cr_expect_eq(report->group[4].runs, 2);
     cr_expect_eq(report->group[3].quantity[NVDP__CERTIFIED].mean, nvdp_gdp_epsilon(3, 1e-5));
     cr_expect_eq(report->group[5].quantity[NVDP__CERTIFIED].n, 0);
+    cr_expect_eq(report->group[3].quantity[NVDP__GUESS].mean, nvdp_guess_bound(.001, 1.5, 1, 0));
+    cr_expect_eq(report->group[3].quantity[NVDP__BITS].mean, 1.5 * 1.5 / 2 / M_LN2);
+    cr_expect_eq(report->group[5].quantity[NVDP__GUESS].n, 0);
     cr_expect_str_eq(nvdp__say_point(text, &report->group[0]), "1");
     cr_expect_str_eq(nvdp__say_point(text, &report->group[2]), "C 3");
     /* All validation scores are alike: the most private one. */
