@@ -263,19 +263,26 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
              percent(linkage->first_chance, chance));
 }
 
+/* NaN, which stands for "nothing is proven", is null. */
+static json_t *known(double value) {
+    return isnan(value) ? json_null() : number(value);
+}
+
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
     if (from->struct_size == 0) return json_null();
     nvdp_linkage_sentence(from, sentence);
-    return json_pack("{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "sentence", sentence, "texts", (json_int_t)from->texts, "of_texts",
-                     (json_int_t)from->of_texts, "releases", from->releases, "trials",
-                     (json_int_t)from->trials, "confidence", number(from->confidence), "first",
-                     number(from->first), "first_interval", pack_interval(&from->first_interval),
-                     "first_chance", number(from->first_chance), "ten", number(from->ten),
-                     "ten_interval", pack_interval(&from->ten_interval), "ten_chance",
-                     number(from->ten_chance), "information", number(from->information),
-                     "information_interval", pack_interval(&from->information_interval));
+    return json_pack(
+        "{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
+        " s:o, s:o, s:o}",
+        "sentence", sentence, "texts", (json_int_t)from->texts, "of_texts",
+        (json_int_t)from->of_texts, "releases", from->releases, "trials", (json_int_t)from->trials,
+        "confidence", number(from->confidence), "first", number(from->first), "first_interval",
+        pack_interval(&from->first_interval), "first_chance", number(from->first_chance), "ten",
+        number(from->ten), "ten_interval", pack_interval(&from->ten_interval), "ten_chance",
+        number(from->ten_chance), "information", number(from->information), "information_interval",
+        pack_interval(&from->information_interval), "states", number(from->states), "first_bound",
+        known(from->first_bound), "ten_bound", known(from->ten_bound));
 }
 
 nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,

@@ -1,6 +1,8 @@
 /* What an attacker gets (nvdp attack --json of every kind but exposure): one table. */
 #include "experiments/report/parts.h"
 
+#include "base/bound.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +27,9 @@ static void put_share(struct nvdp__table *table, double share) {
 }
 
 static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, const char *score,
-                    double release, const json_t *interval, double states, double prior) {
+                    double release, const json_t *interval, double states, double prior,
+                    double bound) {
+    char text[NVDP__BOUND_TEXT];
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "%s", a->label);
     nvdp__table_cell(table, NAN, "%s", a->mechanism);
@@ -34,6 +38,8 @@ static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, c
     nvdp__table_interval(table, interval, 100);
     put_share(table, states);
     put_share(table, prior);
+    nvdp__table_cell(table, NAN, "%s",
+                     isnan(bound) ? "-" : nvdp__share_bound(text, bound, NVDP__UP));
 }
 
 /* The same metric of another observation. */
@@ -53,29 +59,56 @@ static void put_linkage(struct nvdp__table *table, const struct nvdp__analysis *
     snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s", nvdp__real_of(a->root, "texts"),
              nvdp__real_of(a->root, "releases"), nvdp__real_of(a->root, "releases") > 1 ? "s" : "");
     put_row(table, a, name, nvdp__real_of(a->root, "first"),
-            json_object_get(a->root, "first_interval"), NAN,
-            nvdp__real_of(a->root, "first_chance"));
+            json_object_get(a->root, "first_interval"), nvdp__real_of(a->root, "states"),
+            nvdp__real_of(a->root, "first_chance"), nvdp__real_of(a->root, "first_bound"));
     put_row(table, a, "among ten", nvdp__real_of(a->root, "ten"),
-            json_object_get(a->root, "ten_interval"), NAN, nvdp__real_of(a->root, "ten_chance"));
+            json_object_get(a->root, "ten_interval"), NAN, nvdp__real_of(a->root, "ten_chance"),
+            nvdp__real_of(a->root, "ten_bound"));
 }
 
 /* The mean over pairs; a violation is told. */
 static void put_pairs(struct nvdp__table *table, const struct nvdp__analysis *a) {
     const json_t *pairs = json_object_get(a->root, "pairs"), *pair;
-    double right = 0;
+    double right = 0, states = 0;
     size_t i;
     json_array_foreach(pairs, i, pair) {
         right += nvdp__real_of(pair, "right") / (double)json_array_size(pairs);
+        states += nvdp__real_of(pair, "states") / (double)json_array_size(pairs);
     }
-    put_row(table, a, "which of two texts", right, NULL, NAN, .5);
-    if (!json_is_true(json_object_get(a->root, "holds")))
-        nvdp__table_note(table, "VIOLATION: %s shows more than is exact or promised.", a->label);
+    put_row(table, a, "which of two texts", right, NULL, states, .5,
+            nvdp__real_of(a->root, "guess"));
+}
+
+/* Returns whether an interval lies above a proven bound. */
+static bool above(const json_t *interval, double bound) {
+    return json_number_value(json_array_get(interval, 0)) > bound; /* NaN is not */
+}
+
+/* Notes an attack that breaks a promise, or whose finding nothing shows nothing. */
+static void note_attack(struct nvdp__table *table, const struct nvdp__analysis *a) {
+    const json_t *scores = json_object_get(a->root, "scores"), *score;
+    bool violation =
+        json_is_false(json_object_get(a->root, "holds")) ||
+        above(json_object_get(a->root, "first_interval"), nvdp__real_of(a->root, "first_bound")) ||
+        above(json_object_get(a->root, "ten_interval"), nvdp__real_of(a->root, "ten_bound"));
+    size_t i;
+    json_array_foreach(scores, i, score) {
+        violation |= above(json_object_get(score, "interval"), nvdp__real_of(score, "bound"));
+    }
+    if (violation)
+        nvdp__table_note(table, "VIOLATION: %s shows more than is exact, proven or promised.",
+                         a->label);
+    if (json_is_true(json_object_get(a->root, "weak")))
+        nvdp__table_note(table,
+                         "CAUTION: the attacker of %s is too weak to conclude anything: without "
+                         "noise it is right no more often than from nothing.",
+                         a->label);
 }
 
 struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nvdp_report *report) {
     struct nvdp__table table = nvdp__table_begin(ctx, "attacks", "What an attacker gets");
     static const char *const columns[] = {"of samples [%]", "95 %", "without noise [%]",
-                                          "of nothing [%]"};
+                                          "of nothing [%]", "proven at most"};
     nvdp__table_column(&table, false, "file", "");
     nvdp__table_column(&table, false, "attack", "");
     nvdp__table_column(&table, false, "right", "");
@@ -86,6 +119,7 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
         const json_t *scores = json_object_get(a->root, "scores"), *score;
         size_t k;
         if (a->kind != NVDP__ANALYSIS_ATTACK) continue;
+        note_attack(&table, a);
         if (!isnan(nvdp__real_of(a->root, "first"))) put_linkage(&table, a);
         if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
         if (nvdp__real_of(a->root, "both") > 0)
@@ -98,7 +132,7 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
             if (strcmp(nvdp__text_of(score, "observed"), "release") == 0)
                 put_row(&table, a, metric, nvdp__real_of(score, "value"),
                         json_object_get(score, "interval"), beside(scores, "states", metric),
-                        beside(scores, "prior", metric));
+                        beside(scores, "prior", metric), nvdp__real_of(score, "bound"));
         }
     }
     if (table.rows > 0)
@@ -107,6 +141,7 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
             "reidentify: the likeliest of the measured texts. pair: the likelier of "
             "two, mean over pairs. nearest, token, language, bag, attribute: learned from public "
             "texts; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
-            "What these attackers do not find others may.");
+            "proven at most: what no attacker exceeds (docs/attacks.md). What these attackers do "
+            "not find others may.");
     return table;
 }

@@ -99,7 +99,11 @@ struct nvdp_pair_attack {
     double
         right; /**< share of all samples whose own text is the likelier of the two; ties count half */
     double most; /**< what no test exceeds on average: (1 + delta(0))/2, exact */
-    bool holds;  /**< shown <= exact <= certified */
+    bool holds;  /**< shown <= exact <= certified, and right_interval.low <= most <= guess */
+    /** Interval of `right` (Clopper & Pearson 1934).  It holds together with `shown`, of all pairs. */
+    struct nvdp_interval right_interval;
+    /** Share right without noise, from the posteriors themselves: 1, or 1/2 where both texts have the same posterior. */
+    double states;
 };
 
 /** What nvdp_attack_pairs() found. */
@@ -113,6 +117,9 @@ struct nvdp_pair_attacks {
     bool holds;                    /**< of all pairs */
     size_t pairs;                  /**< how many */
     struct nvdp_pair_attack *pair; /**< [pairs] */
+    /** Largest share right of any two texts that is proven (nvdp_guess_bound() of 1/2); NaN: none is. */
+    double guess;
+    bool weak; /**< no pair differs without noise: the attack can conclude nothing */
 };
 
 /** The options of nvdp_attack_pairs(): releases, seed, pair, pairs, samples, delta, confidence; and `texts`, for
@@ -129,7 +136,8 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *     epsilon  >=  log((TPR - delta) / FPR)                         (Kairouz, Oh & Viswanath 2015)
  *
  * by Clopper & Pearson's limits.  That must not be above the exact epsilon of the pair, nor that above what is proven
- * over all texts: where it is, sampler, densities, integral or proof are wrong, but for a chance of 1 - confidence.
+ * over all texts; nor may the share of samples whose own text is the likelier be above what the best test has, beyond its
+ * interval.  Where it is, sampler, densities, integral or proof are wrong, but for a chance of 1 - confidence.
  *
  * O(pairs x samples x tokens x p), a second for 10,000 samples of 30 tokens in 384 dimensions.
  * @param ctx        records messages, is asked to cancel
@@ -177,6 +185,12 @@ struct nvdp_text_score {
     double value; /**< over all texts and seeds; NaN: there was nothing to guess */
     /** 95 %, over texts and seeds; where there is one seed, over texts alone */
     struct nvdp_interval interval;
+    /** Success of the best guess without samples.  Set for "release" where the score is the success of a guess and the run has a
+     * sequence clip without shared weights; else NaN.  Tokens are guessed by somebody who knows each text's length and each
+     * token's place. */
+    double baseline;
+    double
+        bound; /**< nvdp_guess_bound() of the baseline, which no attacker exceeds; NaN likewise */
 };
 
 /** What nvdp_attack_texts() found. */
@@ -194,6 +208,10 @@ struct nvdp_text_attack {
     struct nvdp_text_score *score; /**< [scores] */
     size_t
         both; /**< attacked texts that are public ones, too, and were learned from: scores flatter the attacker */
+    /** No score of the states, the attacker's control without noise, is above the same of nothing (their intervals are
+     * disjoint): what such an attacker does not find in samples shows nothing. */
+    bool weak;
+    bool holds; /**< no score's interval lies above its bound */
 };
 
 /** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds, prior, beam,

@@ -27,7 +27,12 @@ struct nvdp_linkage {
         information; /**< what a trial tells of which text it is, nats: mean of log N P(text | samples), log N at
                              most: the mutual information */
     struct nvdp_interval information_interval; /**< Student's t */
-    double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
+    /** Share that would be named from the posteriors themselves, without noise: less than 1 where texts have the same. */
+    double states;
+    double
+        first_bound; /**< largest `first` that is proven (nvdp_guess_bound() of first_chance); NaN: none is */
+    double ten_bound;   /**< likewise of `ten` */
+    double reserved[1]; /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** How many texts nvdp privacy and sweeps guess among at most. */

@@ -234,7 +234,7 @@ nvdp_status nvdp__attack_language(struct nvdp__text_attack *a) {
                 r.done += m;
                 nvdp__meter_update(&r.meter, r.done, (double)r.done, "text", NAN);
             }
-        NVDP_TRY(nvdp__add_hits(a, observed, draws, &hits));
+        NVDP_TRY(nvdp__add_hits(a, observed, draws, &r.centroids.known, &hits));
         NVDP_TRY(nvdp__add_gain(a, observed, draws, &hits, &nearest));
     }
     nvdp__meter_end(&r.meter);

@@ -1,10 +1,13 @@
 /* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
 #include "attack/texts.h"
+#include "base/random.h"
+#include "rdp/pairs.h"
+#include "share/linkage.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200 };
+enum { TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200, BOUNDED = 5 };
 
 void nvdp__tokens_release(struct nvdp__tokens *t) {
     free(t->place);
@@ -90,10 +93,14 @@ double nvdp__hits_first(const struct nvdp__hits *hits, size_t text) {
     return hits->of[FIRST][text];
 }
 
+static bool is_rare(const struct nvdp__tokens *t, int32_t id) {
+    return t->place[id] == 0 || t->times[t->place[id] - 1] < RARE;
+}
+
 void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *score,
                  const struct nvdp__hits *hits) {
     const size_t place = t->place[id];
-    const bool rare = place == 0 || t->times[place - 1] < RARE;
+    const bool rare = is_rare(t, id);
     size_t above = 0, top = 0;
     for (size_t k = 0; k < t->count; k++) {
         above += place > 0 && nvdp__goes_before(score[k], k, score[place - 1], place - 1);
@@ -125,12 +132,94 @@ void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
     t->stamp++;
 }
 
+/* --- the best guesses without samples --- */
+
+/* A token's id with its place and its text's length; or a whole text's key, with place 0. */
+struct spot {
+    size_t length, place;
+    int64_t key;
+    bool rare;
+};
+
+static int by_spot(const void *x, const void *y) {
+    const struct spot *a = x, *b = y;
+    if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    if (a->place != b->place) return a->place < b->place ? -1 : 1;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Sums up, over lengths and places, the counts of the `top` most frequent keys there.  The spots are sorted; with `rare` only
+ * rare ones count.  Scratch: times [n]. */
+static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t top,
+                            double *times) {
+    double sum = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        size_t keys = 0;
+        for (end = i;
+             end < n && spot[end].length == spot[i].length && spot[end].place == spot[i].place;
+             end++) {
+            if (end == i || spot[end].key != spot[end - 1].key) times[keys++] = 0;
+            times[keys - 1] += !rare || spot[end].rare;
+        }
+        qsort(times, keys, sizeof *times, nvdp__by_double); /* ascending */
+        for (size_t k = 0; k < nvdp__least(top, keys); k++)
+            sum += times[keys - 1 - k];
+    }
+    return sum;
+}
+
+/* Computes the success of the best guesses without samples, share [BOUNDED], in the order of the first scores below.  The
+ * attackers are told each text's length and each token's place.  That is side information, so the best guess names the most
+ * frequent token (ten, whole text) among the attacked ones of this length and place. */
+static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__tokens *t,
+                                double *share) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_dataset *data = a->attacked.data;
+    const size_t rows = data->offset[data->count];
+    struct spot *spot = NULL;
+    double *times = NULL, rare = 0;
+    size_t n = 0, texts = 0;
+    NVDP_TRY(NVDP__NEW(a->ctx, spot, rows));
+    NVDP_TRY(NVDP__NEW(a->ctx, times, rows));
+    for (size_t i = 0; i < data->count; i++)
+        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+            const int32_t id = data->ids[r];
+            if (!nvdp__token_counts(a, id)) continue;
+            spot[n++] = (struct spot){data->offset[i + 1] - data->offset[i], r - data->offset[i],
+                                      id, is_rare(t, id)};
+            rare += is_rare(t, id);
+        }
+    qsort(spot, n, sizeof *spot, by_spot);
+    share[0] = most_frequent(n, spot, false, 1, times) / (double)n;
+    share[1] = most_frequent(n, spot, false, TOP, times) / (double)n;
+    share[2] = most_frequent(n, spot, true, 1, times) / rare;
+    share[3] = most_frequent(n, spot, true, TOP, times) / rare;
+    for (size_t i = 0; i < data->count; i++) {
+        uint64_t key = NVDP__FNV1A;
+        bool any = false;
+        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+            key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
+            any |= nvdp__token_counts(a, data->ids[r]);
+        }
+        if (any)
+            spot[texts++] =
+                (struct spot){data->offset[i + 1] - data->offset[i], 0, (int64_t)key, false};
+    }
+    qsort(spot, texts, sizeof *spot, by_spot);
+    share[4] = most_frequent(texts, spot, false, 1, times) / (double)texts;
+cleanup:
+    free(spot);
+    free(times);
+    return status;
+}
+
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
-                           const struct nvdp__hits *hits) {
+                           const struct nvdp__tokens *t, const struct nvdp__hits *hits) {
     static const struct {
         const char *metric;
         int hits, of;
-    } score[] = {{"first", FIRST, TOKENS},
+    } score[] = {{"first", FIRST,
+                  TOKENS}, /* the first BOUNDED are successes of guesses that are always made */
                  {"among ten", AMONG_TEN, TOKENS},
                  {"rare, first", RARE_FIRST, RARE_TOKENS},
                  {"rare, among ten", RARE_TEN, RARE_TOKENS},
@@ -139,13 +228,19 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
                  {"set, recall", RIGHT, WORDS},
                  {"set, F1", TWICE, BOTH}};
     const size_t n = a->attacked.data->count;
+    double best[BOUNDED];
+    if (observed == NVDP__OBSERVED_RELEASE) NVDP_RETURN_IF_FAILED(best_guesses(a, t, best));
     for (size_t i = 0; i < seeds * n; i++) {
         hits->of[TWICE][i] = 2 * hits->of[RIGHT][i];
         hits->of[BOTH][i] = hits->of[NAMED][i] + hits->of[WORDS][i];
     }
-    for (size_t k = 0; k < sizeof score / sizeof *score; k++)
+    for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
         NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
                                               hits->of[score[k].hits], hits->of[score[k].of], 0));
+        if (observed == NVDP__OBSERVED_RELEASE && k < BOUNDED && !isnan(best[k]))
+            nvdp__bound_score(a, best[k],
+                              nvdp__guess_limit(a->attacked.set, best[k], a->options->releases));
+    }
     return NVDP_OK;
 }
 

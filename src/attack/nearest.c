@@ -192,7 +192,7 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
                 done++;
                 nvdp__meter_update(&meter, done, (double)done, "text", NAN);
             }
-        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &hits));
+        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &t.known, &hits));
     }
     nvdp__meter_end(&meter);
 cleanup:

@@ -4,6 +4,7 @@
 #include "rdp/pairs.h"
 #include "share/linkage.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { BLOCK = 64 };
@@ -114,7 +115,14 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
     for (size_t i = 0; i < n; i++)
         pair->right += (a->loss[0][i] > 0) + (a->loss[1][i] < 0) +
                        ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
+    const double right = pair->right; /* tied ones are no whole ones */
     pair->right /= 2 * (double)n;
+    /* Of samples of two texts, right with different probabilities: no wider than that of one (Hoeffding 1956). */
+    pair->right_interval.low = nvdp__interval_share(a->confidence, 2 * n, (size_t)floor(right)).low;
+    pair->right_interval.high =
+        nvdp__interval_share(a->confidence, 2 * n, (size_t)ceil(right)).high;
+    pair->states =
+        nvdp__posterior_key(a->set, pair->p) == nvdp__posterior_key(a->set, pair->q) ? .5 : 1;
     NVDP_RETURN_IF_FAILED(
         nvdp__audit_scores(a->ctx, count, a->loss, a->options->delta, a->confidence, &audit));
     pair->shown = audit.epsilon;
@@ -157,7 +165,10 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     made.samples = options.samples;
     made.pairs = options.pair != NULL ? 1 : options.pairs;
     made.holds = true;
-    a.confidence = 1 - (1 - options.confidence) / (double)made.pairs; /* Bonferroni */
+    a.confidence = 1 - (1 - options.confidence) /
+                           (2 * (double)made.pairs); /* Bonferroni: of epsilon and of right */
+    made.guess = nvdp__guess_limit(posteriors, .5, options.releases);
+    made.weak = true;
     NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
     for (int side = 0; side < 2; side++)
         NVDP_TRY(NVDP__NEW(ctx, a.loss[side], options.samples));
@@ -168,7 +179,10 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
         NVDP_TRY(options.pair != NULL ? read_pair(&a, pair) : draw_pair(&a, i, pair));
         NVDP_TRY(tell_apart(&a, pair));
         pair->holds = pair->shown <= pair->exact * (1 + SLACK) &&
-                      pair->exact <= certified * (1 + SLACK) + SLACK;
+                      pair->exact <= certified * (1 + SLACK) + SLACK &&
+                      pair->right_interval.low <= pair->most * (1 + SLACK) &&
+                      !(pair->most > made.guess * (1 + SLACK));
+        made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;
         nvdp__meter_update(&meter, i + 1, (double)((i + 1) * options.samples), "sample", NAN);
     }

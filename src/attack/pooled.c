@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <nvdp/audit.h>
+#include <nvdp/guess.h>
 #include <stdlib.h>
 
 enum { WORDS = 300, FEWEST = 5, HELD_OUT = 10, THRESHOLDS = 19 };
@@ -339,15 +340,39 @@ static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, dou
     return NVDP_OK;
 }
 
+/* Bounds the accuracy: without samples the best guess is the most frequent class of the attacked texts. */
+static void bound_label(struct nvdp__text_attack *a, const double *count, size_t classes) {
+    const struct nvdp_posteriors *set = a->attacked.set;
+    const double n = (double)a->attacked.data->count;
+    double baseline = 0;
+    for (size_t c = 0; c < classes; c++)
+        baseline = fmax(baseline, count[c] / n);
+    double bound = nvdp__guess_limit(set, baseline, a->options->releases);
+    if (classes == 2 && !isnan(bound))
+        bound = fmin(bound,
+                     nvdp_guess_attribute(count[1] / n, set->clip_sequence, a->options->releases));
+    nvdp__bound_score(a, baseline, bound);
+}
+
+/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one, and the means of
+ * both together have norm C sqrt(2) at most. */
+static double area_limit(const struct nvdp__text_attack *a) {
+    const struct nvdp_posteriors *set = a->attacked.set;
+    return isnan(nvdp__guess_limit(set, .5, 1))
+               ? NAN
+               : nvdp_guess_bound(.5, set->clip_sequence, 2 * a->options->releases, 0);
+}
+
 nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     struct reader r = {.attack = a, .softmax = true};
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     const size_t n = attacked->count;
-    double *hits = NULL, *of = NULL, *scores = NULL;
+    double *hits = NULL, *of = NULL, *scores = NULL, *count = NULL; /* [outputs] texts of a class */
     unsigned char *positive = NULL;
     NVDP_TRY(check_labels(a));
     r.outputs = (size_t)known->task.classes;
+    NVDP_TRY(NVDP__NEW(a->ctx, count, r.outputs));
     NVDP_TRY(reserve(&r));
     NVDP_TRY(NVDP__NEW(a->ctx, hits, a->options->seeds * n));
     NVDP_TRY(NVDP__NEW(a->ctx, of, a->options->seeds * n));
@@ -355,9 +380,9 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
     NVDP_TRY(NVDP__NEW(a->ctx, positive, n));
     for (size_t i = 0; i < known->count; i++)
         r.y[i * r.outputs + (size_t)known->label[i]] = 1;
-    double yes = 0;
     for (size_t i = 0; i < n; i++)
-        yes += attacked->label[i] == 1;
+        count[(size_t)attacked->label[i]]++;
+    const double yes = count[1];
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = nvdp__draws(a, observed);
         double auc = 0, square = 0; /* Welford 1962 */
@@ -378,6 +403,7 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
             square += off * (found - auc);
         }
         NVDP_TRY(nvdp__add_score(a, observed, "accuracy", seeds, n, hits, of, 0));
+        if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
         /* Hanley & McNeil 1982, and what differs between seeds */
         const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
@@ -389,12 +415,14 @@ nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
         const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
                                                 : nvdp__half_width(of_texts, n, of_seeds, seeds);
         NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc, off, 0));
+        if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
     }
 cleanup:
     release(&r);
     free(hits);
     free(of);
     free(scores);
+    free(count);
     free(positive);
     return status;
 }

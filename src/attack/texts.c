@@ -82,10 +82,58 @@ nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observe
     snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
     snprintf(to->metric, sizeof to->metric, "%s", metric);
     to->value = value;
+    to->baseline = to->bound = NAN;
     to->interval = isnan(off)
                        ? (struct nvdp_interval){NAN, NAN}
                        : (struct nvdp_interval){fmax(value - off, least), fmin(value + off, 1)};
     return NVDP_OK;
+}
+
+void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound) {
+    struct nvdp_text_score *last = &attack->score[attack->scores - 1];
+    last->baseline = isnan(bound) ? NAN : baseline;
+    last->bound = bound;
+}
+
+/* Finds the same metric from nothing; NULL: there is none. */
+static const struct nvdp_text_score *from_nothing(const struct nvdp__text_attack *a,
+                                                  const char *metric) {
+    for (size_t i = 0; i < a->scores; i++)
+        if (strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_PRIOR]) == 0 &&
+            strcmp(a->score[i].metric, metric) == 0)
+            return &a->score[i];
+    return NULL;
+}
+
+/* Returns whether a score compares an attacker with nothing.  A set's recall and F1 do not: naming many tokens at random raises
+ * them. */
+static bool is_control(const char *metric) {
+    static const char *const control[] = {"first",           "among ten",  "rare, first",
+                                          "rare, among ten", "whole text", "F1",
+                                          "accuracy",        "AUC"};
+    for (size_t i = 0; i < sizeof control / sizeof *control; i++)
+        if (strcmp(metric, control[i]) == 0) return true;
+    return false;
+}
+
+/* Two 95 % intervals of one width are disjoint this way round by chance in one of 350 cases, of five independent scores in
+ * one of 70. */
+bool nvdp__reads_states(const struct nvdp__text_attack *a) {
+    for (size_t i = 0; i < a->scores; i++) {
+        const struct nvdp_text_score *score = &a->score[i],
+                                     *nothing = from_nothing(a, score->metric);
+        if (strcmp(score->observed, observed_names[NVDP__OBSERVED_STATES]) == 0 &&
+            is_control(score->metric) && nothing != NULL &&
+            score->interval.low > fmax(nothing->value, nothing->interval.high))
+            return true;
+    }
+    return false;
+}
+
+bool nvdp__scores_hold(const struct nvdp__text_attack *a) {
+    for (size_t i = 0; i < a->scores; i++)
+        if (a->score[i].interval.low > a->score[i].bound) return false; /* NaN is not */
+    return true;
 }
 
 /* Student's, with as many degrees of freedom as the sum of both has (Satterthwaite 1946). */
@@ -272,6 +320,8 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     made.public_texts = a.known.data->count;
     made.seeds = nvdp__draws(&a, NVDP__OBSERVED_RELEASE);
     memcpy(made.weight, a.weight, sizeof made.weight);
+    made.weak = !nvdp__reads_states(&a);
+    made.holds = nvdp__scores_hold(&a);
     made.scores = a.scores;
     made.score = a.score;
     a.score = NULL;

@@ -53,6 +53,12 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
 /* Adds value +- off, which ends at `least` and 1. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             const char *metric, double value, double off, double least);
+/* Sets the last score's baseline, the success of the best guess without samples, and its guess bound. */
+void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound);
+/* Returns whether a score of the states lies above the same score from nothing, their intervals disjoint. */
+bool nvdp__reads_states(const struct nvdp__text_attack *attack);
+/* Returns whether no score's interval lies above its bound. */
+bool nvdp__scores_hold(const struct nvdp__text_attack *attack);
 /* Half the width of a 95 % interval about an estimate with two independent errors, of these variances: of n texts, and of
  * seeds (where there are two). */
 double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds);
@@ -109,7 +115,8 @@ void nvdp__judge_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack
                      const struct nvdp__hits *hits);
 /* Adds all scores over the attacked texts, of each of the seeds. */
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                           size_t seeds, const struct nvdp__hits *hits);
+                           size_t seeds, const struct nvdp__tokens *tokens,
+                           const struct nvdp__hits *hits);
 /* Adds what nearest names of the same samples, and how much oftener than that one is right; `hits` are spent. */
 nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                            size_t seeds, const struct nvdp__hits *hits,

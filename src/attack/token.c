@@ -365,7 +365,7 @@ nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
                 NVDP_TRY(advance(&l, NAN));
             }
         }
-        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &hits));
+        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &l.known, &hits));
     }
     nvdp__meter_end(&l.meter);
 cleanup:

@@ -1,4 +1,5 @@
 /* nvdp attack: what can be found out from what is given away. */
+#include "base/bound.h"
 #include "common.h"
 
 #include <math.h>
@@ -199,37 +200,68 @@ static int certified(struct cli *cli, const struct values *values, double *epsil
     return code;
 }
 
+/* Returns a proven share as JSON, null where nothing is proven. */
+static json_t *proven(double share) {
+    return isnan(share) ? json_null() : cli_number(share);
+}
+
+/* Warns that finding nothing in samples shows nothing, as the control without noise found nothing either. */
+static void print_weak(bool weak) {
+    if (!weak) return;
+    putchar('\n');
+    cli_print_wrapped(stdout, "This attacker is too weak to conclude anything: without noise, from "
+                              "the posteriors themselves, it is right no more often than from "
+                              "nothing.");
+}
+
 static json_t *pairs_json(const struct cli *cli, const struct nvdp_pair_attacks *found) {
     json_t *pairs = json_array();
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
         json_array_append_new(
-            pairs, json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:f, s:[I,I], s:[I,I], s:b, s:b}", "p",
-                             (json_int_t)p->p, "q", (json_int_t)p->q, "shown", cli_number(p->shown),
-                             "ceiling", cli_number(p->ceiling), "exact", cli_number(p->exact),
-                             "right", p->right, "most", p->most, "held", (json_int_t)p->held[0],
-                             (json_int_t)p->held[1], "hits", (json_int_t)p->hits[0],
-                             (json_int_t)p->hits[1], "favours_q", p->favours_q, "holds", p->holds));
+            pairs,
+            json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:[o,o], s:f, s:f, s:[I,I], s:[I,I], s:b, "
+                      "s:b}",
+                      "p", (json_int_t)p->p, "q", (json_int_t)p->q, "shown", cli_number(p->shown),
+                      "ceiling", cli_number(p->ceiling), "exact", cli_number(p->exact), "right",
+                      p->right, "right_interval", cli_number(p->right_interval.low),
+                      cli_number(p->right_interval.high), "states", p->states, "most", p->most,
+                      "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
+                      (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favours_q,
+                      "holds", p->holds));
     }
-    return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:b, s:o}", "attack", kind_names[KIND_PAIR],
-                     "delta", found->delta, "confidence", found->confidence, "releases",
-                     found->releases, "samples", (json_int_t)found->samples, promise(cli),
-                     cli_number(found->certified), "holds", found->holds, "pairs", pairs);
+    return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:o, s:b, s:b, s:o}", "attack",
+                     kind_names[KIND_PAIR], "delta", found->delta, "confidence", found->confidence,
+                     "releases", found->releases, "samples", (json_int_t)found->samples,
+                     promise(cli), cli_number(found->certified), "guess", proven(found->guess),
+                     "weak", found->weak, "holds", found->holds, "pairs", pairs);
 }
 
 static void print_pairs(const struct cli *cli, const struct nvdp_pair_attacks *found) {
     cli_row("samples", "%zu of each text%s; half choose the test, half measure it", found->samples,
             found->releases > 1 ? ", of several releases each" : "");
-    cli_row("epsilon", "at delta %g; shown at least: %g %% confidence of all %zu together",
+    char text[NVDP__BOUND_TEXT];
+    cli_row("epsilon",
+            "at delta %g; what is shown, and right's interval: %g %% confidence of all "
+            "%zu together",
             found->delta, 100 * found->confidence, found->pairs);
-    if (isfinite(found->certified)) cli_row(promise(cli), "%.4f over all texts", found->certified);
-    printf("\n%8s %8s %12s %12s %12s %12s %12s\n", "text P", "text Q", "shown >=", "ceiling",
-           "exact", "right %", "at most %");
+    if (isfinite(found->certified))
+        cli_row(promise(cli), "%s over all texts", nvdp__bound(text, found->certified, NVDP__UP));
+    if (!isnan(found->guess))
+        cli_row("proven", "right at most %s, of any two texts",
+                nvdp__share_bound(text, found->guess, NVDP__UP));
+    printf("\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q", "shown >=", "ceiling",
+           "exact", "right %", "interval", "at most %");
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
-        printf("%8zu %8zu %12.4f %12.4f %12.4f %12.2f %12.2f%s\n", p->p, p->q, p->shown, p->ceiling,
-               p->exact, 100 * p->right, 100 * p->most, p->holds ? "" : "  VIOLATION");
+        char interval[32];
+        snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * p->right_interval.low,
+                 100 * p->right_interval.high);
+        printf("%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q, p->shown,
+               p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
+               p->states > .5 ? "" : "  the same posterior", p->holds ? "" : "  VIOLATION");
     }
+    print_weak(found->weak);
 }
 
 /* Sampler, densities, integral or proof are wrong where an attack shows more than is possible, or it is chance. */
@@ -240,9 +272,11 @@ static int judge_pairs(struct cli *cli, const struct nvdp_pair_attacks *found) {
             return cli_error(
                 cli, CLI_FAILURE,
                 "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
-                "<= %s, found %.6g, %.6g, %.6g; shown with confidence %g %%",
+                "<= %s, found %.6g, %.6g, %.6g; and right, from %.6g on, at most %.6g, at most "
+                "%.6g; shown and right with confidence %g %%",
                 cli->args > 0 ? cli->arg[0] : "posteriors", p->p, p->q, found->delta, promise(cli),
-                p->shown, p->exact, found->certified, 100 * found->confidence);
+                p->shown, p->exact, found->certified, p->right_interval.low, p->most,
+                isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
     }
     return CLI_SUCCESS;
 }
@@ -269,9 +303,29 @@ static int pair(struct cli *cli, const struct values *values) {
 }
 
 static void print_share(const char *name, double share, const struct nvdp_interval *interval,
-                        double chance) {
-    cli_row(name, "%.2f %% (%.2f to %.2f), chance %.2f %%", 100 * share, 100 * interval->low,
-            100 * interval->high, 100 * chance);
+                        double chance, double bound) {
+    char text[NVDP__BOUND_TEXT];
+    cli_row(name, "%.2f %% (%.2f to %.2f), chance %.2f %%%s%s", 100 * share, 100 * interval->low,
+            100 * interval->high, 100 * chance, isnan(bound) ? "" : ", proven at most ",
+            isnan(bound) ? "" : nvdp__share_bound(text, bound, NVDP__UP));
+}
+
+/* An attack above a bound that is proven: sampler, densities, clip or proof are wrong, or it is chance. */
+static int judge_share(struct cli *cli, const char *what, const struct nvdp_interval *interval,
+                       double baseline, double bound) {
+    if (!(interval->low > bound)) return CLI_SUCCESS;
+    return cli_error(
+        cli, CLI_FAILURE,
+        "%s: VIOLATION: %s: expected a share of at most %.6g, which is proven of every "
+        "guess that is right with %.6g without samples, found %.6g or more with "
+        "confidence 95 %%",
+        cli->args > 0 ? cli->arg[0] : "posteriors", what, bound, baseline, interval->low);
+}
+
+static int judge_linkage(struct cli *cli, const struct nvdp_linkage *found) {
+    CLI_TRY(judge_share(cli, "the right text", &found->first_interval, found->first_chance,
+                        found->first_bound));
+    return judge_share(cli, "among ten", &found->ten_interval, found->ten_chance, found->ten_bound);
 }
 
 static int reidentify(struct cli *cli, const struct values *values) {
@@ -293,11 +347,14 @@ static int reidentify(struct cli *cli, const struct values *values) {
     nvdp_posteriors_free(posteriors);
     if (status == NVDP_OK) status = nvdp_linkage_json(cli->ctx, &found, &text);
     CLI_DO(cli, status);
+    const bool weak = found.states <= found.first_chance * (1 + 1e-9);
     if (cli->json) {
         json_t *object = json_loads(text, 0, NULL);
         free(text);
         json_object_set_new(object, "attack", json_string(kind_names[KIND_REIDENTIFY]));
-        return cli_print_json(cli, object);
+        json_object_set_new(object, "weak", json_boolean(weak));
+        CLI_TRY(cli_print_json(cli, object));
+        return judge_linkage(cli, &found);
     }
     free(text);
     nvdp_linkage_sentence(&found, sentence);
@@ -305,12 +362,16 @@ static int reidentify(struct cli *cli, const struct values *values) {
     putchar('\n');
     cli_row("guesses", "%zu, of %d sample%s each, among %zu texts; intervals: %g %%", found.trials,
             found.releases, found.releases == 1 ? "" : "s", found.texts, 100 * found.confidence);
-    print_share("the right text", found.first, &found.first_interval, found.first_chance);
-    print_share("among ten", found.ten, &found.ten_interval, found.ten_chance);
+    print_share("the right text", found.first, &found.first_interval, found.first_chance,
+                found.first_bound);
+    print_share("among ten", found.ten, &found.ten_interval, found.ten_chance, found.ten_bound);
+    cli_row("without noise", "%.2f %% are the right text: texts with one posterior share a guess",
+            100 * found.states);
     cli_row("information", "%.3f nats (%.3f to %.3f) of log %zu = %.3f", found.information,
             found.information_interval.low, found.information_interval.high, found.texts,
             log((double)found.texts));
-    return CLI_SUCCESS;
+    print_weak(weak);
+    return judge_linkage(cli, &found);
 }
 
 /* --- what is learned from public texts --- */
@@ -326,6 +387,24 @@ static void print_prior(struct cli *cli, const struct values *values,
     else
         cli_row("prior", "%s, weight %g beside frequencies (without noise %g, of nothing %g)",
                 prior, w[0], w[1], w[2]);
+}
+
+enum { INTERVAL_WIDTH = 17 };
+
+/* Returns whether any score has a proven bound. */
+static bool bounded(const struct nvdp_text_attack *found) {
+    for (size_t i = 0; i < found->scores; i++)
+        if (!isnan(found->score[i].bound)) return true;
+    return false;
+}
+
+static void print_score(const struct nvdp_text_score *s) {
+    char interval[32], text[NVDP__BOUND_TEXT];
+    snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * s->interval.low,
+             100 * s->interval.high);
+    printf("%-10s %-20s %9.2f  %-*s%s\n", s->observed, s->metric, 100 * s->value,
+           isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
+           isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound, NVDP__UP));
 }
 
 static json_int_t given_number(const struct cli *cli, const char *option) {
@@ -356,23 +435,26 @@ static int learn(struct cli *cli, const struct values *values) {
             cli_row("samples", "of %s%s", shared,
                     found.seeds == 1 ? "; intervals are over texts alone" : "");
         print_prior(cli, values, &found);
-        printf("\n%-10s %-20s %9s  %s\n", "sees", "score", "x 100", "95 %");
+        printf("\n%-10s %-20s %9s  %-*s%s\n", "sees", "score", "x 100",
+               bounded(&found) ? INTERVAL_WIDTH : 0, "95 %",
+               bounded(&found) ? "proven at most" : "");
     }
     for (size_t i = 0; i < found.scores; i++) {
         const struct nvdp_text_score *s = &found.score[i];
-        if (!cli->json)
-            printf("%-10s %-20s %9.2f  %.2f to %.2f\n", s->observed, s->metric, 100 * s->value,
-                   100 * s->interval.low, 100 * s->interval.high);
-        json_array_append_new(scores, json_pack("{s:s, s:s, s:o, s:[o,o]}", "observed", s->observed,
-                                                "metric", s->metric, "value", cli_number(s->value),
-                                                "interval", cli_number(s->interval.low),
-                                                cli_number(s->interval.high)));
+        if (!cli->json) print_score(s);
+        json_array_append_new(
+            scores, json_pack("{s:s, s:s, s:o, s:[o,o], s:o, s:o}", "observed", s->observed,
+                              "metric", s->metric, "value", cli_number(s->value), "interval",
+                              cli_number(s->interval.low), cli_number(s->interval.high), "baseline",
+                              proven(s->baseline), "bound", proven(s->bound)));
     }
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o}", "attack", found.attacker, "texts",
-        (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "both",
-        (json_int_t)found.both, "seeds", (json_int_t)found.seeds, "shared", shared, "releases",
-        given_number(cli, "releases"), "seed", given_number(cli, "seed"), "scores", scores);
+    if (!cli->json) print_weak(found.weak);
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:b, s:b, s:o}", "attack",
+                               found.attacker, "texts", (json_int_t)found.texts, "public_texts",
+                               (json_int_t)found.public_texts, "both", (json_int_t)found.both,
+                               "seeds", (json_int_t)found.seeds, "shared", shared, "releases",
+                               given_number(cli, "releases"), "seed", given_number(cli, "seed"),
+                               "weak", found.weak, "holds", found.holds, "scores", scores);
     const char *prior = nvdp_config_get(cli->config, "prior");
     if (values->kind == KIND_LANGUAGE) {
         json_object_set_new(object, "beam", json_integer(given_number(cli, "beam")));
@@ -382,10 +464,16 @@ static int learn(struct cli *cli, const struct values *values) {
                                 : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight",
                                             found.weight[0], found.weight[1], found.weight[2]));
     }
+    int code = CLI_SUCCESS;
+    if (cli->json)
+        code = cli_print_json(cli, object);
+    else
+        json_decref(object);
+    for (size_t i = 0; i < found.scores && code == CLI_SUCCESS; i++)
+        code = judge_share(cli, found.score[i].metric, &found.score[i].interval,
+                           found.score[i].baseline, found.score[i].bound);
     nvdp_text_attack_release(&found);
-    if (cli->json) return cli_print_json(cli, object);
-    json_decref(object);
-    return CLI_SUCCESS;
+    return code;
 }
 
 /* --- the kinds --- */

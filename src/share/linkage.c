@@ -2,6 +2,7 @@
 #include "share/linkage.h"
 #include "rdp/pairs.h"
 
+#include <nvdp/guess.h>
 #include <stdlib.h>
 
 enum { TRIALS = 1000, TEN = 10, MOST_EVIDENCE = 64, LEAST_EVIDENCE = 16 };
@@ -58,6 +59,48 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
         free(z);
     }
     return failed;
+}
+
+/* --- the control without noise, the proven bound --- */
+
+static uint64_t add_numbers(uint64_t key, size_t n, const double *x) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        const double value = x[i] == 0 ? 0 : x[i]; /* -0 is 0 */
+        memcpy(&bits, &value, sizeof bits);
+        key = nvdp__fnv1a(key, bits);
+    }
+    return key;
+}
+
+uint64_t nvdp__posterior_key(const struct nvdp_posteriors *set, size_t i) {
+    const size_t at = set->offset[i], rows = nvdp__rows(set, i), p = set->dim;
+    uint64_t key = nvdp__fnv1a(NVDP__FNV1A, rows);
+    key = add_numbers(key, rows * p, set->mu + at * p);
+    key = add_numbers(key, rows * p, set->logvar + at * p);
+    return set->alpha != NULL ? add_numbers(key, rows, set->alpha + at) : key;
+}
+
+/* Texts with the same posterior share a guess, so each distinct posterior is named right once. */
+static nvdp_status named_without_noise(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                       double *share) {
+    int64_t *key = NULL;
+    size_t different = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, key, set->texts));
+    for (size_t i = 0; i < set->texts; i++)
+        key[i] = (int64_t)nvdp__posterior_key(set, i);
+    qsort(key, set->texts, sizeof *key, nvdp__by_int64);
+    for (size_t i = 0; i < set->texts; i++)
+        different += i == 0 || key[i] != key[i - 1];
+    free(key);
+    *share = (double)different / (double)set->texts;
+    return NVDP_OK;
+}
+
+double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int releases) {
+    if (!(set->clip_sequence > 0) || set->alpha != NULL) return NAN;
+    return nvdp_guess_bound(baseline, set->clip_sequence, releases,
+                            nvdp__release_rows(set, 0) * set->dim);
 }
 
 /* --- guesses --- */
@@ -123,6 +166,9 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
                                 .confidence = CONFIDENCE,
                                 .first_chance = 1 / nn,
                                 .ten_chance = fmin(1, TEN / nn)};
+    NVDP_TRY(named_without_noise(ctx, set, &made.states));
+    made.first_bound = nvdp__guess_limit(set, made.first_chance, releases);
+    made.ten_bound = nvdp__guess_limit(set, made.ten_chance, releases);
     NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
     NVDP_TRY(NVDP__NEW(ctx, log_density, block * n));
     for (size_t i = 0; i < block; i++)

@@ -28,6 +28,11 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
                                   struct nvdp__evidence *evidence);
 /* Tokens of the longest of n texts (NULL: of the whole set). */
 size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text);
+/* Returns a key of text i's posterior; equal posteriors have equal keys. */
+uint64_t nvdp__posterior_key(const struct nvdp_posteriors *set, size_t i);
+/* Returns the guess bound for a baseline and `releases` samples of a text of the set.  NaN where nothing is proven: without a
+ * sequence clip, or where weights are shared. */
+double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int releases);
 /* `draws` trials of each text of the set, which passes nvdp_posteriors_check(); of_texts is the set's. */
 nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                           const struct nvdp__sample_source *source, int releases, size_t draws,

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/attack.h>
+#include <nvdp/guess.h>
 #include <nvdp/share.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,15 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
     return value;
 }
 
+/* Whether the attacker reads more from states than from nothing. */
+static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *)) {
+    a->scores = 0;
+    cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    const bool found = nvdp__reads_states(a);
+    a->scores = 0;
+    return found;
+}
+
 /* The run's model, texts to learn from and texts to attack; chains of words where `chain`. */
 static void open_made(struct nvdp_context *ctx, const char *run, bool chain,
                       struct nvdp__text_attack *a) {
@@ -193,9 +203,72 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
         if (c < 2) cr_expect_gt(all, .95);
         if (c == 0) cr_expect_gt(one, .95);
         if (c == 1) cr_expect_lt(one, .2);
+        /* who looks at each vector alone does not see in it which token is the one before: too weak, whatever the noise */
+        cr_expect_eq(reads(&a, nvdp__attack_nearest), c == 0 || c == 2, "%d", c);
+        if (c == 1) cr_expect(reads(&a, nvdp__attack_token));
         if (c == 2) cr_expect_leq(all, prior);
         if (c == 3) cr_expect_lt(one, .2);
         if (c == 3) cr_expect_gt(all, .4, "%g", all);
+    }
+    release_made(&a);
+}
+
+/* Of `count` sixes of CLS, four words and SEP: how often the most frequent ones of a place, or of whole texts, are there. */
+static double most_frequent(const struct nvdp_dataset *data, size_t place, size_t length,
+                            size_t top) {
+    size_t times[MADE_SECRET] = {0};
+    double sum = 0;
+    for (size_t i = 0; i < data->count; i++) { /* its first like */
+        size_t first = 0;
+        while (memcmp(data->ids + data->offset[first] + place, data->ids + data->offset[i] + place,
+                      length * sizeof *data->ids) != 0)
+            first++;
+        times[first]++;
+    }
+    for (size_t k = 0; k < top; k++) {
+        size_t best = 0;
+        for (size_t i = 0; i < MADE_SECRET; i++)
+            if (times[i] > times[best]) best = i;
+        sum += (double)times[best];
+        times[best] = 0;
+    }
+    return sum;
+}
+
+/* Of a run with a sequence clip a score stands beside what is proven of the best guess: somebody who knows lengths and places
+ * names the most frequent token of each place.  A clip that is a lie is found out. */
+static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    double first = 0, ten = 0;
+    open_made(ctx, run, false, &a);
+    make_posteriors(ctx, 0, .01, false, &a.known);
+    make_posteriors(ctx, 0, .01, false, &a.attacked);
+    const struct nvdp_dataset *data = a.attacked.data;
+    for (size_t k = 1; k <= MADE_WORDS; k++) {
+        first += most_frequent(data, k, 1, 1) / (MADE_SECRET * MADE_WORDS);
+        ten += most_frequent(data, k, 1, 10) / (MADE_SECRET * MADE_WORDS);
+    }
+    const double want[] = {first, ten, NAN, NAN,
+                           most_frequent(data, 0, MADE_WORDS + 2, 1) / MADE_SECRET};
+    for (int lie = 0; lie < 2; lie++) {
+        a.attacked.set->clip_sequence = lie ? .01 : 20; /* two words are at most 2 / .1 apart */
+        a.scores = 0;
+        cr_assert_eq(nvdp__attack_nearest(&a), NVDP_OK);
+        for (size_t k = 0; k < 5; k++) {
+            const struct nvdp_text_score *s = &a.score[k];
+            cr_expect_str_eq(s->observed, "release");
+            cr_expect(isnan(want[k]) ? isnan(s->bound) : fabs(s->baseline - want[k]) < 1e-12,
+                      "%s: %g, expected %g", s->metric, s->baseline, want[k]);
+            if (!isnan(want[k]))
+                cr_expect_eq(s->bound, nvdp_guess_bound(s->baseline, lie ? .01 : 20, 1,
+                                                        (MADE_WORDS + 2) * PIECES));
+        }
+        for (size_t k = 5; k < a.scores;
+             k++) /* ratios, states, nothing: no guess that is proven of */
+            cr_expect(isnan(a.score[k].bound));
+        cr_expect_eq(nvdp__scores_hold(&a), !lie);
     }
     release_made(&a);
 }
@@ -386,7 +459,27 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
         const struct nvdp_text_attack found = {.scores = a.scores, .score = a.score};
         const double right = score(&found, "release", "accuracy", false);
         cr_expect(right > .78 && right < .87, "%g", right);
+        cr_expect(nvdp__reads_states(&a));
+        cr_expect(isnan(a.score[0].bound) && isnan(a.score[1].bound));
     }
+    /* of equal classes Phi(C); of a pair of texts Phi(sqrt(2) C) */
+    a.attacked.set->clip_sequence = 1;
+    a.scores = 0;
+    cr_assert_eq(nvdp__attack_attribute(&a), NVDP_OK);
+    cr_expect_str_eq(a.score[1].metric, "AUC");
+    cr_expect_eq(a.score[0].baseline, .5);
+    cr_expect_float_eq(a.score[0].bound, .8413447460685429, 1e-9);
+    cr_expect_float_eq(a.score[1].bound, .9213503964748575, 1e-9);
+    cr_expect(nvdp__scores_hold(&a));
+    a.attacked.set->clip_sequence = .1;
+    a.scores = 0;
+    cr_assert_eq(nvdp__attack_attribute(&a), NVDP_OK);
+    cr_expect(!nvdp__scores_hold(&a));
+    /* without a shift there is no label to read: attackers of equal states are too weak to conclude anything */
+    for (size_t c = 0; c < 2; c++)
+        memset(both[c]->set->mu, 0,
+               both[c]->data->offset[both[c]->data->count] * PIECES * sizeof(double));
+    cr_expect(!reads(&a, nvdp__attack_attribute));
     release_made(&a);
 }
 
@@ -402,6 +495,7 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_eq(found.texts, TASK_DEV);
     cr_expect_eq(found.public_texts, TASK_TRAIN);
     const size_t alike = found.both; /* few words make few sentences */
+    cr_expect(!found.weak && found.holds);
     cr_expect_gt(score(&found, "states", "first", false), .8);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
@@ -409,6 +503,7 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
     nvdp_text_attack_release(&found);
     name_made_tokens(ctx, run);
+    bound_made_tokens(ctx, run);
     name_chains(ctx, run);
     guess_made_labels(ctx, run);
     name_shared_tokens(ctx, run);

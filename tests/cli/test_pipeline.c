@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/guess.h>
 #include <nvdp/rdp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -328,13 +329,20 @@ Test(pipeline, certify_a_run) {
     cr_expect_float_eq(number(object, "certified"), nvdp_gdp_epsilon(nvdp_gdp_mu(8, 1e-5), .01),
                        1e-9);
     cr_expect_leq(number(pair, "shown"), number(pair, "exact"));
+    const json_t *interval = json_object_get(pair, "right_interval");
+    cr_expect_leq(json_number_value(json_array_get(interval, 0)), number(pair, "most"));
+    cr_expect_eq(number(pair, "states"), 1);
+    const double clip =
+        nvdp_gdp_mu(8, 1e-5) / 2; /* in one dimension, at 1/2, the bound is Phi(C) in any */
+    cr_expect_float_eq(number(object, "guess"), nvdp_guess_bound(.5, clip, 1, 0), 1e-6);
+    cr_expect(json_is_false(json_object_get(object, "weak")));
     json_decref(object);
     program_release(&outcome);
     outcome = program_expect(
         1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
     support_contains(outcome.err, "VIOLATION: texts ");
     support_contains(outcome.err, "<= exact <= claimed, found ");
-    support_contains(outcome.err, "; shown with confidence 95 %");
+    support_contains(outcome.err, "; shown and right with confidence 95 %");
     support_contains(outcome.out, "VIOLATION");
     support_contains(outcome.out, "\nclaimed ");
     cr_expect_null(strstr(outcome.out, "certified"));
@@ -346,12 +354,15 @@ Test(pipeline, certify_a_run) {
         program_expect(0, "attack %s --kind reidentify --shared %s --releases 4", run, shared);
     support_contains(outcome.out, "Someone who has the model and these 40 texts");
     support_contains(outcome.out, "40, of 4 samples each, among 40 texts; intervals: 95 %");
+    support_contains(outcome.out, "chance 2.50 %, proven at most ");
+    support_contains(outcome.out, "\nwithout noise ");
     program_release(&outcome);
     outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
                              program_task());
     support_contains(outcome.out, "40, 160 public ones learned from, 1 draw of noise");
     support_contains(outcome.out, "\nsees       score                    x 100  95 %");
     support_contains(outcome.out, "\nstates     AUC ");
+    support_contains(outcome.out, "proven at most\n");
     program_release(&outcome);
     for (int json = 0; json < 2; json++) {
         outcome = program_expect(

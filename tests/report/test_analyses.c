@@ -215,12 +215,14 @@ Test(analyses, attacks) {
     struct nvdp_context *ctx = support_context();
     made_run_file("attacks", "analyses", "link.json",
                   "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 1, \"first\": 0.25, "
+                  "\"states\": 0.5, \"first_bound\": 0.125, \"ten_bound\": null, "
                   "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
                   "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01}");
     made_run_file("attacks", "analyses", "near.json",
-                  "{\"attack\": \"nearest\", \"both\": 3, \"scores\": ["
+                  "{\"attack\": \"nearest\", \"both\": 3, \"weak\": true, \"scores\": ["
                   "{\"observed\": \"release\", \"metric\": \"first\", \"value\": 0.125, "
-                  "\"interval\": [0.1, 0.15]}, {\"observed\": \"states\", \"metric\": \"first\", "
+                  "\"interval\": [0.1, 0.15], \"baseline\": 0.1, \"bound\": 0.2001}, "
+                  "{\"observed\": \"states\", \"metric\": \"first\", "
                   "\"value\": 0.75, \"interval\": [0.7, 0.8]}, {\"observed\": \"prior\", "
                   "\"metric\": \"first\", \"value\": 0.0625, \"interval\": [0.05, 0.07]}]}");
     made_run_file("attacks", "analyses", "two.json",
@@ -231,13 +233,18 @@ Test(analyses, attacks) {
     support_contains(report_note(report, "none.json"), "expected what nvdp attack --json prints");
     nvdp_report_free(report);
     char *text = report_written("attacks", "tables/attacks.csv");
-    support_contains(text,
-                     "link,reidentify,\"the text, of 872; 1 sample\",25.00,20.00 to 30.00,-,0.10");
-    support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25");
+    support_contains(
+        text,
+        "link,reidentify,\"the text, of 872; 1 sample\",25.00,20.00 to 30.00,50.00,0.10,12.5 %");
+    support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25,20.1 %");
     support_contains(text, "two,pair,which of two texts,62.50,-,-,50.00");
     free(text);
     text = report_written("attacks", "tables/attacks.txt");
     support_contains(text, "CAUTION: 3 of the texts of near are among the public ones");
+    support_contains(text, "CAUTION: the attacker of near is too weak to conclude anything");
+    support_contains(text, "VIOLATION: link shows more than is exact, proven or promised.");
+    support_contains(text, "VIOLATION: two shows more than is exact, proven or promised.");
+    support_lacks(text, "VIOLATION: near");
     free(text);
     nvdp_context_free(ctx);
 }
