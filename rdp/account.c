@@ -23,9 +23,8 @@
 
 static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
 enum { NEGLIGIBLE = 60, FAR = 13, MOST_TURNS = 1000, MOST_HALVINGS = 12 };
-static const double BIAS = 2e-4; /* of epsilon, by the grid */
 static const uint64_t MOST_STEPS = 1000000000000;
-static const double LEAST_NOISE = 1e-3; /* a step has an epsilon of a million with less */
+static const double LEAST_NOISE = 1e-3; /* a step has an epsilon of half a million with it */
 
 struct step {
     double order, noise, rate;
@@ -144,12 +143,14 @@ double nvdp_renyi_subsampled(double order, double noise, double rate) {
 
 /* ---- epsilon ---- */
 
-enum { TENTHS = 99, WHOLE = 53, POWERS = 10 };
+enum { NEAR = 24, TENTHS = 99, WHOLE = 53, POWERS = 18 };
 
 double nvdp_account_order(size_t i) {
-    if (i < TENTHS) return 1 + ((double)i + 1) / 10;
-    if (i < TENTHS + WHOLE) return 11 + (double)(i - TENTHS);
-    return i < TENTHS + WHOLE + POWERS ? (double)(128 << (i - TENTHS - WHOLE)) : NAN;
+    if (i < NEAR) return 1 + pow(10, (double)i / 8 - 4);
+    if (i < NEAR + TENTHS) return 1 + ((double)(i - NEAR) + 1) / 10;
+    if (i < NEAR + TENTHS + WHOLE) return 11 + (double)(i - NEAR - TENTHS);
+    const size_t power = i - NEAR - TENTHS - WHOLE;
+    return power < POWERS ? (double)(128 << power) : NAN;
 }
 
 /* Of all phases. */
@@ -176,18 +177,14 @@ static bool trains(const struct nvdp_dp_run *run) {
     return false;
 }
 
-/* Of everything; an epsilon beside is l epsilon^2/2, and itself, at most (Bun & Steinke 2016, Proposition 3.3). */
-static double divergence(const struct nvdp_dp_run *run, double order) {
-    double sum = trained(run, order);
-    for (size_t i = 0; i < run->besides; i++)
-        sum += run->beside[i].epsilon * fmin(1, order * run->beside[i].epsilon / 2);
-    return sum;
-}
+struct bound {
+    double order, epsilon;
+};
 
 /* The best order's; what stands beside is added up (Dwork & Roth 2014, Theorem 3.16). */
-static struct nvdp__bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
+static struct bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
     const struct nvdp_dp_guarantee rest = beside(run);
-    struct nvdp__bound best = {.order = NAN, .epsilon = INFINITY, .log_delta = log(delta)};
+    struct bound best = {NAN, INFINITY};
     if (!trains(run)) best.epsilon = delta >= rest.delta ? rest.epsilon : INFINITY;
     if (!trains(run) || delta <= rest.delta) return best;
     for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
@@ -202,71 +199,11 @@ static struct nvdp__bound renyi_epsilon(const struct nvdp_dp_run *run, double de
     return best;
 }
 
-/* log delta <= (l-1) (D_l - eps + log(1-1/l)) - log l. */
-static struct nvdp__bound renyi_delta(const struct nvdp_dp_run *run, double epsilon) {
-    struct nvdp__bound best = {.order = 2, .epsilon = epsilon, .log_delta = INFINITY};
-    for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
-        const double l = nvdp_account_order(i);
-        const double log_delta = (l - 1) * (divergence(run, l) - epsilon + log1p(-1 / l)) - log(l);
-        if (log_delta < best.log_delta) {
-            best.log_delta = log_delta;
-            best.order = l;
-        }
-    }
-    return best;
-}
-
-static double count(const struct nvdp_dp_run *run) {
-    double steps = 0;
-    for (size_t i = 0; i < run->phases; i++)
-        steps += (double)run->phase[i].steps;
-    return steps;
-}
-
-/* At the best order rare steps with huge losses can weigh as much as all others, and the tilted sum is wide.  The
- * tilt is the least at which what pld.c leaves out is not above 1e-4 delta, or not much more than at any. */
-static void tilt(const struct nvdp_dp_run *run, struct nvdp__bound *bound) {
-    const double lost = 1e-17 + 2e-16 * count(run); /* the transform's rounding, as a rule */
-    double least = INFINITY;
-    for (int pass = 0; pass < 2; pass++) {
-        const double enough = fmax(bound->log_delta + log(1e-4 / lost), least + log(10));
-        for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
-            const double k = nvdp_account_order(i) - 1;
-            const double weight = k * (divergence(run, k + 1) - bound->epsilon);
-            bound->tilt = k;
-            if (pass == 1 && weight <= enough) return;
-            least = fmin(least, weight);
-        }
-    }
-}
-
-/* The step by which all steps' log moment grows by BIAS of epsilon, per unit of order. */
-static void grid(const struct nvdp_dp_run *run, struct nvdp__bound *bound) {
-    bound->step = sqrt(12 * BIAS * fmax(bound->epsilon, 1e-6) / ((count(run) + 1) * bound->order));
-}
-
 static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                               double delta, struct nvdp__bound bound, double *out) {
-    const double renyi = bound.epsilon;
-    double found = renyi, left = INFINITY, last = 0;
-    if (isfinite(renyi) && trains(run)) {
-        /* What the grid adds to epsilon falls with the square of its step.  Where the bound was far off, so is the
-         * grid that it suggests; two grids tell what a third has to be. */
-        do {
-            const double before = found;
-            bound.epsilon = fmax(found, 1e-6);
-            tilt(run, &bound);
-            grid(run, &bound);
-            if (isfinite(left)) bound.step = last * sqrt(fmax(5e-4 * found / left, 0.01));
-            const nvdp_status status = nvdp__pld_epsilon(ctx, run, &bound, delta, &found);
-            if (status == NVDP_ERR_UNSUPPORTED) break; /* with next to no noise */
-            NVDP_RETURN_IF_FAILED(status);
-            const double ratio = last > 0 ? pow(bound.step / last, 2) : 1;
-            left = last == 0 ? INFINITY : (before - found) * ratio / (1 - ratio);
-            if (last == 0 && found > 0.7 * renyi) break;
-            last = bound.step;
-        } while (left > 1e-3 * found + 1e-6);
-    }
+                               double delta, double renyi, double *out) {
+    double found = renyi;
+    if (isfinite(renyi) && trains(run))
+        NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, delta, &found));
     *out = fmin(found, renyi); /* both hold */
     return NVDP_OK;
 }
@@ -309,8 +246,9 @@ nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_
                                  double delta, enum nvdp_accountant accountant, double *epsilon) {
     NVDP_RETURN_IF_FAILED(check(ctx, run));
     NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
-    const struct nvdp__bound bound = renyi_epsilon(run, delta);
-    if (accountant == NVDP_ACCOUNTANT_PLD) return pld_epsilon(ctx, run, delta, bound, epsilon);
+    const struct bound bound = renyi_epsilon(run, delta);
+    if (accountant == NVDP_ACCOUNTANT_PLD)
+        return pld_epsilon(ctx, run, delta, bound.epsilon, epsilon);
     *epsilon = bound.epsilon;
     return NVDP_OK;
 }
@@ -320,30 +258,13 @@ nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(check(ctx, run));
     NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
-    const struct nvdp__bound bound = renyi_epsilon(run, delta);
+    const struct bound bound = renyi_epsilon(run, delta);
     struct nvdp_account made = {.struct_size = sizeof made,
                                 .delta = delta,
                                 .rdp_epsilon = bound.epsilon,
                                 .rdp_order = bound.order};
-    NVDP_RETURN_IF_FAILED(pld_epsilon(ctx, run, delta, bound, &made.pld_epsilon));
+    NVDP_RETURN_IF_FAILED(pld_epsilon(ctx, run, delta, bound.epsilon, &made.pld_epsilon));
     NVDP__GIVE(out, &made);
-    return NVDP_OK;
-}
-
-/* Both directions at epsilon >= 0, as nvdp__pld_delta() orders them. */
-static nvdp_status deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double epsilon,
-                          double delta[2]) {
-    struct nvdp__bound bound = renyi_delta(run, epsilon);
-    const double renyi = fmin(exp(bound.log_delta), 1);
-    delta[0] = delta[1] = renyi;
-    if (!(renyi > 0)) return NVDP_OK; /* below what a double can tell */
-    tilt(run, &bound);
-    if (epsilon == 0) bound.epsilon = 0.01; /* the grid depends on it */
-    grid(run, &bound);
-    const nvdp_status status = nvdp__pld_delta(ctx, run, &bound, epsilon, delta);
-    if (status != NVDP_OK && status != NVDP_ERR_UNSUPPORTED) return status;
-    for (int i = 0; i < 2; i++)
-        delta[i] = fmin(delta[i], renyi); /* both hold */
     return NVDP_OK;
 }
 
@@ -352,7 +273,7 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
     double both[2];
     NVDP_RETURN_IF_FAILED(check(ctx, run));
     if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
-    NVDP_RETURN_IF_FAILED(deltas(ctx, run, epsilon, both));
+    NVDP_RETURN_IF_FAILED(nvdp__pld_deltas(ctx, run, epsilon, both));
     *delta = fmax(both[0], both[1]);
     return NVDP_OK;
 }
@@ -367,7 +288,7 @@ nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_r
     NVDP_TRY(NVDP__NEW(ctx, made, n));
     for (size_t i = 0; i < n; i++) {
         double both[2];
-        NVDP_TRY(deltas(ctx, run, fabs(epsilon[i]), both));
+        NVDP_TRY(nvdp__pld_deltas(ctx, run, fabs(epsilon[i]), both));
         for (int p = 0; p < 2; p++)
             made[i][p] =
                 epsilon[i] < 0 ? exp(epsilon[i]) * both[1 - p] - expm1(epsilon[i]) : both[p];
@@ -444,7 +365,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double *noise) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
-    const double most = log(1e6), least = log(1e-2);
+    const double most = log(1e6), least = log(LEAST_NOISE);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;

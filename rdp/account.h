@@ -14,16 +14,11 @@ static inline double nvdp__step_loss(double t, double noise, double rate) {
     return rate == 1 ? c : c < 700 ? log1p(rate * expm1(c)) : c + log(rate);
 }
 
-/* The best order's bound, which the grid and the tilt of the privacy loss distribution are chosen by. */
-struct nvdp__bound {
-    double order, epsilon, log_delta;
-    double tilt; /* k */
-    double step; /* h */
-};
-nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                              const struct nvdp__bound *bound, double delta, double *epsilon);
-/* delta[0]: the example is absent under P; delta[1]: present. */
-nvdp_status nvdp__pld_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                            const struct nvdp__bound *bound, double epsilon, double delta[2]);
+/* Epsilon >= 0 at delta by the privacy loss distribution (pld.c). */
+nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
+                              double *epsilon);
+/* delta at epsilon >= 0.  delta[0]: the example is absent under P; delta[1]: present. */
+nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                             double epsilon, double delta[2]);
 
 #endif

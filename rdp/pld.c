@@ -1,394 +1,484 @@
-/* The privacy loss distribution of DP-SGD: delta(eps) of all steps together, never told too small.
+/* The privacy loss distribution of DP-SGD: delta(eps) of all steps together, never too small.
  *
- * Of two distributions P, Q the loss is L = log p/q, and delta(eps) = E_P (1 - e^(eps - L))_+ = E_Q (e^L - e^eps)_+ is a
- * convex function of e^L under Q.  Mass of Q at a loss between two points a < b of a grid with step h is therefore
- * divided among the two,
+ * Of two distributions P, Q the loss is L = log p/q under P, and delta(eps) = E (1 - e^(eps - L))_+.  Losses of steps add
+ * up, so that moments E e^(zL) multiply; M(z) denotes their product over all steps, of the finite losses.  For z = k + iu,
+ * k > 0,
  *
- *     (e^b - e^L) / (e^b - e^a)  to a,      the rest to b,
+ *     int e^(z eps) delta(eps) d eps  =  M(z) / (z (z + 1))  =:  F(z),
  *
- * which keeps the masses of both P and Q, and can only enlarge delta ("connecting the dots" of delta over e^eps,
- * Doroshenko et al. 2022); the pair on the grid dominates the true one, and so do their compositions (Zhu et al.
- * 2022, Theorem 10).  The log moment of order k grows by k (k+1) h^2/12 a step, from which h is chosen (account.c).
+ * the Fourier transform of f(eps) = e^(k eps) delta(eps).  By Poisson's summation formula its trapezoidal sum is
  *
- * As in loss.h, masses are tilted by e^(k L) and have sum 1, so that delta(eps) has its digits however small it is:
- * a tilted mass m that was left out is at most m e^(M - k eps) of delta.  Left out are tails of a step, what of the
- * sum lies beyond the transform's window (Chernoff), and the transform's rounding (Higham 2002, Theorem 24.2).
+ *     1/R sum_n F(k + 2 pi i n/R) e^(-2 pi i n eps/R)  =  sum_m f(eps + m R),
  *
- * A step that draws the one example with probability q compares N(0, sigma^2) with the mixture of account.h.  Which
- * of them is P depends on whether the example is there; both directions are computed, and the larger counts. */
+ * and no term on the right is negative: the sum is an upper bound of f(eps) for every window R.  The number of steps is an
+ * exponent here, so that a billion of them cost as much as one, and no error adds up over them.
+ *
+ * The pair of a step is replaced by one on finitely many losses that dominates it (step.h).  All steps together are
+ * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2): whoever sees its
+ * output too knows more, so that delta can only grow; and |F| falls like e^(-v u^2/2), which bounds what a finite sum over
+ * n leaves out.  Both errors are of second order and are chosen for a given accuracy.  Rounding errors are bounded
+ * term by term and added.
+ *
+ * k is the saddle point, where F(k) e^(-k eps) is least: f has its mean at eps then, and delta(eps) keeps its digits
+ * however small it is.  R is from Chernoff's bound of f on both sides.
+ *
+ * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al. 2020
+ * (Fourier).  Both directions of the neighbour relation are computed. */
 #include "rdp/account.h"
 
-#include "rdp/loss.h"
+#include "rdp/step.h"
 
-#include <complex.h>
 #include <float.h>
 #include <stdlib.h>
 
-static const double CUT = 1e-18;   /* tilted mass that a tail of all steps may have */
-static const double CHERNOFF = 44; /* e^-44: the same for the window */
-static const double REACH = 13;    /* standard deviations beyond which a step is cut off */
-static const size_t MOST_CELLS = (size_t)1 << 22;
-static const double MOST_PANELS = 2e7; /* of a step: some seconds */
-static const double NOTHING = -760;    /* log of what is 0 in double */
+static const double EPSILON_ERROR = 2e-4; /* relative to epsilon, by cells and variance */
+static const double DELTA_ERROR = 3e-4;   /* relative to delta */
+static const double LOST = 1e-5;          /* share of delta that tails of steps may have */
+static const double ALIASES = 14;         /* -log of the share that the window leaves */
+static const double MAX_WORK = 2e8;       /* atoms times nodes: a quarter of a second */
+static const double NEGLIGIBLE = 1e-15;   /* of the moment */
+static const double LEAST_LOG = -690;     /* log of the least delta */
 
-/* ---- one step ---- */
+/* ---- a run's losses in one direction ---- */
 
-/* Of P over Q where the example is there: P is the mixture.  Otherwise the reverse. */
-struct step {
-    double noise, rate, k, sign;
+struct losses {
+    const struct nvdp_dp_run *run;
+    enum nvdp__direction direction;
+    double gauss;      /* variance of the steps without sampling */
+    double log_finite; /* of what stands beside */
+    double infinite;   /* probability of a loss of infinity, at most */
+    size_t count;      /* settings of steps with sampling */
+    struct nvdp__step *step;
+    struct nvdp__atoms *atoms;
 };
 
-/* log of the density of t under the tilted P. */
-static double tilted(const struct step *of, double t) {
-    const double loss = nvdp__step_loss(t, of->noise, of->rate);
-    return (of->sign > 0 ? of->k + 1 : -of->k) * loss - t * t / 2;
-}
-
-/* Where nvdp__step_loss is `loss`. */
-static double place_of(const struct step *of, double loss) {
-    if (of->rate < 1 && loss <= log1p(-of->rate)) return -INFINITY;
-    const double c = of->rate == 1 ? loss
-                     : loss > 700  ? loss - log(of->rate)
-                                   : log1p(expm1(loss) / of->rate);
-    return of->noise * c + 1 / (2 * of->noise);
-}
-
-/* Gauss-Legendre's five points. */
-static const double node[5] = {-0.9061798459386640, -0.5384693101056831, 0, 0.5384693101056831,
-                               0.9061798459386640};
-static const double weight[5] = {0.2369268850561891, 0.4786286704993665, 0.5688888888888889,
-                                 0.4786286704993665, 0.2369268850561891};
-
-/* A loss's tilted mass at the ends of the cell from a to a + h. */
-static void divide(const struct step *of, double loss, double a, double h, double mass,
-                   double *ends) {
-    const double x = fmin(fmax(loss - a, 0), h), up = expm1(x) / expm1(h);
-    ends[0] += mass * (1 - up) * exp(-(of->k + 1) * x);
-    ends[1] += mass * up * exp((of->k + 1) * (h - x));
-}
-
-/* The mass of t in [from, to], whose losses are in one cell. */
-static void add_cell(const struct step *of, double from, double to, double a, double h, double top,
-                     double panel, double *ends) {
-    const double panels = ceil((to - from) / panel), half = (to - from) / panels / 2;
-    if (!(half > 0)) return;
-    for (double j = 0; j < panels; j++) {
-        for (int g = 0; g < 5; g++) {
-            const double t = from + (2 * j + 1 + node[g]) * half;
-            const double loss = of->sign * nvdp__step_loss(t, of->noise, of->rate);
-            divide(of, loss, a, h, half * weight[g] * exp(tilted(of, t) - top), ends);
-        }
+static void losses_free(struct losses *losses) {
+    for (size_t i = 0; i < losses->count; i++) {
+        nvdp__step_free(&losses->step[i]);
+        nvdp__atoms_free(&losses->atoms[i]);
     }
+    free(losses->step);
+    free(losses->atoms);
 }
 
-/* Whether the mass of t in [from, to] is 0 in double: the loss rises with t. */
-static bool vanishes(const struct step *of, double from, double to, double top) {
-    const double exponent = of->sign > 0 ? of->k + 1 : -of->k;
-    const double loss = nvdp__step_loss(exponent > 0 ? to : from, of->noise, of->rate);
-    const double least = from > 0 ? from : to < 0 ? to : 0;
-    return exponent * loss - least * least / 2 - top < NOTHING;
-}
-
-static nvdp_status too_fine(struct nvdp_context *ctx, const char *what, double most, double found) {
-    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                      "privacy loss distribution: expected at most %.3g %s, found %.3g", most, what,
-                      found);
-}
-
-/* Beyond its ends the tilted density falls faster than e^(-REACH |t|). */
-static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, double h, double cut,
-                             struct nvdp__loss_part *out) {
-    struct nvdp__loss_part part = {0};
-    const double low = of->sign > 0 ? -REACH : -of->k / of->noise - REACH;
-    const double high = (of->sign > 0 ? (of->k + 1) / of->noise : 0) + REACH;
-    const double panel = 0.5 * fmin(1, of->noise) / sqrt(1 + (of->k + 1) / (of->noise * of->noise));
-    const double x = of->sign * nvdp__step_loss(low, of->noise, of->rate);
-    const double y = of->sign * nvdp__step_loss(high, of->noise, of->rate);
-    double top = -INFINITY, size = 0;
-    if ((high - low) / panel > MOST_PANELS)
-        return too_fine(ctx, "panels", MOST_PANELS, (high - low) / panel);
-    for (double t = low; t <= high; t += 0.5)
-        top = fmax(top, tilted(of, t));
-    part.first = (int64_t)floor(fmin(x, y) / h);
-    part.n = (size_t)((int64_t)floor(fmax(x, y) / h) - part.first) + 2;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
-    for (size_t i = 0; i + 1 < part.n; i++) {
-        const double a = (double)(part.first + (int64_t)i) * h;
-        const double b = (double)(part.first + (int64_t)i + 1) * h;
-        const double from = place_of(of, of->sign > 0 ? a : -b);
-        const double to = place_of(of, of->sign > 0 ? b : -a);
-        if (!vanishes(of, fmax(from, low), fmin(to, high), top))
-            add_cell(of, fmax(from, low), fmin(to, high), a, h, top, panel, part.mass + i);
+/* How many steps have the setting of phase i; 0 where an earlier phase has it too. */
+static uint64_t steps_like(const struct nvdp_dp_run *run, size_t i) {
+    uint64_t steps = 0;
+    for (size_t j = 0; j < run->phases; j++) {
+        const bool same =
+            run->phase[j].noise == run->phase[i].noise && run->phase[j].rate == run->phase[i].rate;
+        if (same && j < i) return 0;
+        if (same) steps += run->phase[j].steps;
     }
-    const double tails = (exp(tilted(of, low) - top) + exp(tilted(of, high) - top)) / REACH;
-    nvdp__loss_finish(&part, top - NVDP__HALF_LOG_2PI, tails, cut);
-    /* exp() of a number x, and the sums in it, are good to a few units of |x| in the last place. */
-    for (size_t i = 0; i < part.n; i++)
-        size += part.mass[i] * fabs((double)(part.first + (int64_t)i) * h);
-    part.log_mean += 8 * DBL_EPSILON * ((of->k + 1) * (size + 1) + REACH * REACH);
-    *out = part;
-    return NVDP_OK;
+    return steps;
 }
 
-/* (epsilon, delta): P has delta by itself, and losses epsilon and -epsilon else (Kairouz, Oh & Viswanath 2015). */
-static nvdp_status guarantee_part(struct nvdp_context *ctx, const struct nvdp_dp_guarantee *of,
-                                  double k, double h, struct nvdp__loss_part *out) {
-    struct nvdp__loss_part part = {.log_finite = log1p(-of->delta)};
-    const struct step step = {.k = k};
-    const double cells[2] = {floor(-of->epsilon / h), floor(of->epsilon / h)};
-    if (of->epsilon > 0) {
-        part.first = (int64_t)cells[0];
-        part.n = (size_t)((int64_t)cells[1] - part.first) + 2;
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
-        for (int i = 0; i < 2; i++) { /* p = e^L / (e^L + 1), tilted, by e^(k epsilon) */
-            const double loss = i == 0 ? -of->epsilon : of->epsilon;
-            const double p = 1 / (1 + exp(-loss));
-            divide(&step, loss, cells[i] * h, h, p * exp(k * (loss - of->epsilon)),
-                   part.mass + ((int64_t)cells[i] - part.first));
-        }
-        nvdp__loss_finish(&part, k * of->epsilon, 0, 0);
-    }
-    *out = part;
-    return NVDP_OK;
+/* log of the probability that what stands beside has a finite loss. */
+static double log_finite(const struct nvdp_dp_run *run) {
+    double sum = 0;
+    for (size_t i = 0; i < run->besides; i++)
+        sum += log1p(-run->beside[i].delta);
+    return sum;
 }
 
-/* ---- all steps ---- */
-
-/* Discrete Fourier transform (Cooley & Tukey 1965), n a power of 2; root: [n/2] e^(-2 pi i j/n).  Long double: a
- * million steps multiply its rounding. */
-static void transform(size_t n, const long double complex *root, long double complex *x) {
-    for (size_t i = 0, j = 0; i < n; i++) { /* j: i with its bits reversed */
-        if (i < j) {
-            const long double complex swap = x[i];
-            x[i] = x[j];
-            x[j] = swap;
-        }
-        size_t bit = n / 2;
-        for (; bit > 0 && (j & bit) != 0; bit /= 2)
-            j ^= bit;
-        j ^= bit;
-    }
-    for (size_t half = 1; half < n; half *= 2) {
-        for (size_t from = 0; from < n; from += 2 * half) {
-            for (size_t j = 0; j < half; j++) {
-                const long double complex w = root[j * (n / 2 / half)], b = x[from + half + j];
-                const long double re = creall(w) * creall(b) - cimagl(w) * cimagl(b);
-                const long double im = creall(w) * cimagl(b) + cimagl(w) * creall(b);
-                x[from + half + j] = x[from + j] - (re + im * I);
-                x[from + j] += re + im * I;
-            }
-        }
-    }
-}
-
-static long double complex power(long double complex x, uint64_t n) {
-    long double complex product = 1;
-    for (; n > 0; n /= 2) {
-        if (n % 2 == 1) product *= x;
-        x *= x;
-    }
-    return product;
-}
-
-/* The parts of one direction, each `times`. */
-struct parts {
-    size_t count;
-    struct nvdp__loss_part *part;
-    uint64_t *times;
-    double h;
-};
-
-static double loss_at(const struct parts *parts, size_t p, size_t i) {
-    return (double)(parts->part[p].first + (int64_t)i) * parts->h;
-}
-
-/* The least x with tilted P(S - mean >= x) <= e^-CHERNOFF, sign 1, or <= -x, sign -1, by Chernoff's bound; `mean` of
- * each part, `deviation` of the sum. */
-static double reach(const struct parts *parts, const double *mean, double deviation, int sign) {
-    double least = 0;
-    for (size_t p = 0; p < parts->count; p++) { /* what cannot be exceeded */
-        const struct nvdp__loss_part *part = &parts->part[p];
-        if (part->n == 0) continue;
-        const double end =
-            sign > 0 ? loss_at(parts, p, part->n - 1) - mean[p] : mean[p] - loss_at(parts, p, 0);
-        least += (double)parts->times[p] * end;
-    }
-    for (double s = 1.0 / 16; s <= 32; s *= 1.4142135623730951) {
-        double sum = CHERNOFF;
-        const double l = s / deviation;
-        for (size_t p = 0; p < parts->count; p++) {
-            double moment = 0;
-            for (size_t i = 0; i < parts->part[p].n; i++)
-                moment += parts->part[p].mass[i] * exp(l * sign * (loss_at(parts, p, i) - mean[p]));
-            if (parts->part[p].n > 0) sum += (double)parts->times[p] * log(moment);
-        }
-        if (sum / l < least) least = sum / l;
-    }
-    return least;
-}
-
-/* Mean of each part; returns the standard deviation of the sum. */
-static double moments(const struct parts *parts, double *mean) {
-    double variance = 0;
-    for (size_t p = 0; p < parts->count; p++) {
-        const struct nvdp__loss_part *part = &parts->part[p];
-        double square = 0;
-        mean[p] = 0;
-        for (size_t i = 0; i < part->n; i++)
-            mean[p] += part->mass[i] * loss_at(parts, p, i);
-        for (size_t i = 0; i < part->n; i++)
-            square += part->mass[i] * pow(loss_at(parts, p, i) - mean[p], 2);
-        variance += (double)parts->times[p] * square;
-    }
-    return sqrt(variance);
-}
-
-/* transform ^ times of every part, multiplied into sum[0..n). */
-static void convolve(const struct parts *parts, size_t n, const long double complex *root,
-                     long double complex *work, long double complex *sum) {
-    for (size_t j = 0; j < n; j++)
-        sum[j] = 1;
-    for (size_t p = 0; p < parts->count; p++) {
-        const struct nvdp__loss_part *part = &parts->part[p];
-        if (part->n == 0) continue;
-        memset(work, 0, n * sizeof *work);
-        for (size_t i = 0; i < part->n; i++) /* n divides 2^64 */
-            work[(uint64_t)(part->first + (int64_t)i) & (n - 1)] += part->mass[i];
-        transform(n, root, work);
-        for (size_t j = 0; j < n; j++)
-            sum[j] *= power(work[j], parts->times[p]);
-    }
-    for (size_t j = 0; j < n; j++)
-        sum[j] = conjl(sum[j]);
-    transform(n, root, sum);
-}
-
-/* The sum of all, as loss.h has it; _free. */
-static nvdp_status add_up(struct nvdp_context *ctx, const struct parts *parts, double k,
-                          struct nvdp__loss *out) {
+/* For a delta of about e^log_delta. */
+static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                 enum nvdp__direction direction, double log_delta,
+                                 struct losses *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__loss made = {.k = k, .step = parts->h, .n = 2};
-    long double complex *root = NULL, *work = NULL, *sum = NULL;
-    double *mean = NULL, total = 0, middle = 0, norm = 0;
-    NVDP_TRY(NVDP__NEW(ctx, mean, parts->count));
-    const double deviation = moments(parts, mean);
-    for (size_t p = 0; p < parts->count; p++) {
-        const double times = (double)parts->times[p];
-        double square = 0;
-        middle += times * mean[p];
-        total += times;
-        made.log_mean += times * parts->part[p].log_mean;
-        made.log_finite += times * parts->part[p].log_finite;
-        made.slack += times * parts->part[p].cut;
-        for (size_t i = 0; i < parts->part[p].n; i++)
-            square += parts->part[p].mass[i] * parts->part[p].mass[i];
-        norm = fmax(norm, sqrt(square));
-    }
-    if (deviation > 0) {
-        const double down = reach(parts, mean, deviation, -1),
-                     up = reach(parts, mean, deviation, 1);
-        made.first = (int64_t)floor((middle - down) / parts->h) - 1;
-        while ((double)made.n < (down + up) / parts->h + 4)
-            made.n *= 2;
-        made.slack += 2 * exp(-CHERNOFF);
-    } else {
-        made.first = (int64_t)floor(middle / parts->h + 0.5);
-    }
-    const size_t n = made.n;
-    if (n > 4 * MOST_CELLS) NVDP_TRY(too_fine(ctx, "cells", 4. * (double)MOST_CELLS, (double)n));
-    NVDP_TRY(NVDP__NEW(ctx, root, n / 2));
-    NVDP_TRY(NVDP__NEW(ctx, work, n));
-    NVDP_TRY(NVDP__NEW(ctx, sum, n));
-    NVDP_TRY(NVDP__NEW(ctx, made.above, n));
-    NVDP_TRY(NVDP__NEW(ctx, made.weighted, n));
-    for (size_t j = 0; j < n / 2; j++) {
-        const long double angle = -2 * acosl(-1) * (long double)j / (long double)n;
-        root[j] = cosl(angle) + sinl(angle) * I;
-    }
-    convolve(parts, n, root, work, sum);
-    made.slack += 8 * (double)LDBL_EPSILON * log2((double)n) * (total + 1) * sqrt((double)n) * norm;
-    made.log_mean += 4 * DBL_EPSILON * (double)n; /* of the sums that follow */
-    double above = 0, weighted = 0;
-    for (size_t i = n; i-- > 0;) {
-        const size_t at = (uint64_t)(made.first + (int64_t)i) & (n - 1);
-        const double mass = fmax((double)(creall(sum[at]) / (long double)n), 0);
-        above = made.above[i] = mass + exp(-k * parts->h) * above;
-        weighted = made.weighted[i] = mass + exp(-(k + 1) * parts->h) * weighted;
-    }
-    *out = made;
-    made.above = made.weighted = NULL;
-cleanup:
-    nvdp__loss_free(&made);
-    free(mean);
-    free(root);
-    free(work);
-    free(sum);
-    return status;
-}
-
-/* ---- a run ---- */
-
-static nvdp_status direction(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double k,
-                             double h, int sign, struct nvdp__loss *out) {
-    nvdp_status status = NVDP_OK;
-    struct parts parts = {.count = run->phases + run->besides, .h = h};
-    NVDP_TRY(NVDP__NEW(ctx, parts.part, parts.count));
-    NVDP_TRY(NVDP__NEW(ctx, parts.times, parts.count));
-    for (size_t i = 0; i < parts.count; i++) {
-        const bool trains = i < run->phases;
-        parts.times[i] = trains ? run->phase[i].steps : 1;
-        if (parts.times[i] == 0) continue;
-        if (trains) {
-            const struct step step = {run->phase[i].noise, run->phase[i].rate, k, sign};
-            NVDP_TRY(step_part(ctx, &step, h, CUT / (double)parts.times[i], &parts.part[i]));
-        } else {
-            NVDP_TRY(guarantee_part(ctx, &run->beside[i - run->phases], k, h, &parts.part[i]));
-        }
-    }
-    NVDP_TRY(add_up(ctx, &parts, k, out));
-cleanup:
-    for (size_t i = 0; parts.part != NULL && i < parts.count; i++)
-        free(parts.part[i].mass);
-    free(parts.part);
-    free(parts.times);
-    return status;
-}
-
-static nvdp_status both(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                        const struct nvdp__bound *bound, struct nvdp__loss loss[2]) {
-    const double k = bound->tilt;
-    double most = 0;
+    struct losses made = {.run = run, .direction = direction};
+    made.log_finite = log_finite(run);
+    made.infinite = -expm1(made.log_finite);
+    size_t sampled = 0;
+    for (size_t i = 0; i < run->phases; i++)
+        sampled += run->phase[i].rate < 1 && steps_like(run, i) > 0;
+    NVDP_TRY(NVDP__NEW(ctx, made.step, run->phases));
+    NVDP_TRY(NVDP__NEW(ctx, made.atoms, run->phases));
     for (size_t i = 0; i < run->phases; i++) {
-        const struct nvdp_dp_steps *phase = &run->phase[i];
-        most =
-            fmax(most, nvdp__step_loss((k + 1) / phase->noise + REACH, phase->noise, phase->rate));
+        const struct nvdp_dp_steps like = {run->phase[i].noise, run->phase[i].rate,
+                                           steps_like(run, i)};
+        if (like.rate == 1) made.gauss += (double)like.steps / (like.noise * like.noise);
+        if (like.rate == 1 || like.steps == 0) continue;
+        struct nvdp__step *step = &made.step[made.count];
+        const double lost = log_delta + log(LOST / (double)sampled);
+        NVDP_TRY(nvdp__step_cells(ctx, &like, lost, step));
+        made.infinite += step->infinite;
+        made.count++;
+        NVDP_TRY(nvdp__step_atoms(ctx, step, direction, &made.atoms[made.count - 1]));
     }
-    const double h = fmax(bound->step, 2 * most / (double)MOST_CELLS);
-    memset(loss, 0, 2 * sizeof *loss);
-    NVDP_RETURN_IF_FAILED(direction(ctx, run, k, h, -1, &loss[0]));
-    nvdp_status status = direction(ctx, run, k, h, 1, &loss[1]);
-    if (status != NVDP_OK) nvdp__loss_free(&loss[0]);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    losses_free(&made);
     return status;
 }
 
-nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                              const struct nvdp__bound *bound, double delta, double *epsilon) {
-    struct nvdp__loss loss[2];
-    NVDP_RETURN_IF_FAILED(both(ctx, run, bound, loss));
-    *epsilon =
-        fmax(nvdp__loss_epsilon(&loss[0], delta).high, nvdp__loss_epsilon(&loss[1], delta).high);
-    nvdp__loss_free(&loss[0]);
-    nvdp__loss_free(&loss[1]);
+/* log E e^(zL) of losses e and -e, e with probability e^e/(1 + e^e) (Kairouz, Oh & Viswanath 2015). */
+static struct nvdp__log_moment two_losses(double e, double k, double u) {
+    const double size = exp(-(2 * k + 1) * e), angle = -2 * u * e;
+    const double real = size * cos(angle), imaginary = size * sin(angle);
+    return (struct nvdp__log_moment){k * e - log1p(exp(-e)) +
+                                         log1p(real * (2 + real) + imaginary * imaginary) / 2,
+                                     u * e + atan2(imaginary, 1 + real), 0};
+}
+
+/* log M(k) */
+static double log_moment(const struct losses *losses, double k) {
+    double sum = k * (k + 1) * losses->gauss / 2 + losses->log_finite;
+    for (size_t i = 0; i < losses->count; i++)
+        sum += losses->step[i].times * nvdp__atoms_log_moment(&losses->atoms[i], k);
+    for (size_t i = 0; i < losses->run->besides; i++)
+        sum += two_losses(losses->run->beside[i].epsilon, k, 0).real;
+    return sum;
+}
+
+/* ---- the best order ---- */
+
+enum goal { SADDLE, BOUND_DELTA, BOUND_EPSILON };
+
+/* The saddle point's exponent, the bound on log delta(x) and the bound on epsilon at log delta = x, each by order k:
+ * delta(eps) <= M(k) e^(-k eps) k^k / (k+1)^(k+1) (Canonne, Kamath & Steinke 2020). */
+static double objective(const struct losses *losses, enum goal goal, double x, double k) {
+    const double moment = log_moment(losses, k);
+    const double conversion = -k * log1p(1 / k) - log1p(k);
+    if (goal == SADDLE) return moment - k * x - log(k) - log1p(k);
+    if (goal == BOUND_DELTA) return moment - k * x + conversion;
+    return (moment - x + conversion) / k;
+}
+
+/* Its minimum over k, by the golden section in log k: each has one. */
+static double minimize(const struct losses *losses, enum goal goal, double x, double *k) {
+    const double golden = 0.61803398874989485;
+    double low = log(1e-20), high = log(1e20);
+    double a = high - golden * (high - low), b = low + golden * (high - low);
+    double at_a = objective(losses, goal, x, exp(a)), at_b = objective(losses, goal, x, exp(b));
+    while (high - low > 1e-2) {
+        if (at_a <= at_b) {
+            high = b;
+            b = a;
+            at_b = at_a;
+            a = high - golden * (high - low);
+            at_a = objective(losses, goal, x, exp(a));
+        } else {
+            low = a;
+            a = b;
+            at_a = at_b;
+            b = low + golden * (high - low);
+            at_b = objective(losses, goal, x, exp(b));
+        }
+    }
+    *k = exp(at_a <= at_b ? a : b);
+    return fmin(at_a, at_b);
+}
+
+/* ---- the contour ---- */
+
+struct contour {
+    double k, window, variance, scale, slack, phase_slack, infinite;
+    bool wide; /* the variance is larger than asked for, as there would be too many nodes */
+    size_t n;
+    double *real, *imaginary; /* [n] e^-scale F(k + 2 pi i n/R), doubled for n > 0 */
+};
+
+static void contour_free(struct contour *contour) {
+    free(contour->real);
+    free(contour->imaginary);
+}
+
+/* How far from eps, on side +1 or -1, f is below e^-ALIASES f(eps), f(eps) = e^(k eps + log_delta): by the bound
+ * delta(x) <= M(l) e^(-l x) with another order l. */
+static double reach(const struct losses *losses, double k, double epsilon, double log_delta,
+                    int side) {
+    double best = side < 0 ? (ALIASES - log_delta) / k : INFINITY; /* delta(x) <= 1 */
+    for (double r = 0.01; side < 0 ? r < 1 : r < 200; r *= 1.3) {
+        const double l = k * (1 + side * r);
+        const double bound = log_moment(losses, l) - l * epsilon - log_delta + ALIASES;
+        best = fmin(best, fmax(bound, ALIASES) / fabs(l - k));
+    }
+    return best;
+}
+
+/* Adds `times` log moments at all nodes to the sums. */
+static void add_moments(const struct contour *contour, double times,
+                        const struct nvdp__log_moment *one, struct nvdp__log_moment *sum) {
+    for (size_t n = 0; n < contour->n; n++) {
+        sum[n].real += times * one[n].real;
+        sum[n].imaginary += times * one[n].imaginary;
+        sum[n].error +=
+            times * (one[n].error + 4 * DBL_EPSILON * (fabs(one[n].real) + fabs(one[n].imaginary)));
+    }
+}
+
+/* F at all nodes from the log moments of all but the variance. */
+static void finish(struct contour *contour, const struct nvdp__log_moment *sum) {
+    const double k = contour->k, v = contour->variance;
+    for (size_t n = 0; n < contour->n; n++) {
+        const double u = 2 * M_PI * (double)n / contour->window;
+        const double real =
+            sum[n].real + (k * (k + 1) - u * u) * v / 2 - log(hypot(k, u)) - log(hypot(k + 1, u));
+        const double turn = u * (2 * k + 1) * v / 2;
+        const double angle = sum[n].imaginary + turn - atan2(u, k) - atan2(u, k + 1);
+        const double error =
+            sum[n].error + 4 * DBL_EPSILON * (16 + (k * (k + 1) + u * u) * v + fabs(turn));
+        if (n == 0) contour->scale = real;
+        const double value = (n > 0 ? 2 : 1) * exp(real - contour->scale);
+        contour->real[n] = value * cos(angle);
+        contour->imaginary[n] = value * sin(angle);
+        contour->slack += value * expm1(fmin(error, 700));
+        contour->phase_slack += 4 * DBL_EPSILON * u * value;
+    }
+    /* The rest: |F(k + iu)| <= M(k) e^((k (k + 1) - u^2) v/2) / u^2, and M(k) e^(k (k + 1) v/2) = e^scale k (k + 1). */
+    const double u = 2 * M_PI * (double)(contour->n - 1) / contour->window;
+    contour->slack += contour->window / M_PI * k * (k + 1) * exp(-u * u * v / 2) / (u * u * u * v);
+}
+
+/* For epsilons from `low` to local->epsilon; delta comes out up to e^error times as large. */
+static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses *losses,
+                                  const struct nvdp__local *local, double low, double error,
+                                  struct contour *out) {
+    nvdp_status status = NVDP_OK;
+    const double k = local->k, epsilon = local->epsilon, log_delta = local->log_delta;
+    struct contour made = {.k = k, .infinite = losses->infinite};
+    struct nvdp__step *step = NULL;
+    struct nvdp__atoms *atoms = NULL;
+    struct nvdp__tilted *tilted = NULL;
+    struct nvdp__log_moment *one = NULL, *sum = NULL;
+    double work = 0;
+    NVDP_TRY(NVDP__NEW(ctx, step, losses->count));
+    NVDP_TRY(NVDP__NEW(ctx, atoms, losses->count));
+    NVDP_TRY(NVDP__NEW(ctx, tilted, losses->count));
+    for (size_t i = 0; i < losses->count; i++) {
+        NVDP_TRY(nvdp__step_refine(ctx, &losses->step[i], losses->direction, local,
+                                   error / 3 / (double)losses->count, &step[i]));
+        NVDP_TRY(nvdp__step_atoms(ctx, &step[i], losses->direction, &atoms[i]));
+        NVDP_TRY(nvdp__tilt(ctx, &atoms[i], k, NEGLIGIBLE / step[i].times, &tilted[i]));
+        work += (double)tilted[i].n;
+    }
+    made.window =
+        fmax(reach(losses, k, epsilon, log_delta, -1), reach(losses, k, low, log_delta, 1));
+    /* Nodes up to u, where v u^2/2 outweighs what F(k) e^(-k eps) is above delta. */
+    made.variance = fmax(losses->gauss, 4 * error / (3 * local->density));
+    const double above = log_moment(losses, k) - k * epsilon - log(k) - log1p(k) - log_delta;
+    const double end = sqrt(2 * (ALIASES + fmax(above, 0))) * made.window / (2 * M_PI);
+    const double times = end / sqrt(made.variance) * (work + 20) / MAX_WORK;
+    made.wide = times > 1;
+    made.variance *= pow(fmax(times, 1), 2);
+    made.n = (size_t)(end / sqrt(made.variance)) + 2;
+    NVDP_TRY(NVDP__NEW(ctx, made.real, made.n));
+    NVDP_TRY(NVDP__NEW(ctx, made.imaginary, made.n));
+    NVDP_TRY(NVDP__NEW(ctx, one, made.n));
+    NVDP_TRY(NVDP__NEW(ctx, sum, made.n));
+    for (size_t n = 0; n < made.n; n++)
+        sum[n].real = losses->log_finite;
+    for (size_t i = 0; i < losses->count; i++) {
+        nvdp__tilted_moments(&tilted[i], 2 * M_PI / made.window, made.n, one);
+        add_moments(&made, step[i].times, one, sum);
+    }
+    for (size_t i = 0; i < losses->run->besides; i++) {
+        for (size_t n = 0; n < made.n; n++)
+            one[n] =
+                two_losses(losses->run->beside[i].epsilon, k, 2 * M_PI * (double)n / made.window);
+        add_moments(&made, 1, one, sum);
+    }
+    finish(&made, sum);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    for (size_t i = 0; i < losses->count; i++) {
+        if (step != NULL) nvdp__step_free(&step[i]);
+        if (atoms != NULL) nvdp__atoms_free(&atoms[i]);
+        if (tilted != NULL) nvdp__tilted_free(&tilted[i]);
+    }
+    free(step);
+    free(atoms);
+    free(tilted);
+    free(one);
+    free(sum);
+    contour_free(&made);
+    return status;
+}
+
+/* An upper bound of delta(eps), close near the epsilon that the contour is for. */
+static double contour_delta(const struct contour *contour, double epsilon) {
+    const double turn = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
+    double sum = 0, rest = 0; /* compensated (Kahan 1965) */
+    for (size_t n = 0; n < contour->n; n++) {
+        const double angle = (double)n * turn;
+        const double term =
+            contour->real[n] * cos(angle) + contour->imaginary[n] * sin(angle) - rest;
+        const double next = sum + term;
+        rest = (next - sum) - term;
+        sum = next;
+    }
+    sum = fmax(sum, 0) + contour->slack + contour->phase_slack * fabs(epsilon);
+    const double exponent = contour->scale - k * epsilon;
+    const double rounding = 4 * DBL_EPSILON * (fabs(contour->scale) + k * fabs(epsilon));
+    return fmin(exp(exponent + rounding) / contour->window * sum + contour->infinite, 1);
+}
+
+/* The least epsilon in [low, high] with delta(epsilon) <= delta, high if there is none below it. */
+static double contour_epsilon(const struct contour *contour, double low, double high,
+                              double delta) {
+    if (contour_delta(contour, low) <= delta) return low;
+    for (int i = 0; i < 60 && high - low > 1e-10 * high; i++) {
+        const double middle = low + (high - low) / 2;
+        *(contour_delta(contour, middle) <= delta ? &high : &low) = middle;
+    }
+    return high;
+}
+
+/* Of e^(-z eps) F(z), derivatives are sums of z e^(-z eps) F(z), and the loss's density, of which delta is an integral twice
+ * over, is one of z (z + 1) e^(-z eps) F(z). */
+static void contour_local(const struct contour *contour, double epsilon,
+                          struct nvdp__local *local) {
+    const double turn = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
+    double delta = contour->slack, slope = 0, density = 0;
+    for (size_t n = 0; n < contour->n; n++) {
+        const double u = 2 * M_PI * (double)n / contour->window, angle = (double)n * turn;
+        const double real = contour->real[n] * cos(angle) + contour->imaginary[n] * sin(angle);
+        const double imaginary = contour->imaginary[n] * cos(angle) - contour->real[n] * sin(angle);
+        delta += real;
+        slope += k * real - u * imaginary;
+        density += (k * (k + 1) - u * u) * real - u * (2 * k + 1) * imaginary;
+    }
+    /* A steeper curve than this is an alias, or an atom. */
+    const double limit = fmax(-2 * local->log_delta, 10) / fmax(epsilon, 1e-300);
+    local->epsilon = epsilon;
+    local->slope = fmin(fmax(slope / delta, 0), limit);
+    local->density =
+        fmin(fmax(density / delta, local->slope * (local->slope + 1)), limit * (limit + 1));
+}
+
+/* ---- epsilon and delta ---- */
+
+/* The total variation of all together, at most: delta(0). */
+static double variation(const struct nvdp_dp_run *run) {
+    double sum = 0;
+    for (size_t i = 0; i < run->phases; i++)
+        sum += (double)run->phase[i].steps * run->phase[i].rate *
+               erf(1 / (2 * M_SQRT2 * run->phase[i].noise));
+    for (size_t i = 0; i < run->besides; i++)
+        sum += run->beside[i].delta + tanh(run->beside[i].epsilon / 2);
+    return sum;
+}
+
+enum { MAX_PASSES = 8 };
+
+/* The saddle point of local->epsilon; what is known of delta's slope and the density is kept. */
+static void find_saddle(const struct losses *losses, struct nvdp__local *local) {
+    (void)minimize(losses, SADDLE, local->epsilon, &local->k);
+    local->slope = fmax(local->slope, local->k);
+    local->density = fmax(local->density, local->k * (local->k + 1));
+}
+
+/* Whether a contour that was made for `before` is fine enough for what it showed. */
+static bool fine_enough(const struct contour *contour, const struct nvdp__local *before,
+                        const struct nvdp__local *after) {
+    return contour->wide ||
+           (after->slope <= 1.5 * before->slope && after->density <= 2 * before->density);
+}
+
+/* Lowers *epsilon, which has at most delta in this direction, to the least that is found to have it. */
+static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *losses,
+                                 double delta, double *epsilon) {
+    struct nvdp__local local = {.epsilon = *epsilon, .log_delta = log(delta - losses->infinite)};
+    bool close = false;
+    for (int pass = 0; pass < MAX_PASSES; pass++) {
+        struct contour contour = {0};
+        const double before = *epsilon;
+        find_saddle(losses, &local);
+        const double low = close ? before : 0, scout = close ? 1 : 8;
+        const double error =
+            scout * EPSILON_ERROR * fmax(fmin(local.slope, 3 * local.k) * before, 0.1);
+        NVDP_RETURN_IF_FAILED(contour_create(ctx, losses, &local, low, error, &contour));
+        *epsilon = contour_epsilon(&contour, fmax(before - contour.window / 2, 0), before, delta);
+        const struct nvdp__local asked = local;
+        contour_local(&contour, *epsilon, &local);
+        const bool done = close && fine_enough(&contour, &asked, &local);
+        close = before - *epsilon <= 0.02 * *epsilon;
+        contour_free(&contour);
+        if (*epsilon == 0 || (close && done)) break;
+    }
     return NVDP_OK;
 }
 
-nvdp_status nvdp__pld_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                            const struct nvdp__bound *bound, double epsilon, double delta[2]) {
-    struct nvdp__loss loss[2];
-    NVDP_RETURN_IF_FAILED(both(ctx, run, bound, loss));
-    for (int i = 0; i < 2; i++) {
-        delta[i] = nvdp__loss_delta(&loss[i], epsilon).high;
-        nvdp__loss_free(&loss[i]);
+nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
+                              double *epsilon) {
+    nvdp_status status = NVDP_OK;
+    double found = 0, k;
+    if (variation(run) <= delta) {
+        *epsilon = 0;
+        return NVDP_OK;
     }
+    for (int direction = NVDP__PRESENT; direction >= NVDP__ABSENT; direction--) {
+        struct losses losses = {0};
+        const double rest = delta + expm1(log_finite(run));
+        if (!(rest > 0)) {
+            found = INFINITY;
+            break;
+        }
+        NVDP_TRY(losses_create(ctx, run, (enum nvdp__direction)direction, log(rest), &losses));
+        const double log_delta = log(delta - losses.infinite);
+        double one = fmax(minimize(&losses, BOUND_EPSILON, log_delta, &k), 0);
+        if (one > found && !(minimize(&losses, BOUND_DELTA, found, &k) <= log_delta)) {
+            status = lower_epsilon(ctx, &losses, delta, &one);
+            found = fmax(found, one);
+        }
+        losses_free(&losses);
+        NVDP_TRY(status);
+    }
+    *epsilon = found;
+cleanup:
+    return status;
+}
+
+/* Each delta allows for steps' tails that are a share of it, and tails that are cut shorter give a better bound: begins
+ * with the longest. */
+static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                             enum nvdp__direction direction, double epsilon, double *delta) {
+    nvdp_status status = NVDP_OK;
+    struct losses losses = {0};
+    struct contour contour = {0};
+    struct nvdp__local local = {.epsilon = epsilon};
+    double log_delta = LEAST_LOG, best = fmin(variation(run), 1);
+    for (int pass = 0; pass < 3 * MAX_PASSES; pass++) {
+        double k;
+        bool done = false;
+        NVDP_TRY(losses_create(ctx, run, direction, log_delta, &losses));
+        double next = fmin(minimize(&losses, BOUND_DELTA, epsilon, &k), 0);
+        best = fmin(best, exp(next) + losses.infinite);
+        if (next <= LEAST_LOG) break;
+        if (pass > 0 && next > log_delta - 3) {
+            local.log_delta = fmin(next, log_delta);
+            find_saddle(&losses, &local);
+            NVDP_TRY(contour_create(ctx, &losses, &local, epsilon, DELTA_ERROR, &contour));
+            const double found = contour_delta(&contour, epsilon);
+            const struct nvdp__local asked = local;
+            contour_local(&contour, epsilon, &local);
+            best = fmin(best, found);
+            next = fmin(log(found), next);
+            done = next > log_delta - 5 && fine_enough(&contour, &asked, &local);
+            contour_free(&contour);
+            contour = (struct contour){0};
+        }
+        if (done) break;
+        log_delta = fmax(next, LEAST_LOG);
+        losses_free(&losses);
+        losses = (struct losses){0};
+    }
+    *delta = best;
+cleanup:
+    losses_free(&losses);
+    contour_free(&contour);
+    return status;
+}
+
+nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                             double epsilon, double delta[2]) {
+    if (isinf(epsilon)) {
+        delta[NVDP__ABSENT] = delta[NVDP__PRESENT] = -expm1(log_finite(run));
+        return NVDP_OK;
+    }
+    for (int direction = NVDP__ABSENT; direction <= NVDP__PRESENT; direction++)
+        NVDP_RETURN_IF_FAILED(
+            one_delta(ctx, run, (enum nvdp__direction)direction, epsilon, &delta[direction]));
     return NVDP_OK;
 }

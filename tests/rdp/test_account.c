@@ -213,7 +213,7 @@ Test(account, one_step) {
             cr_assert_eq(
                 nvdp_account_delta(ctx, &(struct nvdp_dp_run){&phase, 1, NULL, 0}, epsilon, &got),
                 NVDP_OK);
-            cr_expect(got >= want * (1 - 1e-9) && got <= want * 1.02, "%g %g, eps %g: %g, %g", s, q,
+            cr_expect(got >= want * (1 - 1e-9) && got <= want * 1.01, "%g %g, eps %g: %g, %g", s, q,
                       epsilon, got, want);
         }
     }
@@ -241,9 +241,9 @@ Test(account, deltas_of_one_step) {
         for (size_t j = 0; j < N; j++) {
             const double e = epsilon[j], want = present_delta(phase.noise, phase.rate, e);
             const double other = exp(e) * present_delta(phase.noise, phase.rate, -e) - expm1(e);
-            cr_expect(present[j] >= want - 1e-15 && present[j] <= 1.03 * want + 1e-13,
+            cr_expect(present[j] >= want - 1e-15 && present[j] <= 1.01 * want + 1e-13,
                       "%zu, eps %g: present %.12g, expected %.12g", i, e, present[j], want);
-            cr_expect(absent[j] >= other - 1e-15 && absent[j] <= 1.03 * other + 1e-13,
+            cr_expect(absent[j] >= other - 1e-15 && absent[j] <= 1.01 * other + 1e-13,
                       "%zu, eps %g: absent %.12g, expected %.12g", i, e, absent[j], other);
             if (e < 0) continue;
             cr_assert_eq(nvdp_account_delta(ctx, &run, e, &largest), NVDP_OK);
@@ -262,6 +262,67 @@ Test(account, deltas_of_one_step) {
     cr_assert_eq(nvdp_account_deltas(ctx, &run, 2, ends, at, NULL), NVDP_OK);
     cr_expect(at[0] == 1 && at[1] == 0);
     nvdp_context_free(ctx);
+}
+
+/* epsilon of one step by the closed form of one_step, by bisection. */
+static double one_step_epsilon(double noise, double rate, double delta) {
+    double low = 0, high = 1e7;
+    for (int i = 0; i < 120; i++) {
+        const double middle = low + (high - low) / 2;
+        const double inside = middle > 700 ? middle - log(rate) : log1p(expm1(middle) / rate);
+        *(rate * nvdp_gdp_delta(1 / noise, inside) <= delta ? &high : &low) = middle;
+    }
+    return high;
+}
+
+/* From noise .03 to 1000 and epsilon 1e-3 to 5e5, never below the closed form and at most a thousandth above it. */
+Test(account, one_step_everywhere) {
+    struct nvdp_context *ctx = support_context();
+    static const double noises[] = {.03, .1, .4, 1, 6, 60, 1000}, rates[] = {1e-5, 1e-3, .07, .9},
+                        deltas[] = {1e-12, 1e-8, 1e-5, 1e-3};
+    size_t compared = 0;
+    for (size_t i = 0; i < 7 * 4 * 4; i++) {
+        const struct nvdp_dp_steps phase = {noises[i / 16], rates[i / 4 % 4], 1};
+        const double want = one_step_epsilon(phase.noise, phase.rate, deltas[i % 4]);
+        double got;
+        if (want < 1e-3) continue;
+        cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){&phase, 1, NULL, 0},
+                                          deltas[i % 4], NVDP_ACCOUNTANT_PLD, &got),
+                     NVDP_OK);
+        cr_expect(got >= want && got <= 1.001 * want, "noise %g, rate %g, delta %g: %.10g, %.10g",
+                  phase.noise, phase.rate, deltas[i % 4], got, want);
+        compared++;
+    }
+    cr_expect_eq(compared, 70, "%zu", compared);
+    nvdp_context_free(ctx);
+}
+
+/* Many steps.  The first ten: the integral of pld.c over z by numpy, with M(z) by Gauss and Legendre's rule of the exact
+ * densities: no grid of losses, no added variance, R and the nodes' end such that neither changes ten digits.  The rest:
+ * dp-accounting 0.6.0 as above, connecting the dots in steps of 2e-4 to .05, which is up to 7e-4 above the truth. */
+Test(account, many_steps_golden) {
+    static const struct {
+        double noise, rate;
+        uint64_t steps;
+        double delta, epsilon, below;
+    } golden[] = {
+        {1, 1e-6, 1000000, 1e-10, 0.0065020874, 0},   {1, 1e-6, 1000000000, 1e-10, 0.23096037, 0},
+        {50, 0.01, 1000000000, 1e-6, 49.326228, 0},   {1000, 0.5, 1000000000, 1e-5, 191.54923, 0},
+        {1.3, 0.0025, 6000, 1e-5, 0.64000367, 0},     {30, 1e-5, 1000000000, 1e-8, 0.046822155, 0},
+        {2, 1e-7, 1000000000, 1e-6, 0.0048439746, 0}, {0.5, 1e-5, 1000000000, 1e-9, 16.219684, 0},
+        {0.3, 0.2, 1000000, 1e-5, 713885.17, 0},      {300, 0.9, 100000, 1e-3, 2.9409999, 0},
+        {0.1, 0.01, 1000, 1e-5, 1195.8, 8e-4},        {0.03, 0.001, 1000, 1e-5, 4148.15, 3e-4},
+        {0.05, 1e-4, 100, 1e-8, 625.23552, 1e-4},     {0.1, 1e-5, 3000, 1e-6, 128.32945, 1e-4},
+        {0.2, 0.5, 20, 1e-10, 322.61712, 1e-4},       {0.3, 1e-5, 1000, 1e-8, 9.2751748, 1e-4},
+    };
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        const double got =
+            steps_account(golden[i].noise, golden[i].rate, golden[i].steps, golden[i].delta)
+                .pld_epsilon;
+        const double want = golden[i].epsilon;
+        cr_expect(got >= want * (1 - golden[i].below) && got <= 1.0005 * want, "%zu: %.10g, %.10g",
+                  i, got, want);
+    }
 }
 
 /* Beside: by itself the exact curve of randomised response; with training no more than the sum. */
@@ -312,6 +373,25 @@ Test(account, budgets) {
     nvdp_context_free(ctx);
 }
 
+/* The noise for budgets from 1e-3 to 1e5 over all that a run may be: keeps the budget, and nearly uses it up. */
+Test(account, noise_for_any_budget) {
+    struct nvdp_context *ctx = support_context();
+    static const double epsilons[] = {1e-3, .1, 10, 1000, 1e5}, rates[] = {1e-4, .01, 1};
+    static const uint64_t steps[] = {1, 1000, 1000000000};
+    for (size_t i = 0; i < 5 * 3 * 3; i++) {
+        struct nvdp_dp_steps phase = {1, rates[i / 3 % 3], steps[i % 3]};
+        const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+        double epsilon, wanted = epsilons[i / 9];
+        if (i == 8 || i == 17) continue; /* take more noise than 1e6 */
+        cr_assert_eq(nvdp_account_noise(ctx, &run, wanted, 1e-6, NVDP_ACCOUNTANT_PLD, &phase.noise),
+                     NVDP_OK, "%zu: %s", i, nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_account_epsilon(ctx, &run, 1e-6, NVDP_ACCOUNTANT_PLD, &epsilon), NVDP_OK);
+        cr_expect(epsilon <= wanted && epsilon >= .995 * wanted, "%zu: noise %g, epsilon %.8g", i,
+                  phase.noise, epsilon);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* With next to no noise epsilon is that of the Gaussian mechanism, mu = 1/sigma, or the bound above it by Renyi divergences,
  * and comes at once; delta falls with epsilon, wherever; what no run may have is refused before anything is searched. */
 Test(account, far_ends) {
@@ -333,7 +413,7 @@ Test(account, far_ends) {
         cr_expect(delta <= before, "eps %g: %g after %g", epsilon, delta, before);
         before = delta;
     }
-    cr_expect_eq(delta, 0);
+    cr_expect_lt(delta, 1e-300);
     uint64_t steps = 7;
     cr_expect_eq(nvdp_account_steps(ctx, &(struct nvdp_dp_run){&wrong, 1, NULL, 0}, 2, 1e-6,
                                     NVDP_ACCOUNTANT_PLD, &steps),
