@@ -4,8 +4,10 @@
  *     h(x) += Lap(2/eps),        h(x) < 1 + 2 ln(2/delta)/eps  ->  0,        for words with h(x) > 0.
  *
  * (eps, delta)-differentially private where one word is replaced by another: two counts change by 1, and a word that
- * only one of the two texts has, once, stays with a probability below delta/2.  What one example counts is limited to k
- * words: it is (k eps, k e^((k-1) eps) delta)-differentially private (Dwork & Roth 2014, Theorem 2.2).
+ * only one of the two texts has, once, stays with a probability below delta/2.  An example of k words is
+ * (k eps, delta/2 max(k, e^((k-1) eps/2)))-differentially private; private_words.c has the proof.  The paper adds up k
+ * guarantees of one word to (k eps, k delta) by its Theorem 1, which is about k mechanisms and not about k words, and is
+ * wrong here: with eps 1 and delta 1e-7 a word that one text alone has 14 times is released with probability 1.66e-5.
  *
  * The noise is a Laplace variable on the multiples of 2^-10, drawn exactly, by integers alone (Canonne, Kamath & Steinke
  * 2020, Algorithm 2): counts are whole, so that a difference of 1 is one of 2^10 steps, and no rounding of a
@@ -25,22 +27,17 @@ struct nvdp__private_words {
 /* NVDP_ERR_ARGUMENT unless 0 < epsilon < ln n and 0 < delta < 1/n. */
 nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
                                       const struct nvdp__private_words *options);
-/* What an example of `words` words has: epsilon k, and its delta, at most 1. */
+/* Epsilon and delta where all of an example's `words` words, at most, are replaced by others. */
 struct nvdp__example_privacy {
     double epsilon, delta;
 };
 struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_words *options,
                                                    uint64_t words);
 
-/* What it has where an example of `words` words, at most, is added or removed, which is what private training calls
- * adjacent (train/dp.h).  A removal changes counts by k in all, where a replacement changes them by 2k; of words that
- * only one of the two texts has, j times, one stays with a probability below delta/2 e^((j-1) eps/2), which over all
- * words whose j add up to k is most where there is one, or all are different:
- *
- *     epsilon  =  k eps/2,
- *     delta    =  delta/2 max(k, e^((k-1) eps/2)).
- *
- * With max_words others come into the place of those that went: the group's figures, of max_words at most. */
+/* The same where an example of `words` words, at most, is added or removed, which is what private training calls adjacent
+ * (train/dp.h).  A removal changes counts by k in all, where a replacement changes them by 2k: epsilon is half, and delta is
+ * the same.  With max_words other words come into the place of those that went: the replacement's figures, of max_words
+ * at most. */
 struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,
                                                    uint64_t words);
 

@@ -198,16 +198,19 @@ Test(private_words, refusals) {
     nvdp_context_free(ctx);
 }
 
-/* (k eps, k e^((k-1) eps) delta) */
+/* (k eps, delta/2 max(k, e^((k-1) eps/2))) */
 Test(private_words, group_privacy) {
     const struct nvdp__private_words options = {.5, 1e-9, 10, 1000000};
     struct nvdp__example_privacy of = nvdp__private_example(&options, 10);
     cr_expect_float_eq(of.epsilon, 5, 1e-12);
-    cr_expect_leq(support_relative(of.delta, 10 * exp(4.5) * 1e-9, 0), 1e-12);
+    cr_expect_leq(support_relative(of.delta, .5e-9 * 10, 0), 1e-12); /* e^2.25 is 9.5 */
+    of = nvdp__private_example(&options, 20);
+    cr_expect_leq(support_relative(of.delta, .5e-9 * exp(4.75), 0), 1e-12);
     cr_expect_eq(nvdp__private_example(&options, 1000).delta, 1);
     of = nvdp__private_example(&options, 1);
     cr_expect_float_eq(of.epsilon, .5, 1e-12);
-    cr_expect_leq(support_relative(of.delta, 1e-9, 0), 1e-12);
+    cr_expect_leq(support_relative(of.delta, .5e-9, 0), 1e-12);
+    cr_expect_eq(nvdp__private_example(&options, 0).delta, 0);
 }
 
 /* P(a word that is there j times in one text alone stays), from the noise's own distribution: (1 - p)/(1 + p) p^|y|. */
@@ -240,6 +243,103 @@ Test(private_words, removal) {
                                        want = nvdp__private_example(&first, 10);
     cr_expect_eq(of.epsilon, want.epsilon);
     cr_expect_eq(of.delta, want.delta);
+}
+
+/* --- what the bound is for, exactly --- */
+
+/* A smaller copy of the mechanism: STEPS steps of the noise per count in place of 1024, all outcomes enumerated. */
+enum { STEPS = 8, WORDS = 3, MOST_OUTCOMES = 128 };
+
+/* P(noise >= m steps) */
+static double reaches(double r, double m) {
+    return m > 0 ? pow(r, m) / (1 + r) : 1 - pow(r, 1 - m) / (1 + r);
+}
+
+struct outcomes {
+    size_t n;
+    double p[MOST_OUTCOMES], q[MOST_OUTCOMES];
+};
+
+/* The outcomes of a word that P has a times and Q b times: it is not released, or with a noised count.  Counts below both
+ * have one likelihood ratio and are one outcome; so are counts above both. */
+static struct outcomes outcomes_of(double r, double threshold, double a, double b) {
+    struct outcomes made = {.n = 1};
+    const double low = fmin(a, b) * STEPS, high = fmax(a, b) * STEPS;
+    made.p[0] = 1 - reaches(r, threshold - a * STEPS);
+    made.q[0] = 1 - reaches(r, threshold - b * STEPS);
+    for (double from = threshold, to; isfinite(from); from = to) {
+        to = from >= high ? INFINITY : from < low ? low : from + 1;
+        made.p[made.n] = reaches(r, from - a * STEPS) - reaches(r, to - a * STEPS);
+        made.q[made.n] = reaches(r, from - b * STEPS) - reaches(r, to - b * STEPS);
+        made.n++;
+    }
+    return made;
+}
+
+/* sum over all outcomes of the words from `word` on of (p P - q Q)_+ */
+static double positive_part(const struct outcomes *words, size_t word, double p, double q) {
+    double sum = 0;
+    if (word == WORDS) return fmax(p - q, 0);
+    for (size_t i = 0; i < words[word].n; i++)
+        sum += positive_part(words, word + 1, p * words[word].p[i], q * words[word].q[i]);
+    return sum;
+}
+
+static uint64_t below(uint64_t *state, uint64_t n) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*state >> 33) % n;
+}
+
+/* sup_S P(S) - e^(k eps) Q(S) of random pairs of texts in which k words are replaced: up to three words that only one text
+ * has, up to three that both have, with counts from far below the threshold to far above.  Never above the bound, and
+ * near half of it for some. */
+Test(private_words, group_privacy_is_a_bound) {
+    static const double epsilons[] = {.02, .1, .5, 1, 2, 5}, deltas[] = {1e-2, 1e-4, 1e-7, 1e-10};
+    uint64_t state = 1;
+    double closest = 0;
+    for (int setting = 0; setting < 3000; setting++) {
+        const double epsilon = epsilons[below(&state, 6)], delta = deltas[below(&state, 4)];
+        const struct nvdp__private_words options = {epsilon, delta, 0, 1000000};
+        const double limit = 1 + 2 * log(2 / delta) / epsilon;
+        const double r = exp(-epsilon / (2 * STEPS)), threshold = ceil(STEPS * limit);
+        const uint64_t k = 1 + below(&state, 5);
+        uint64_t own[2][WORDS] = {{0}}, more[2][WORDS] = {{0}};
+        for (int side = 0; side < 2; side++) {
+            const uint64_t places = 1 + below(&state, 2 * WORDS), first = below(&state, 2 * WORDS);
+            for (uint64_t i = 0; i < k; i++) {
+                const uint64_t at = (first + below(&state, places)) % (2 * WORDS);
+                (at < WORDS ? own : more)[side][at % WORDS]++;
+            }
+        }
+        double none[2] = {1, 1}; /* that none of a text's own words is released */
+        struct outcomes words[WORDS];
+        for (size_t w = 0; w < WORDS; w++) {
+            const uint64_t bases[] = {1, (uint64_t)(limit / 2) + 1, (uint64_t)limit,
+                                      (uint64_t)limit + 4};
+            const double base = (double)bases[below(&state, 4)];
+            for (int side = 0; side < 2; side++)
+                if (own[side][w] > 0)
+                    none[side] *= 1 - reaches(r, threshold - (double)own[side][w] * STEPS);
+            words[w] =
+                outcomes_of(r, threshold, base + (double)more[0][w], base + (double)more[1][w]);
+        }
+        const struct nvdp__example_privacy bound = nvdp__private_example(&options, k);
+        const double exact =
+            1 - none[0] + positive_part(words, 0, none[0], exp(bound.epsilon) * none[1]);
+        cr_expect_leq(exact, bound.delta * (1 + 1e-9) + 1e-14, "%d: k %d, eps %g, delta %g",
+                      setting, (int)k, epsilon, delta);
+        closest = fmax(closest, exact / bound.delta);
+    }
+    cr_expect(closest > .5 && closest <= 1, "%g", closest);
+}
+
+/* A word that is there 14 times in one text alone is released more often than k delta, which the paper states. */
+Test(private_words, k_delta_is_too_small) {
+    const struct nvdp__private_words options = {1, 1e-7, 0, 1000000};
+    const double released = stays(&options, 14), bound = nvdp__private_example(&options, 14).delta;
+    cr_expect(released > 1.65e-5 && released < 1.68e-5, "%g", released);
+    cr_expect_gt(released, 10 * 14 * options.delta);
+    cr_expect(bound > released && bound > 3.32e-5 && bound < 3.33e-5, "%g", bound);
 }
 
 Test(private_words, on_disk) {
