@@ -428,10 +428,9 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
             say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
 }
 
-/* The causes, most frequent first, and what takes them away; `option` is `less` below the order.  It names its
- * command, as others print this too. */
-static void print_causes(const struct nvdp_infinite_summary *from, const char *option, double less,
-                         bool exact, FILE *to) {
+/* The causes, most frequent first, and what removes them.  A lower order removes nothing: the samples are those that
+ * they were.  Commands are named, as several print this. */
+static void print_causes(const struct nvdp_infinite_summary *from, bool exact, FILE *to) {
     static const char *const said[2][3] = {
         {"variance of a token against another's", "pseudo-count of a token against another's",
          "mean of a token against another's"},
@@ -473,26 +472,28 @@ static void print_causes(const struct nvdp_infinite_summary *from, const char *o
         cause[NVDP_INFINITE_TOKEN_LOGVAR].pairs + cause[NVDP_INFINITE_PADDING_LOGVAR].pairs > 0;
     const bool alpha =
         cause[NVDP_INFINITE_TOKEN_ALPHA].pairs + cause[NVDP_INFINITE_PADDING_ALPHA].pairs > 0;
-    fputs("  What changes it:\n", to);
-    if (from->finite_below > 1)
-        fprintf(to, "    %s below %.6g: %s are finite there\n", option, from->finite_below - less,
-                from->pairs < from->of ? "all of the drawn" : "all");
-    if (cause[NVDP_INFINITE_LENGTHS].pairs > 0)
-        fputs("    nvdp train --length-policy hidden\n", to);
+    const bool lengths = cause[NVDP_INFINITE_LENGTHS].pairs > 0;
+    fputs("  What removes it, by training again (a lower order would only hide it):\n", to);
+    if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
     if (logvar && from->limit > 1)
-        fprintf(
-            to,
-            "    nvdp train --clip-logvar-max less than %.3f above --clip-logvar-min, padding's "
-            "0 between them\n",
-            log(from->limit));
+        fprintf(to,
+                "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
+                "(padding has 0) and B - A less than %.3f\n",
+                log(from->limit));
     if (alpha && from->limit > 1)
         fprintf(to,
-                "    nvdp train --clip-alpha-max less than %.4g times --clip-alpha-min, padding's "
-                "pseudo-count between them; or --weights constant\n",
+                "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
+                "pseudo-count between them and B less than %.4g A; or --weights constant\n",
                 from->limit);
+    fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
+          "infinitely far "
+          "apart, at any order\n",
+          to);
     if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        fputs("    nvdp privacy --exact: its epsilon is finite also where a divergence is not\n",
-              to);
+        fprintf(to,
+                "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
+                "is finite for these pairs%s\n",
+                lengths ? " if their lengths are equal" : "");
 }
 
 /* "a to b" */
@@ -568,7 +569,7 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     } else {
         print_infinite(pairs, to);
     }
-    print_causes(&report->infinite, "nvdp privacy --order", 0, report->exact.struct_size != 0, to);
+    print_causes(&report->infinite, report->exact.struct_size != 0, to);
     fprintf(to,
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
             "measured",
@@ -636,14 +637,12 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
             report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
         fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
-        print_causes(&report->infinite_published, "nvdp privacy --published-moment", 1,
-                     report->exact.struct_size != 0, to);
+        print_causes(&report->infinite_published, report->exact.struct_size != 0, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
         fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
                 report->infinite_best.of);
-        print_causes(&report->infinite_best, "nvdp privacy with one of --moments", 1,
-                     report->exact.struct_size != 0, to);
+        print_causes(&report->infinite_best, report->exact.struct_size != 0, to);
     }
     print_lonely(report, to);
     if (report->small_population) {

@@ -174,15 +174,17 @@ Test(infinite, of_a_report) {
     fclose(to);
     cr_expect(strstr(text, "Why, at order 1.1 (a quotient must be below 11)") != NULL, "%s", text);
     cr_expect(strstr(text, "Why, at order 2.1 (a quotient must be below 1.909)") != NULL);
-    cr_expect(strstr(text, "--clip-logvar-max less than 2.398 above") != NULL);
-    cr_expect(strstr(text, " nvdp privacy --published-moment below ") != NULL);
-    cr_expect(strstr(text, " nvdp privacy --exact: its epsilon is finite") != NULL);
+    cr_expect(strstr(text, "and B - A less than 2.398\n") != NULL);
+    cr_expect(strstr(text, " nvdp train --clip-sequence C, or --preset certified") != NULL);
+    cr_expect(strstr(text, " nvdp privacy --exact gives the epsilon at delta") != NULL);
+    cr_expect(strstr(text, "finite there") == NULL && strstr(text, "--order") == NULL,
+              "a lower order hides what it does not remove");
     free(text);
     report.exact.struct_size = sizeof report.exact; /* it was given */
     to = open_memstream(&text, &size);
     nvdp_privacy_report_print(&report, to);
     fclose(to);
-    cr_expect(strstr(text, "--exact: its epsilon is finite") == NULL);
+    cr_expect(strstr(text, "privacy --exact") == NULL);
     free(text);
     report = measure(ctx, set, 400); /* drawn pairs, and the largest */
     cr_expect_eq(report.infinite.infinite, report.pairs.infinite + 1);
