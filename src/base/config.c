@@ -545,12 +545,76 @@ bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name) {
     return entry->row.sets != NULL || (entry->preset != NULL && !entry->given);
 }
 
-nvdp_status nvdp_config_check(const struct nvdp_config *config) {
+static nvdp_status check_parts(const struct nvdp_config *config) {
     for (size_t i = 0; i < config->parts; i++) {
         const struct part *part = &config->part[i];
         NVDP_RETURN_IF_FAILED(nvdp__schema_check(config->ctx, part->schema, part->values));
     }
     return NVDP_OK;
+}
+
+/* ---- a preset that does not go with what was given ---- */
+
+/* Whether the options go together once one of them is not given, or has not the preset's value. */
+static bool repairs(const struct nvdp_config *config, const struct entry *without) {
+    struct nvdp_config *copy = NULL;
+    if (nvdp_config_copy(config, &copy) != NVDP_OK) return false;
+    struct entry *entry = find(copy, without->row.name);
+    if (entry != NULL && !entry->given) { /* NULL: a program's own, without effect */
+        free(entry->preset);
+        entry->preset = NULL;
+    }
+    const bool good = entry != NULL && nvdp_config_set(copy, entry->row.name, NULL) == NVDP_OK &&
+                      check_parts(copy) == NVDP_OK;
+    nvdp_config_free(copy);
+    return good;
+}
+
+static bool of_preset(const struct entry *entry) {
+    return entry->preset != NULL && !entry->given;
+}
+
+/* The option that a message begins with, "option --clip-mu: ..." or "clip_mu: ..."; NULL: none. */
+static struct entry *blamed(const struct nvdp_config *config, const char *message) {
+    char name[NVDP__KEY_SIZE];
+    const size_t skip = strncmp(message, "option --", 9) == 0 ? 9 : 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(message + skip, ": "), message + skip);
+    return find(config, name);
+}
+
+nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status status) {
+    const struct entry *preset = NULL, *given = NULL, *set = NULL;
+    char reason[NVDP__MESSAGE_SIZE];
+    for (size_t i = 0; i < config->entries; i++)
+        if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
+    if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
+    snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
+    const struct entry *named = blamed(config, reason);
+    if (named == preset) return status;
+    if (named != NULL && of_preset(named)) set = named;
+    const bool conflict = check_parts(config) != NVDP_OK && repairs(config, preset);
+    if (conflict && named != NULL && named->given && repairs(config, named)) given = named;
+    for (size_t i = 0; conflict && i < config->entries; i++) {
+        const struct entry *entry = config->entry[i];
+        if (given == NULL && entry->given && entry != preset && repairs(config, entry))
+            given = entry;
+        if (set == NULL && of_preset(entry) && repairs(config, entry)) set = entry;
+    }
+    if (!conflict && set == NULL) {
+        nvdp_context_set_error(config->ctx, reason);
+        return status;
+    }
+    char sets[256] = "", with[256] = "the other options";
+    if (set != NULL)
+        snprintf(sets, sizeof sets, " sets --%s %s%s", set->row.name, set->text,
+                 conflict ? ", which" : "");
+    if (given != NULL) snprintf(with, sizeof with, "--%s %s", given->as, given->text);
+    return nvdp__fail(config->ctx, status, "option --preset: %s%s%s%s (%s)", preset->text, sets,
+                      conflict ? " does not go with " : "", conflict ? with : "", reason);
+}
+
+nvdp_status nvdp_config_check(const struct nvdp_config *config) {
+    return nvdp__config_blame(config, check_parts(config));
 }
 
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
@@ -588,7 +652,7 @@ nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_conf
 nvdp_status nvdp__config_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                               const struct nvdp__schema *schema, void *values) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, schema, values));
-    return nvdp__schema_check(ctx, schema, values);
+    return nvdp__config_blame(config, nvdp__schema_check(ctx, schema, values));
 }
 
 nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_config *config,

@@ -102,6 +102,9 @@ nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_conf
 /* The same, checked. */
 nvdp_status nvdp__config_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                               const struct nvdp__schema *schema, void *values);
+/* A fault that the preset has a part in (status NVDP_ERR_ARGUMENT, its message recorded) is told as the preset's: what
+ * it sets, and which option that was given does not go with it.  Returns `status`. */
+nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status status);
 /* For work that was begun earlier: `values` are the options it was begun with.  What is given and
  * affects no result replaces them; what affects the result and differs is NVDP_ERR_ARGUMENT. */
 nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_config *config,

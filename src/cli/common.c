@@ -120,22 +120,13 @@ static int exit_code(nvdp_status status) {
     }
 }
 
-/* Whether the option that a message begins with has its value from --preset. */
-static bool is_of_preset(const struct cli *cli, const char *option) {
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(option, ": "), option);
-    return cli->config != NULL && nvdp_config_is_preset(cli->config, name);
-}
-
 int cli_fail(struct cli *cli, nvdp_status status) {
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
     /* an option at fault is one of usage, told with where to read more */
-    const size_t size = strlen("option --");
-    if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", size) == 0)
-        return cli_usage(cli, "%s%s", message,
-                         is_of_preset(cli, message + size) ? " (its value is the preset's)" : "");
+    if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", strlen("option --")) == 0)
+        return cli_usage(cli, "%s", message);
     return cli_error(cli, exit_code(status), "%s", message);
 }
 

@@ -15,8 +15,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <nvdp/guess.h>
-#include <nvdp/rdp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,52 +87,6 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
-/* "B:P", a baseline and the probability that a guess may reach.  *radius: the largest clip that keeps it. */
-static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t releases,
-                              double *radius) {
-    char *end = NULL;
-    const double baseline = strtod(text, &end);
-    const double target = *end == ':' ? strtod(end + 1, &end) : NAN;
-    *radius = *end == '\0' ? nvdp_guess_clip(baseline, target, (int)releases, 0) : NAN;
-    return *radius > 0 ? NVDP_OK
-                       : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                    "option --certified-guess: expected B:P with 0 < B < P < 1, as "
-                                    "in 0.001:0.05, found '%s'",
-                                    text);
-}
-
-/* The largest sequence clip that keeps the budgets: mu = 2 C sqrt(S) for certified-epsilon, nvdp_guess_clip() for
- * certified-guess. */
-static nvdp_status calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
-    const double budget = config->certified_epsilon;
-    const char *guess = config->certified_guess;
-    const char *option = budget > 0 ? "certified-epsilon" : "certified-guess";
-    double *clip = &config->nvib.clip.sequence, radius = INFINITY;
-    if (budget == 0 && guess == NULL) return NVDP_OK;
-    if (guess != NULL)
-        NVDP_RETURN_IF_FAILED(read_guess(ctx, guess, config->certified_releases, &radius));
-    if (budget > 0)
-        radius = fmin(radius, nvdp_gdp_mu(budget, config->certified_delta) /
-                                  (2 * sqrt((double)config->certified_releases)));
-    if (!nvdp_method_is_private(config->method))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --%s: expected a method with a bottleneck, found %s", option,
-                          nvdp_method_name(config->method));
-    if (config->method == NVDP_METHOD_NVDP && config->nvib.weights != NVDP__WEIGHTS_CONSTANT)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --weights: expected constant with --%s, found learned, which "
-                          "cost more than it",
-                          option);
-    if (nvdp__clips_sequence(&config->nvib.clip) && fabs(*clip - radius) > 1e-9 * radius)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --clip-sequence: expected none with --%s, whose clip is %.9g, "
-                          "found %g%s",
-                          option, radius, *clip,
-                          budget > 0 ? " (--certified-epsilon 0 takes it)" : "");
-    *clip = radius;
-    return NVDP_OK;
-}
-
 /* Checks what depends on the model, and resolves config->nvib for it. */
 static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
                            struct nvdp__train_options *config) {
@@ -146,7 +98,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
             bert->model_type == NVDP_MODEL_ROBERTA ? " (config.json's without the padding's)" : "",
             config->max_length);
     }
-    NVDP_RETURN_IF_FAILED(calibrate(ctx, config));
+    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, config));
     if (!nvdp_method_is_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&

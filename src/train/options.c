@@ -3,7 +3,12 @@
 #include "train/options.h"
 
 #include "mechanism/options.h"
+#include "model/model.h"
+#include <math.h>
 #include <nvdp/evaluate.h>
+#include <nvdp/guess.h>
+#include <nvdp/rdp.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const nvdp__protocol_names[] = {
@@ -336,6 +341,61 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
+/* "B:P", a baseline and the probability that a guess may reach.  *radius: the largest clip that keeps it. */
+static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t releases,
+                              double *radius) {
+    char *end = NULL;
+    const double baseline = strtod(text, &end);
+    const double target = *end == ':' ? strtod(end + 1, &end) : NAN;
+    *radius = *end == '\0' ? nvdp_guess_clip(baseline, target, (int)releases, 0) : NAN;
+    return *radius > 0 ? NVDP_OK
+                       : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                    "option --certified-guess: expected B:P with 0 < B < P < 1, as "
+                                    "in 0.001:0.05, found '%s'",
+                                    text);
+}
+
+nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
+    const double budget = config->certified_epsilon;
+    const char *guess = config->certified_guess;
+    const char *option = budget > 0 ? "certified-epsilon" : "certified-guess";
+    double *clip = &config->nvib.clip.sequence, radius = INFINITY;
+    if (budget == 0 && guess == NULL) return NVDP_OK;
+    if (guess != NULL)
+        NVDP_RETURN_IF_FAILED(read_guess(ctx, guess, config->certified_releases, &radius));
+    if (budget > 0)
+        radius = fmin(radius, nvdp_gdp_mu(budget, config->certified_delta) /
+                                  (2 * sqrt((double)config->certified_releases)));
+    if (!nvdp_method_is_private(config->method))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --%s: expected a method with a bottleneck, found %s", option,
+                          nvdp_method_name(config->method));
+    if (config->method == NVDP_METHOD_NVDP && config->nvib.weights != NVDP__WEIGHTS_CONSTANT)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --weights: expected constant with --%s, found learned, which "
+                          "cost more than it",
+                          option);
+    if (nvdp__clips_sequence(&config->nvib.clip) && fabs(*clip - radius) > 1e-9 * radius)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --clip-sequence: expected none with --%s, whose clip is %.9g, "
+                          "found %g%s",
+                          option, radius, *clip,
+                          budget > 0 ? " (--certified-epsilon 0 takes it)" : "");
+    *clip = radius;
+    return NVDP_OK;
+}
+
+/* What any model refuses of a bottleneck's options. */
+static nvdp_status check_bottleneck(struct nvdp_context *ctx,
+                                    const struct nvdp__train_options *options) {
+    static const struct nvdp_bert_config any = {.hidden_size = SIZE_MAX, .num_attention_heads = 1};
+    struct nvdp__train_options copy = *options;
+    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, &copy));
+    if (!nvdp_method_is_private(copy.method)) return NVDP_OK;
+    if (copy.nvib.length == 0) copy.nvib.length = copy.max_length;
+    return nvdp__method_resolve(ctx, copy.method, &any, &copy.nvib);
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
     NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
@@ -355,6 +415,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
+    NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));
     if ((options->data == NULL) == (options->representations == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --data %s",
                           options->data == NULL ? "is needed"
@@ -388,6 +449,12 @@ struct nvdp__train_options nvdp__train_defaults(void) {
     struct nvdp__train_options options;
     nvdp__schema_default(&nvdp__train_schema, &options);
     return options;
+}
+
+nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
+                             struct nvdp__train_options *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
+    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* a run has its own */
 }
 
 nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {

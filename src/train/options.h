@@ -112,6 +112,12 @@ struct nvdp__train_options {
 };
 extern const struct nvdp__schema nvdp__train_schema;
 struct nvdp__train_options nvdp__train_defaults(void);
+/* The options of a configuration, checked but for those of a run that is resumed. */
+nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
+                             struct nvdp__train_options *out);
+/* Sets the largest sequence clip that keeps the budgets, where there are any: mu = 2 C sqrt(S) for certified-epsilon,
+ * nvdp_guess_clip() for certified-guess. */
+nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config);
 
 /* A split of a finished run. */
 struct nvdp__run_options {

@@ -174,9 +174,9 @@ static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *c
     struct nvdp__train_options options;
     struct nvdp_train_plan made;
     struct nvdp_config *copy = NULL;
-    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_TRY(nvdp__train_open(ctx, config, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(plan(ctx, &options, measured, &made));
+    NVDP_TRY(nvdp__config_blame(config, plan(ctx, &options, measured, &made)));
     if (resolved != NULL) {
         NVDP_TRY(nvdp_config_copy(config, &copy));
         NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));

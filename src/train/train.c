@@ -395,9 +395,9 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *confi
                        struct nvdp_train_result *out) {
     struct nvdp__train_options options;
     struct nvdp_train_result result;
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_RETURN_IF_FAILED(nvdp__train_open(ctx, config, &options));
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(train(ctx, &options, config, &result));
+    NVDP_RETURN_IF_FAILED(nvdp__config_blame(config, train(ctx, &options, config, &result)));
     NVDP__GIVE(out, &result);
     return NVDP_OK;
 }

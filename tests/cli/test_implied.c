@@ -107,8 +107,9 @@ Test(implied, by_the_sequence_clip) {
     outcome =
         program_expect(2, "train %s --preset private --latent-dim 16 --clip-sequence 2 --dry-run",
                        program_train_options());
-    support_contains(outcome.err, "option --clip-mu: expected inf, none, with --clip-sequence 2");
-    support_contains(outcome.err, "variances of 1 (its value is the preset's)\n");
+    support_contains(outcome.err,
+                     "option --preset: private sets --clip-mu 4, which does not go with "
+                     "--clip-sequence 2 (option --clip-mu: expected inf, none");
     program_release(&outcome);
     outcome = program_expect(2, "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
                              program_train_options());
@@ -133,6 +134,46 @@ static void refused(const char *args, const char *message) {
     program_release(&outcome);
 }
 
+/* A conflict names the preset, what it sets, and the option that was typed; without a preset's part in it nothing of
+ * the preset.  --epsilon is text privatization's: who types it alone may mean one of two budgets. */
+Test(implied, conflicts_with_a_preset_name_it) {
+    static const struct {
+        const char *args, *message;
+    } cases[] = {
+        {"--preset certified --kappa 2", "option --preset: certified does not go with --kappa 2 ("},
+        {"--preset certified --pool weighted",
+         "option --preset: certified does not go with --pool weighted ("},
+        {"--preset certified --clip-mu 3",
+         "certified sets --certified-epsilon 8, which does not go with --clip-mu 3 ("},
+        {"--preset certified --query clean",
+         "certified sets --certified-epsilon 8, which does not go with --query clean ("},
+        {"--preset certified --length-policy public",
+         "certified sets --row-index trained, which does not go with --length-policy public ("},
+        {"--preset certified --method base",
+         "certified sets --certified-epsilon 8, which does not go with --method base ("},
+        {"--preset certified --token-noise santext --eta 3",
+         "certified sets --certified-epsilon 8, which does not go with the other options ("},
+        {"--preset certified --vib-sigma 2 --method vib-fixed",
+         "certified sets --certified-epsilon 8, which does not go with --vib-sigma 2 ("},
+        {"--preset private --certified-epsilon 8",
+         "sets --clip-mu 4, which does not go with --certified-epsilon 8 ("},
+        {"--preset private --clip-logvar-min 1",
+         "sets --clip-logvar-max 0, which does not go with --clip-logvar-min 1 ("},
+        {"--preset private", "sets --latent-dim 32 (latent_dim: expected 2 to the encoder's width"},
+        {"--preset certified --target-epsilon 3", "nvdp train: option --target-epsilon: expected "},
+        {"--weights constant --kappa 2", "nvdp train: kappa: expected 1 with weights constant"},
+        {"--epsilon 8",
+         "--token-noise beside it, found none (a budget for texts that are given "
+         "away later is --certified-epsilon, for the training texts --target-epsilon"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused(cases[i].args, cases[i].message);
+    struct outcome outcome = program_expect(2, "pretrain --text x --out y --epsilon 8");
+    support_contains(outcome.err, "expected --privatize beside it");
+    support_contains(outcome.err, "--target-epsilon");
+    program_release(&outcome);
+}
+
 /* A budget is a clip of half its mu, of half as much for four samples of a text, and implies what the clip does. */
 Test(implied, by_a_certified_epsilon) {
     sequence("--method vib-fixed --certified-epsilon 8", 1, 1, 0, 0);
@@ -150,7 +191,7 @@ Test(implied, by_a_certified_epsilon) {
                  2);
     refused("--preset certified --latent-dim 16 --clip-sequence 2",
             "--clip-sequence: expected none with "
-            "--certified-epsilon 8, whose clip is 0.833");
+            "--certified-epsilon, whose clip is 0.833");
     refused("--method base --certified-epsilon 2", "expected a method with a bottleneck");
     refused("--certified-epsilon 2 --weights learned", "--weights: expected constant");
     refused("--certified-epsilon 2 --row-index none --length-policy public",

@@ -550,7 +550,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     config.noise.clip = 0;
     config.noise.mechanism = NVDP__NOISE_NONE;
     refused(ctx, &config,
-            "eta or epsilon: expected a mechanism (token-noise) beside it, found none");
+            "option --eta or --epsilon: noise of text privatization, expected --token-noise");
     config.noise.mechanism = NVDP__TOKENS_SANTEXT_PLUS;
     refused(ctx, &config, "santext-plus expects one of");
     config.noise.mechanism = NVDP__TOKENS_RANDOM;
