@@ -11,7 +11,9 @@
 NVDP_BEGIN_DECLS
 
 /** Bytes of a release's statement, its NUL included. */
-#define NVDP_STATEMENT_SIZE 4096
+#define NVDP_STATEMENT_SIZE 6144
+/** Bytes of a guarantee's line, its NUL included. */
+#define NVDP_GUARANTEE_SIZE 384
 
 /** What was exported. */
 struct nvdp_export_result {
@@ -35,6 +37,13 @@ struct nvdp_export_result {
     /** Texts for which the model gave numbers that are not finite, replaced by 0.  For the owner: it is computed
      * without noise. */
     size_t replaced;
+    /** The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples of a
+     * text, and at most half of the samples of 100 texts or more are named by somebody with the model and the texts. */
+    bool useful;
+    char guarantee
+        [NVDP_GUARANTEE_SIZE]; /**< first line of the statement: the guarantee, or why there is no useful one */
+    char training_texts
+        [8]; /**< texts that the encoder was trained on: "all", "some", "maybe" (not known per text) */
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
@@ -56,6 +65,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * What its samples reveal is measured: divergences over all ordered pairs of at most measure-texts texts.
  * They go into the result; into the file only with publish-measured, since who knows the encoder and some of
  * the texts can tell others by them.
+ * An export without a useful guarantee is warned of before anything is written, and its file says so first.
  * It appears under its name when it is complete.
  * The run's ledger, RUN/ledger unless another is named, counts the samples of every text.  The record is on the disk before the
  * first value is drawn: an export that is stopped or killed then has been counted.  Texts are recognised by a keyed hash of their
@@ -112,6 +122,11 @@ struct nvdp_verification {
     size_t checks;                        /**< that were made */
     struct nvdp_check check[NVDP_CHECKS]; /**< they, in the order in which they were made */
     char statement[NVDP_STATEMENT_SIZE];  /**< the file's own words; printable ASCII */
+    bool useful; /**< the file has a useful guarantee, as in nvdp_export_result */
+    char guarantee
+        [NVDP_GUARANTEE_SIZE]; /**< the guarantee, computed again, or why there is no useful one */
+    char training_texts
+        [8]; /**< texts that the encoder was trained on: "all", "some", "maybe"; "": it does not say */
 };
 
 /** Checks a file of kind embeddings/2 (or /1, which says less) against itself, without the model and the texts:

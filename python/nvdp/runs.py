@@ -536,7 +536,8 @@ class Run:
         budget_epsilon allows it.  Texts are written to a temporary folder of their owner's alone meanwhile.
         labels: written into the file, where they are given; options: samples, budget_samples, no_ledger, overwrite, with_labels, sign,
         model_out, measure_texts ...
-        Returns `statement`, what the file says of itself, and `privacy`, the report for the owner (None of fewer than 2 texts).
+        Returns `statement`, what the file says of itself; its first line, `guarantee`, and whether that is `useful`; `training_texts`, which
+        of them the encoder was trained on ("all", "some", "maybe"); and `privacy`, the report for the owner (None of fewer than 2 texts).
         """
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:

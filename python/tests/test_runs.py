@@ -104,7 +104,9 @@ def test_export(run, tmp_path):
     z, log_pi = shared.sample(1, 1)
     assert np.shares_memory(z, shared.z) and log_pi is None
     np.testing.assert_array_equal(z, shared.z[1, 1])
-    assert shared.verify().holds
+    checked = shared.verify()
+    assert checked.holds and checked.guarantee == found.guarantee and found.statement.startswith(found.guarantee)
+    assert checked.useful is found.useful is False and checked.training_texts == found.training_texts == "maybe"
     with pytest.raises(IndexError):
         shared.sample(3)
     with pytest.raises(ValueError, match="overwrite"):
@@ -114,7 +116,7 @@ def test_export(run, tmp_path):
         run.export(three, tmp_path / "again.h5", samples=2)
     assert refused.value.status == "ERR_STATE" and not (tmp_path / "again.h5").exists()
     again = run.export(three, tmp_path / "again.h5", samples=2, budget_samples=4)
-    assert again.spent_samples == 4 and "up to 4 samples of a text have been shared" in again.statement
+    assert again.spent_samples == 4 and "a text has up to 4 samples" in again.statement
     assert nvdp.open(tmp_path / "again.h5").verify().holds
     one = dict(labels=["pos", "neg", "pos"], samples=2, insecure_seed=3, overwrite=True, no_ledger=True)
     found = [nvdp.open(tmp_path / f"shared.{end}") for end in ("h5", "safetensors", "parquet")
@@ -298,7 +300,7 @@ def test_sklearn(run, compact, tmp_path):
     first = transformer.fit(texts, [1, 0, 1]).transform(texts)
     assert first.shape == (3, 80) and first.dtype == np.float32 and transformer.classes_.tolist() == ["neg", "pos"]
     assert not np.array_equal(first, transformer.transform(texts))  # another release
-    assert "up to 2 samples of a text have been shared" in transformer.statement_
+    assert "a text has up to 2 samples" in transformer.statement_
     with pytest.raises(nvdp.NvdpError, match="expected at most 2 samples"):
         transformer.transform(texts)
     check_estimator(NvdpTransformer())

@@ -19,13 +19,14 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
                                     "epsilon", cli_number(result->spent_epsilon), "delta",
                                     cli_number(result->spent_delta));
     return cli_print_json(
-        cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:I}", "out",
-                       nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
-                       "samples", (json_int_t)result->samples, "components",
-                       (json_int_t)result->components, "dim", (json_int_t)result->dim, "bytes",
-                       (json_int_t)result->bytes, "insecure_seed", cli_given(cli, "insecure-seed"),
-                       "statement", result->statement, "privacy", privacy, "spent", spent,
-                       "replaced", (json_int_t)result->replaced));
+        cli, json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:I}",
+                       "guarantee", result->guarantee, "useful", result->useful, "training_texts",
+                       result->training_texts, "out", nvdp_config_get(cli->config, "out"), "texts",
+                       (json_int_t)result->texts, "samples", (json_int_t)result->samples,
+                       "components", (json_int_t)result->components, "dim", (json_int_t)result->dim,
+                       "bytes", (json_int_t)result->bytes, "insecure_seed",
+                       cli_given(cli, "insecure-seed"), "statement", result->statement, "privacy",
+                       privacy, "spent", spent, "replaced", (json_int_t)result->replaced));
 }
 
 static void print_ledger(const struct nvdp_config *config,
@@ -47,6 +48,7 @@ static void print_ledger(const struct nvdp_config *config,
 
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
     const char *model = nvdp_config_get(config, "model-out");
+    cli_print_wrapped(stdout, result->guarantee);
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
             (double)result->bytes / (1 << 20));
     cli_row("texts", "%zu, %zu sample%s each of at most %zu component%s, width %zu", result->texts,

@@ -57,12 +57,13 @@ static int print_json(struct cli *cli, const struct nvdp_verification *found) {
                                         "found", check->found));
     }
     return cli_print_json(
-        cli,
-        json_pack("{s:s, s:b, s:b, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "file", cli->arg[0],
-                  "holds", found->holds, "signed", found->is_signed, "signed_by_given_key",
-                  found->is_known, "public_key", found->public_key, "certified", found->certified,
-                  "epsilon", cli_number(found->epsilon), "delta", cli_number(found->delta), "mu",
-                  cli_number(found->mu), "checks", checks, "statement", found->statement));
+        cli, json_pack("{s:s, s:b, s:b, s:b, s:s, s:b, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:s}",
+                       "file", cli->arg[0], "holds", found->holds, "signed", found->is_signed,
+                       "signed_by_given_key", found->is_known, "public_key", found->public_key,
+                       "certified", found->certified, "epsilon", cli_number(found->epsilon),
+                       "delta", cli_number(found->delta), "mu", cli_number(found->mu), "useful",
+                       found->useful, "guarantee", found->guarantee, "training_texts",
+                       found->training_texts, "checks", checks, "statement", found->statement));
 }
 
 static void print(const struct nvdp_verification *found) {
@@ -82,8 +83,9 @@ static void print(const struct nvdp_verification *found) {
                 : found->is_signed
                     ? "All that can be checked holds. Whose the signature is, --public-key tells."
                     : "All that can be checked holds. Whether the values were drawn as the "
-                      "file says, its sender alone knows, and no signature makes him answer "
-                      "for it.");
+                      "file says, its sender alone knows, and no signature makes the sender "
+                      "answer for it.");
+    if (found->holds || !found->useful) cli_print_wrapped(stdout, found->guarantee);
 }
 
 static int run(struct cli *cli) {

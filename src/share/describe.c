@@ -1,4 +1,5 @@
 /* What a file or a directory is: as a JSON object, and such an object for people. */
+#include "base/bound.h"
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "base/json.h"
@@ -519,9 +520,30 @@ static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path
 
 /* --- for people: rows of names and values, sections indented --- */
 
-/* One value on its line: arrays as [a, b], objects as {a: 1, b: 2}. */
-static void print_value(const json_t *value, FILE *to) {
-    if (json_is_string(value)) {
+/* Tells upper bounds by their names: they are rounded as statements round them. */
+static bool is_bound(const char *key) {
+    static const char *const names[] = {"certificate_epsilon",
+                                        "certificate_mu",
+                                        "clip_sequence",
+                                        "divergence_bound",
+                                        "ledger_epsilon",
+                                        "weights_distance",
+                                        "epsilon",
+                                        "mu",
+                                        "nats"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(key, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* One value on its line: arrays as [a, b], objects as {a: 1, b: 2}.  `path` ends with its name. */
+static void print_value(const char *path, const json_t *value, FILE *to) {
+    const char *dot = strrchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
+    char bound[NVDP__BOUND_TEXT];
+    if (json_is_real(value) && is_bound(name)) {
+        fputs(nvdp__bound(bound, json_real_value(value), NVDP__UP), to);
+    } else if (json_is_string(value)) {
         fputs(json_string_value(value), to);
     } else if (json_is_integer(value)) {
         fprintf(to, "%lld", (long long)json_integer_value(value));
@@ -534,7 +556,7 @@ static void print_value(const json_t *value, FILE *to) {
         fputc('[', to);
         json_array_foreach(value, i, item) {
             if (i > 0) fputs(", ", to);
-            print_value(item, to);
+            print_value(name, item, to);
         }
         fputc(']', to);
     } else if (json_is_object(value)) {
@@ -544,7 +566,7 @@ static void print_value(const json_t *value, FILE *to) {
         fputc('{', to);
         json_object_foreach((json_t *)value, key, member) {
             fprintf(to, "%s%s: ", before, key);
-            print_value(member, to);
+            print_value(key, member, to);
             before = ", ";
         }
         fputc('}', to);
@@ -578,7 +600,7 @@ static void print_table(const json_t *rows, int indent, FILE *to) {
         fprintf(to, "%*s%-*s  %-5s ", indent, "", width,
                 json_string_value(json_object_get(row, "name")),
                 json_string_value(json_object_get(row, "type")));
-        print_value(json_object_get(row, "shape"), to);
+        print_value("shape", json_object_get(row, "shape"), to);
         fputc('\n', to);
     }
 }
@@ -601,7 +623,7 @@ static void print_object(const json_t *object, int indent, FILE *to) {
             continue;
         }
         fprintf(to, "%*s%-*s ", indent, "", width, key);
-        print_value(value, to);
+        print_value(key, value, to);
         fputc('\n', to);
     }
 }
@@ -661,6 +683,7 @@ static const char *const first_facts[] = {"guarantee",
                                           "attributes.certificate",
                                           "attributes.certificate_epsilon",
                                           "attributes.certificate_delta",
+                                          "attributes.training_texts",
                                           "attributes.ledger",
                                           "attributes.ledger_samples",
                                           "attributes.statement"};
@@ -694,7 +717,7 @@ static void print_members(const json_t *value, const char *names, FILE *to) {
         const json_t *member = value_at(value, name);
         if (member == NULL) continue;
         fprintf(to, "%s%s ", between, name);
-        print_value(member, to);
+        print_value(name, member, to);
         between = ", ";
     }
 }
@@ -716,7 +739,7 @@ static void print_brief(const json_t *object, FILE *to) {
         if (first_facts[i][length] == ':')
             print_members(value, first_facts[i] + length + 1, to);
         else if (!is_table(value))
-            print_value(value, to);
+            print_value(path, value, to);
         fputc('\n', to);
         if (is_table(value)) print_table(value, 2 * STEP, to);
     }

@@ -475,6 +475,18 @@ static nvdp_status read_promise(const struct export *export, bool *out) {
     return NVDP_OK;
 }
 
+/* Which of the texts are those of the run's training, by their splits. */
+static enum nvdp__training training_of(const struct export *export) {
+    size_t train = 0;
+    if (export->options->input != NULL) return NVDP__TRAINING_MAYBE;
+    for (size_t p = 0; p < export->parts; p++) {
+        if (export->part[p].split == NVDP_SPLIT_TRAIN) train += export->part[p].data->count;
+    }
+    return train == 0               ? NVDP__TRAINING_MAYBE
+           : train == export->texts ? NVDP__TRAINING_ALL
+                                    : NVDP__TRAINING_SOME;
+}
+
 /* Fills the facts that need no look at the texts, the certificate among them. */
 static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
@@ -498,6 +510,7 @@ static nvdp_status state_facts(struct export *export) {
     NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
+    facts->training = training_of(export);
     facts->limits.struct_size = sizeof facts->limits;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
     NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
@@ -536,6 +549,7 @@ static nvdp_status measure(struct export *export) {
     NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
                                   &facts->privacy.linkage));
     facts->measured = true;
+    facts->named = nvdp__names_most(&facts->privacy.linkage);
     facts->bound_order = options->order; /* that of what stands beside it */
 cleanup:
     nvdp_posteriors_free(posteriors);
@@ -648,6 +662,14 @@ cleanup:
     return status;
 }
 
+/* Warns of an export without a useful guarantee, before anything is written. */
+static nvdp_status warn(struct export *export) {
+    NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(export->ctx, &export->facts));
+    if (!export->facts.useful)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING, "%s", export->facts.guarantee);
+    return NVDP_OK;
+}
+
 /* --- the file without the samples --- */
 
 static nvdp_status write_columns(struct export *export) {
@@ -690,6 +712,7 @@ static nvdp_status begin_file(struct export *export) {
     if (ledger != NULL)
         NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
                                     promise, &export->facts.spent));
+    NVDP_TRY(nvdp__release_guarantee(export->ctx, &export->facts));
     NVDP_TRY(nvdp__release_attributes(export->file, &export->facts));
     NVDP_TRY(write_columns(export));
     if (ledger != NULL)
@@ -892,7 +915,7 @@ static nvdp_status write_forms(struct export *export) {
         if (options->sign != NULL) NVDP_TRY(check_form(export, form.beside));
     }
     if (options->card != NULL) {
-        NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &card));
+        NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &export->facts, &card));
         if (options->overwrite) NVDP_TRY(nvdp__remove(export->ctx, card.path));
     }
     NVDP_TRY(format != NVDP__SHARED_HDF5 ? nvdp__output_commit(&form, options->overwrite)
@@ -926,6 +949,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(state_facts(&export));
     NVDP_TRY(ask_ledger(&export));
     NVDP_TRY(measure(&export));
+    NVDP_TRY(warn(&export));
     NVDP_TRY(allocate(&export));
     NVDP_TRY(nvdp__embeddings_create(ctx, options.out, &export.shape, export.offset, &export.file));
     NVDP_TRY(begin_file(&export));
@@ -955,6 +979,10 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .replaced = export.replaced,
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
+        result.useful = export.facts.useful;
+        snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
+        snprintf(result.training_texts, sizeof result.training_texts, "%s",
+                 nvdp__training_names[export.facts.training]);
         NVDP__GIVE(out, &result);
     }
 cleanup:

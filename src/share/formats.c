@@ -215,31 +215,30 @@ static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__share
                : "[rows, p]; sample s of text i: rows offset[i * S + s] to offset[i * S + s + 1]");
 }
 
-/* A search for private data is to find what is proven, not what somebody hoped for. */
-static bool is_certified(const struct nvdp__sayings *words) {
-    const char *theorem = nvdp__sayings_find(words, "certificate");
-    return theorem[0] != '\0' && strcmp(theorem, "none") != 0;
-}
-
 static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *shared,
-                            enum nvdp__shared_format format, bool certified,
+                            enum nvdp__shared_format format,
+                            const struct nvdp__release_facts *facts,
                             const struct card_words *words) {
     const struct nvdp__embeddings_shape *shape = shared->shape;
+    const char *bold = facts->useful ? "" : "**";
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
         "%s- nvdp\nsize_categories:\n- %s\n",
-        shape->texts, certified ? "- differential-privacy\n" : "", size_category(shape->texts)));
+        shape->texts, facts->useful ? "- differential-privacy\n" : "",
+        size_category(shape->texts)));
     if (format == NVDP__SHARED_PARQUET)
         NVDP_RETURN_IF_FAILED(nvdp__output_printf(
             to, "configs:\n- config_name: default\n  data_files: %s\n", words->quoted));
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
-        "---\n\n# Noisy embeddings of %zu texts\n\n%s holds %zu random sample%s of each of %zu "
-        "texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts are not "
-        "in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
-        shape->texts, words->name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
-        words->task, shape->dim, words->method, words->format, words->statement));
+        "---\n\n# Noisy embeddings of %zu texts\n\n%s%s%s\n\n%s holds %zu random sample%s of each "
+        "of %zu texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts "
+        "are "
+        "not in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
+        shape->texts, bold, facts->guarantee, bold, words->name, shape->samples,
+        shape->samples == 1 ? "" : "s", shape->texts, words->task, shape->dim, words->method,
+        words->format, words->statement));
     NVDP_RETURN_IF_FAILED(say_loading(to, shared, format, words->quoted));
     return nvdp__output_printf(to,
                                "\n## Checking\n\n%s computes again whatever the file says of "
@@ -248,7 +247,7 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
 }
 
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
-                             struct nvdp__output *output) {
+                             const struct nvdp__release_facts *facts, struct nvdp__output *output) {
     nvdp_status status = NVDP_OK;
     struct nvdp__sayings words = {0};
     struct card_words escaped = {0};
@@ -256,8 +255,7 @@ nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name
     NVDP_TRY(nvdp__sayings_read(shared, &words));
     NVDP_TRY(card_words(shared, &words, last != NULL ? last + 1 : name, &escaped));
     NVDP_TRY(nvdp__output_open(shared->ctx, path, output));
-    NVDP_TRY(
-        say_card(output, shared, nvdp__shared_format_of(name), is_certified(&words), &escaped));
+    NVDP_TRY(say_card(output, shared, nvdp__shared_format_of(name), facts, &escaped));
 cleanup:
     card_words_release(&escaped);
     nvdp__sayings_release(&words);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "share/embeddings_file.h"
+#include "share/release.h"
 
 enum nvdp__shared_format { NVDP__SHARED_HDF5, NVDP__SHARED_SAFETENSORS, NVDP__SHARED_PARQUET };
 /* By the name's ending; HDF5 whatever else it is. */
@@ -21,10 +22,10 @@ struct nvdp__shared {
 /* Its bytes in another format than HDF5. */
 nvdp_status nvdp__shared_put(const struct nvdp__shared *shared, enum nvdp__shared_format format,
                              struct nvdp__output *to);
-/* Writes a dataset card: what `name` is, for people who see the file in a collection of such.  To be committed when that is
- * there. */
+/* Writes a dataset card, which describes `name` to people who see it in a collection.  Its first line is that of the guarantee
+ * (nvdp__release_guarantee).  To be committed when the file is there. */
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
-                             struct nvdp__output *output);
+                             const struct nvdp__release_facts *facts, struct nvdp__output *output);
 
 /* --- between them --- */
 

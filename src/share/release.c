@@ -8,6 +8,7 @@
 #include "rdp/options.h"
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/guarantee.h>
 #include <nvdp/rdp.h>
 #include <nvdp/version.h>
 #include <stdarg.h>
@@ -253,6 +254,72 @@ double nvdp__public_number(double value) {
     return strtod(text, NULL);
 }
 
+double nvdp__public_bound(double value) {
+    char text[NVDP__BOUND_TEXT];
+    return strtod(nvdp__bound(text, value, NVDP__UP), NULL);
+}
+
+/* --- the guarantee --- */
+
+const char *const nvdp__training_names[] = {[NVDP__TRAINING_MAYBE] = "maybe",
+                                            [NVDP__TRAINING_SOME] = "some",
+                                            [NVDP__TRAINING_ALL] = "all",
+                                            NULL};
+
+bool nvdp__names_most(const struct nvdp_linkage *linkage) {
+    enum { FEWEST = 100 };
+    return linkage->texts >= FEWEST && linkage->first > 0.5;
+}
+
+/* The line of a file whose guarantee is useful: that of runs. */
+static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64_t samples,
+                                struct nvdp__release_facts *facts) {
+    struct nvdp_guarantee of = NVDP_RESULT(struct nvdp_guarantee);
+    char *line = NULL;
+    of.noise = true;
+    of.epsilon = epsilon;
+    of.delta = facts->certificate.delta;
+    of.releases = (size_t)samples;
+    of.training_epsilon = NAN;
+    NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
+    snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
+    free(line);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
+    const bool more = facts->counted && facts->spent.again > 0;
+    const uint64_t samples = more ? facts->spent.samples : facts->samples;
+    const double epsilon = !facts->certified ? INFINITY
+                           : more            ? facts->spent.epsilon
+                                             : facts->certificate.epsilon;
+    const char *named = facts->named
+                            ? "; someone who has the model and these texts names the right "
+                              "one for more than half of the samples"
+                            : "";
+    char bound[NVDP__BOUND_TEXT], of[NVDP__SAMPLES_TEXT];
+    facts->useful = epsilon <= NVDP_USEFUL_EPSILON && !facts->named;
+    if (facts->useful) return write_proven(ctx, epsilon, samples, facts);
+    char *line = facts->guarantee;
+    if (facts->insecure_seed)
+        snprintf(line, NVDP_GUARANTEE_SIZE,
+                 "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
+                 "the noise%s.",
+                 named);
+    else if (isinf(epsilon))
+        snprintf(line, NVDP_GUARANTEE_SIZE,
+                 "No guarantee over all texts: nothing is proven of %s%s.",
+                 facts->certified ? "other samples of these texts that the sender's ledger counts"
+                                  : "these samples",
+                 named);
+    else
+        snprintf(line, NVDP_GUARANTEE_SIZE,
+                 "No useful guarantee: epsilon %s at delta %g, %s, is proven for any two texts%s.",
+                 nvdp__bound(bound, epsilon, NVDP__UP), facts->certificate.delta,
+                 nvdp__samples_text((size_t)samples, of), named);
+    return NVDP_OK;
+}
+
 /* --- in plain English --- */
 
 void nvdp__say(struct nvdp__writer *writer, const char *format, ...) {
@@ -350,7 +417,7 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 
 static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
-    char a[32], b[32];
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (!nvdp__clips_sequence(clip)) {
         if (!facts->certified) nvdp__say(writer, "No worst-case bound is claimed. ");
         return;
@@ -365,14 +432,14 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         facts->insecure_seed   ? "Would hold with noise from the operating system's generator:"
         : facts->grids != NULL ? "Proven:"
                                : "Proven, but for the rounding of numbers:",
-        number(vectors, a), facts->bound_order,
+        nvdp__bound(a, vectors, NVDP__UP), facts->bound_order,
         isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
                        "pseudo-counts, comes on top and is not in this bound"
                      : "",
-        number(clip->sequence, b));
+        nvdp__bound(b, clip->sequence, NVDP__UP));
 }
 
-/* Samples in other files. */
+/* Samples in other files, and in other rows of this one. */
 static void say_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
@@ -381,19 +448,18 @@ static void say_count(struct nvdp__writer *writer, const struct nvdp__release_fa
                           "all samples of a text add up. ");
         return;
     }
-    if (spent->samples <= facts->samples) {
-        nvdp__say(writer, "By its sender's ledger none of these texts was shared before. ");
-        return;
-    }
-    nvdp__say(writer,
-              "By its sender's ledger up to %" PRIu64 " samples of a text have been shared, with "
-              "those in this file",
-              spent->samples);
-    if (isfinite(spent->epsilon))
-        nvdp__say(writer, ": all of them together have epsilon %s at delta %g. ",
+    nvdp__say(writer, "By its sender's ledger %s of these texts %s shared before",
+              spent->again > 0 ? "some" : "none", spent->again > 0 ? "were" : "was");
+    if (spent->samples > facts->samples)
+        nvdp__say(writer, "; %s has up to %" PRIu64 " samples",
+                  spent->again > 0 ? "with this file a text" : "a text that is in several rows",
+                  spent->samples);
+    if (spent->samples > facts->samples && isfinite(spent->epsilon))
+        nvdp__say(writer, ", which together have epsilon %s at delta %g",
                   nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
-    else
-        nvdp__say(writer, ", and nothing is proven of them together. ");
+    else if (spent->samples > facts->samples)
+        nvdp__say(writer, ", and nothing is proven of them together");
+    nvdp__say(writer, ". ");
 }
 
 /* Of the weights of all samples of a text. */
@@ -403,19 +469,28 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
-/* What none of the numbers is about. */
+/* What none of the numbers covers. */
 static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    nvdp__say(writer, "All of this is about what a sample tells of its own text. ");
+    if (facts->training == NVDP__TRAINING_ALL)
+        nvdp__say(writer, "These texts are of split train, on which the encoder was trained. ");
+    else if (facts->training == NVDP__TRAINING_SOME)
+        nvdp__say(writer, "Some of these texts are of split train, on which the encoder was "
+                          "trained. ");
+    else
+        nvdp__say(writer,
+                  "The encoder was trained on texts of task %s, and some of these may be among "
+                  "them. ",
+                  facts->info->task.name);
     nvdp__say(
         writer,
-        "All of this is about what a sample tells of its own text. The encoder was trained on "
-        "other texts of task %s, maybe on some of these, and what its samples tell of those is "
-        "in none of these numbers: %s. ",
-        facts->info->task.name,
+        "No number here, and no certificate, covers what the encoder learned from a text that it "
+        "was trained on: the model, if it is given away or attacked, may reveal such texts, and so "
+        "may samples of other texts. Only training with differential privacy limits that, and %s. ",
         facts->private_training
-            ? "that training was differentially private with respect to its train texts, as a "
-              "statement that its owner has tells, and what the model knew before it began is not "
-              "part of it"
-            : "it was not trained with differential privacy");
+            ? "this training was differentially private with respect to its train texts, as a "
+              "statement of its owner says; what the model knew before it began is not part of it"
+            : "this encoder was not trained with differential privacy");
 }
 
 static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
@@ -428,7 +503,7 @@ static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__say(writer,
                   "The noise comes from the operating system's generator and was not kept.");
     }
-    char a[32], b[32];
+    char text[NVDP__BOUND_TEXT];
     const struct nvdp__release_grids *grids = facts->grids;
     if (grids == NULL) {
         nvdp__say(writer,
@@ -441,19 +516,20 @@ static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_fa
     if (facts->insecure_seed) return;
     nvdp__say(
         writer,
-        " Noise is exact: what a value is rounded to, a multiple of %s for every text, has the "
-        "probability that the Gaussian gives it, however far out.",
-        number(ldexp(1, grids->z.exponent), a));
+        " Noise is exact: what a value is rounded to, a multiple of %.12g for every text, has "
+        "the probability that the Gaussian gives it, however far out.",
+        ldexp(1, grids->z.exponent));
     if (facts->form.weights)
         nvdp__say(writer,
                   " The weights' draws are within %s of a Dirichlet's in total variation, which "
                   "adds (1 + e^epsilon) times that to a delta.",
-                  number(nvdp__release_weights_distance(facts), b));
+                  nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
 }
 
 void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
+    nvdp__say(&writer, "%s ", facts->guarantee);
     say_what(&writer, facts);
 }
 

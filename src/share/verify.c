@@ -344,6 +344,17 @@ static void check_generator(struct verify *v) {
 
 /* --- the mechanism --- */
 
+/* Which of the texts the encoder was trained on, by their splits. */
+static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
+    size_t train = 0;
+    for (size_t i = 0; held->split != NULL && i < held->shape.texts; i++) {
+        train += held->split[i] == NVDP_SPLIT_TRAIN;
+    }
+    return train == 0                   ? NVDP__TRAINING_MAYBE
+           : train == held->shape.texts ? NVDP__TRAINING_ALL
+                                        : NVDP__TRAINING_SOME;
+}
+
 /* What the writer's model said of itself; false where the file does not say it. */
 static bool take_mechanism(struct verify *v) {
     static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
@@ -393,10 +404,26 @@ static bool take_mechanism(struct verify *v) {
         if (rows > v->facts.rows) v->facts.rows = rows;
     }
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
-    v->facts.counted = says(v, "ledger", "counted");
+    v->facts.training = training_of(held);
+    v->facts.named = nvdp__h5_has_attribute(v->file, "named_share");
+    v->facts.spent.again = says(v, "ledger", "again");
+    v->facts.counted = v->facts.spent.again > 0 || says(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
     return true;
+}
+
+static void check_training(struct verify *v) {
+    static const char what[] =
+        "texts that the encoder was trained on are named as their splits tell";
+    const char *expected = nvdp__training_names[v->facts.training];
+    char *found = v->found.training_texts;
+    if (!text_of(v, "training_texts", sizeof v->found.training_texts, found))
+        check(v, NVDP_VERDICT_OPEN, what, "it does not say");
+    else
+        check(v, whether(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
+              expected);
+    make_printable(found);
 }
 
 /* The ledger is its owner's: what the file says of it has at least the samples that are in the file. */
@@ -430,9 +457,10 @@ static void check_pseudo_counts(struct verify *v) {
     if (!is_whole(v)) return;
     const double stated = real_of(v, "weights_distance", NAN);
     const double made = nvdp__release_weights_distance(&v->facts);
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     check(v, whether(agree(stated, made)),
-          "the weights' sampler is as near to a Dirichlet as stated", "%.3g, computed %.3g", stated,
-          made);
+          "the weights' sampler is as near to a Dirichlet as stated", "%s, computed %s",
+          nvdp__bound(a, stated, NVDP__UP), nvdp__bound(b, made, NVDP__UP));
 }
 
 static void check_bound(struct verify *v) {
@@ -440,10 +468,12 @@ static void check_bound(struct verify *v) {
     const bool stated = nvdp__h5_has_attribute(v->file, "divergence_bound");
     if (!clipped && !stated) return;
     const double is = real_of(v, "divergence_bound", NAN);
-    const double made = nvdp__public_number(nvdp__release_bound(&v->facts));
+    const double made = nvdp__public_bound(nvdp__release_bound(&v->facts));
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
     check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
-          "%.6g nats at order %g in one sample, computed %.6g", is, v->facts.bound_order, made);
+          "%s nats at order %g in one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
+          v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
 
 /* What is claimed, and whether the same is proven by the limits that the file states. */
@@ -482,7 +512,7 @@ static nvdp_status check_certificate(struct verify *v) {
           "(%.40s), found (%s)", letter,
           v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
-    char samples[64] = "one sample of a text";
+    char samples[64] = "one sample of a text", a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (v->facts.samples > 1)
         snprintf(samples, sizeof samples, "all %zu samples of a text together", v->facts.samples);
     const double epsilon = real_of(v, "certificate_epsilon", NAN),
@@ -490,11 +520,12 @@ static nvdp_status check_certificate(struct verify *v) {
                  mu = real_of(v, "certificate_mu", NAN);
     check(v, whether(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
           "epsilon is what the certificate proves",
-          "%.6g at delta %g, computed %.6g at delta %g, of %s", epsilon, delta, made->epsilon,
-          made->delta, samples);
+          "%s at delta %g, computed %s at delta %g, of %s", nvdp__bound(a, epsilon, NVDP__UP),
+          delta, nvdp__bound(b, made->epsilon, NVDP__UP), made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
         check(v, whether(agree(mu, made->mu)), "mu is what the certificate proves",
-              "%.6g, computed %.6g, of %s", mu, made->mu, samples);
+              "%s, computed %s, of %s", nvdp__bound(a, mu, NVDP__UP),
+              nvdp__bound(b, made->mu, NVDP__UP), samples);
     v->found.certified = true;
     v->found.epsilon = made->epsilon;
     v->found.delta = made->delta;
@@ -610,7 +641,13 @@ static nvdp_status check_content(struct verify *v) {
         check_bound(v);
         NVDP_RETURN_IF_FAILED(check_certificate(v));
         check_count(v);
+        check_training(v);
+        NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(v->ctx, &v->facts));
+        v->found.useful = v->facts.useful;
+        snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
     } else {
+        snprintf(v->found.guarantee, sizeof v->found.guarantee,
+                 "No guarantee: the file does not say how its samples were drawn.");
         check(v,
               nvdp__h5_has_attribute(v->file, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
               "the mechanism is told", "method '%.31s', or its clips, are not", v->held->method);

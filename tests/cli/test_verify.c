@@ -73,11 +73,13 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
     o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
     support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
-    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.82843, computed "
-                            "2.82843, of all 2 samples of a text together\n");
+    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.829, computed 2.829, of "
+                            "all 2 samples of a text together\n");
     support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
-    support_contains(o.out, "any two texts, seen or not");
-    support_contains(o.out, "signed by the given key.");
+    support_contains(o.out, "seen or not.");
+    support_contains(
+        o.out, "signed by the given key.\nProven: epsilon 15.46 at delta 1e-05, 2 samples, any two "
+               "texts. Not covered:\nthe texts that the encoder was trained on.\n");
     support_lacks(o.out, "\nNO ");
     program_release(&o);
     o = program_expect(0, "verify %s", shared);
@@ -106,6 +108,49 @@ Test(verify, signs_and_verifies) {
     o = program_expect(1, "verify %s --public-key %s.pub", shared, other);
     support_contains(o.out, "\nNO   by whom one trusts: not by the key that was given");
     support_contains(o.out, "Do not trust this file");
+    program_release(&o);
+}
+
+/* Standard error before anything is written, the first line of the output, the statement and the card, the last of verify. */
+Test(verify, says_where_there_is_no_useful_guarantee) {
+    static const char line[] = "No guarantee over all texts: nothing is proven of these samples.";
+    char run[512], shared[512], card[512];
+    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("shared.h5"));
+    snprintf(card, sizeof card, "%s", support_scratch_path("README.md"));
+    struct outcome o = program_expect(0, "train %s --method vib-fixed --epochs 1 --out %s",
+                                      program_train_options(), run);
+    program_release(&o);
+    o = program_expect(0, "export %s --split dev --quiet --out %s --card %s", run, shared, card);
+    support_contains(o.err,
+                     "warning: No guarantee over all texts: nothing is proven of these samples.\n");
+    cr_assert_eq(strncmp(o.out, line, strlen(line)), 0, "%s", o.out);
+    program_release(&o);
+    char *text = support_read(card);
+    support_contains(text,
+                     "# Noisy embeddings of 40 texts\n\n**No guarantee over all texts: nothing is "
+                     "proven of these samples.**\n\n");
+    support_contains(text, "## What it reveals\n\nNo guarantee over all texts: nothing is ");
+    support_lacks(text, "differential-privacy");
+    free(text);
+    o = program_expect(0, "verify %s", shared);
+    const size_t size = strlen(o.out);
+    cr_assert_gt(size, strlen(line) + 1);
+    cr_assert_eq(strncmp(o.out + size - strlen(line) - 1, line, strlen(line)), 0, "%s", o.out);
+    program_release(&o);
+    o = program_expect(0, "verify %s --json", shared);
+    json_t *object = program_object(&o);
+    has(object, "useful", false);
+    cr_assert_str_eq(json_string_value(json_object_get(object, "guarantee")), line);
+    cr_assert_str_eq(json_string_value(json_object_get(object, "training_texts")), "maybe");
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(0, "export %s --split train,dev --out %s.2 --budget-samples 9 --json", run,
+                       shared);
+    object = program_object(&o);
+    has(object, "useful", false);
+    cr_assert_str_eq(json_string_value(json_object_get(object, "training_texts")), "some");
+    json_decref(object);
     program_release(&o);
 }
 

@@ -6,6 +6,8 @@
 #include "share/release.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/certificate.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +123,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "row_index",
                                       "statement",
                                       "task",
+                                      "training_texts",
                                       "texts",
                                       "weights",
                                       "weights_distance",
@@ -129,13 +132,14 @@ static const char *const allowed[] = {"bdp_delta",
                                       "divergence_bound_order",
                                       "certificate_epsilon", /* where something is proven */
                                       "certificate_delta",
+                                      "named_share", /* of more than half of 100 texts or more */
                                       "certificate_mu",
                                       "noise_logvar_min", /* of vib-fixed, vib-learned */
                                       "noise_logvar_max",
                                       "public_key", /* where it is signed */
                                       "statement_words",
                                       "signature"};
-enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 9 };
+enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 10 };
 
 /* docs/formats.md must name every one of them. */
 Test(export, attributes_are_documented) {
@@ -235,7 +239,6 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     support_lacks(result.statement, "epsilon at");
     support_lacks(result.statement, "omeone who has the model");
     cr_expect_gt(result.privacy.linkage.trials, 0);
-    support_contains(result.statement, "The encoder was trained on other texts of task sst2");
     struct nvdp__h5 *file = NULL;
     char *id[2], *statement = NULL;
     for (int i = 0; i < 2; i++) {
@@ -285,9 +288,9 @@ Test(export, says_of_training_what_its_result_promises) {
         support_write_text(path, text);
         struct nvdp_export_result result = must_export(&bench);
         const char *says = runs[i].private_
-                               ? "that training was differentially private with respect to its "
+                               ? "this training was differentially private with respect to its "
                                  "train texts"
-                               : "it was not trained with differential privacy";
+                               : "this encoder was not trained with differential privacy";
         support_contains(result.statement, says);
         if (runs[i].private_)
             support_contains(result.statement, "what the model knew before it began is not part");
@@ -497,7 +500,7 @@ Test(export, says_that_its_noise_is_exact) {
     set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
     support_contains(result.statement, "Noise is exact");
-    support_contains(result.statement, "a multiple of 0.000245 for every text");
+    support_contains(result.statement, "a multiple of 0.000244140625 for every text");
     support_contains(result.statement, "of a Dirichlet's in total variation");
     bench_close(&bench);
 }
@@ -832,6 +835,7 @@ static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info
                                                       .sum = {.max = INFINITY, .mean = 1.23e100}};
     facts.privacy.best.worst.epsilon = INFINITY;
     facts.privacy.small_population = true;
+    cr_assert_eq(nvdp__release_guarantee(NULL, &facts), NVDP_OK);
     return facts;
 }
 
@@ -857,7 +861,7 @@ Test(statement, is_whole_and_honest) {
                                        "65536 times that",
                                        "epsilon infinite",
                                        "no bound for others",
-                                       "The encoder was trained on other texts",
+                                       "and some of these may be among them",
                                        "was not trained with differential privacy",
                                        "No worst-case bound",
                                        "INSECURE",
@@ -865,6 +869,222 @@ Test(statement, is_whole_and_honest) {
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         cr_assert_not_null(strstr(text, said[i]), "'%s' is not in: %s", said[i], text);
     }
+}
+
+/* A certified file's facts: any two texts, C = 1.45274, whose epsilon is 16. */
+static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
+                                                  struct nvdp__model_info *info, double clip,
+                                                  size_t samples,
+                                                  const struct nvdp__release_grids *grids) {
+    *info = (struct nvdp__model_info){.method = NVDP_METHOD_VIB_FIXED, .task.name = "sst2"};
+    info->nvib = nvdp__nvib_config_default();
+    info->nvib.clip.sequence = clip;
+    struct nvdp__release_facts facts = {.info = info,
+                                        .form = {.single = true},
+                                        .texts = 200,
+                                        .samples = samples,
+                                        .grids = grids,
+                                        .bound_order = 1.1,
+                                        .limits = {.struct_size = sizeof facts.limits,
+                                                   .method = "vib-fixed",
+                                                   .noise = true,
+                                                   .sealed = true,
+                                                   .rows = 1,
+                                                   .dim = 16,
+                                                   .kappa = 1,
+                                                   .same_noise = true,
+                                                   .clip_sequence = clip,
+                                                   .clip_mu = INFINITY}};
+    cr_assert_eq(nvdp__release_certify(ctx, &facts), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert(facts.certified);
+    return facts;
+}
+
+static void first_line(struct nvdp__release_facts *facts, bool useful, const char *line) {
+    char text[NVDP_STATEMENT_SIZE];
+    cr_assert_eq(nvdp__release_guarantee(NULL, facts), NVDP_OK);
+    cr_expect_eq(facts->useful, useful, "%s", facts->guarantee);
+    cr_expect_str_eq(facts->guarantee, line);
+    nvdp__statement(facts, sizeof text, text);
+    cr_expect_eq(strncmp(text, facts->guarantee, strlen(facts->guarantee)), 0, "%s", text);
+    cr_expect_lt(strlen(text), sizeof text - 1);
+}
+
+/* A useful guarantee is a certificate with an epsilon of at most 100 for all samples that the ledger counts, and few samples
+ * named. */
+Test(statement, begins_with_the_guarantee) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__model_info info;
+    const struct nvdp__release_grids grids = nvdp__release_grids(1);
+    struct nvdp__release_facts facts = certified_facts(ctx, &info, 1.45274, 1, &grids);
+    first_line(&facts, true,
+               "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
+               "texts that the encoder was trained on.");
+    facts.counted = true;
+    facts.spent = (struct nvdp__spent){.samples = 2, .epsilon = 25.2812};
+    first_line(&facts, true, /* two rows with one text */
+               "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
+               "texts that the encoder was trained on.");
+    facts.spent.again = 1;
+    first_line(&facts, true,
+               "Proven: epsilon 25.29 at delta 1e-05, 2 samples, any two texts. Not covered: the "
+               "texts that the encoder was trained on.");
+    facts.spent.epsilon = 100.01;
+    first_line(
+        &facts, false,
+        "No useful guarantee: epsilon 100.1 at delta 1e-05, 2 samples, is proven for any two "
+        "texts.");
+    facts.spent.epsilon = INFINITY;
+    first_line(
+        &facts, false,
+        "No guarantee over all texts: nothing is proven of other samples of these texts that "
+        "the sender's ledger counts.");
+    facts.counted = false;
+    facts.named = true;
+    first_line(&facts, false,
+               "No useful guarantee: epsilon 16.01 at delta 1e-05, one sample, is proven for any "
+               "two texts; someone who has the model and these texts names the right one for more "
+               "than half of the samples.");
+    facts.certified = false;
+    facts.named = false;
+    first_line(&facts, false, "No guarantee over all texts: nothing is proven of these samples.");
+    facts.insecure_seed = true;
+    first_line(&facts, false,
+               "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
+               "the noise.");
+    facts = certified_facts(ctx, &info, 6, 1, &grids);
+    first_line(&facts, false,
+               "No useful guarantee: epsilon 122.4 at delta 1e-05, one sample, is proven for any "
+               "two texts.");
+    cr_expect(nvdp__names_most(&(struct nvdp_linkage){.texts = 100, .first = 0.51}));
+    cr_expect_not(nvdp__names_most(&(struct nvdp_linkage){.texts = 99, .first = 0.9}));
+    cr_expect_not(nvdp__names_most(&(struct nvdp_linkage){.texts = 1000, .first = 0.5}));
+    nvdp_context_free(ctx);
+}
+
+/* Every number that the pattern's group finds in the text is written alike, and is not below the exact value. */
+static void one_number(const char *text, const char *pattern, size_t least, double exact) {
+    regex_t expression;
+    regmatch_t match[2];
+    char first[32] = "", number[32];
+    size_t found = 0;
+    cr_assert_eq(regcomp(&expression, pattern, REG_EXTENDED), 0);
+    for (; regexec(&expression, text, 2, match, 0) == 0; text += match[0].rm_eo, found++) {
+        snprintf(number, sizeof number, "%.*s", (int)(match[1].rm_eo - match[1].rm_so),
+                 text + match[1].rm_so);
+        if (found == 0) memcpy(first, number, sizeof first);
+        cr_expect_str_eq(number, first, "%s", pattern);
+        cr_expect_geq(strtod(number, NULL), exact * (1 - 1e-9), "%s: %s", pattern, number);
+        cr_expect_leq(strtod(number, NULL), exact * 1.001, "%s: %s", pattern, number);
+    }
+    regfree(&expression);
+    cr_expect_geq(found, least, "%s: found %zu times in %s", pattern, found, text);
+}
+
+/* The norm was "1.46 at most" here and "1.45274" there. */
+Test(statement, writes_one_quantity_one_way) {
+    static const double clips[] = {1.45274, 0.333333, 3.0000004, 5};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__model_info info;
+    for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
+        const struct nvdp__release_grids grids = nvdp__release_grids(clips[i]);
+        struct nvdp__release_facts facts = certified_facts(ctx, &info, clips[i], 1, &grids);
+        char text[NVDP_STATEMENT_SIZE];
+        cr_assert_eq(nvdp__release_guarantee(ctx, &facts), NVDP_OK);
+        nvdp__statement(&facts, sizeof text, text);
+        one_number(text, "norm C = ([0-9.]+)", 1, clips[i]);
+        one_number(text, "[(]C = ([0-9.]+)[)]", 1, clips[i]);
+        one_number(text, "have norm ([0-9.]+)", 1, clips[i]);
+        one_number(text, "epsilon ([0-9.]+)", 2, facts.certificate.epsilon);
+        one_number(text, "mu = ([0-9.]+)", 1, facts.certificate.mu);
+        one_number(text, "more than ([0-9.]+) nats", 1, nvdp__release_bound(&facts));
+    }
+    nvdp_context_free(ctx);
+}
+
+/* --- what the encoder was trained on --- */
+
+/* The log's warning, and whether a file was there already. */
+struct warned {
+    const char *out;
+    char text[600];
+    bool late;
+};
+
+static void take_warning(enum nvdp_log_level level, const char *message, void *user) {
+    struct warned *warned = user;
+    if (level != NVDP_LOG_WARNING || warned->text[0] != '\0') return;
+    snprintf(warned->text, sizeof warned->text, "%s", message);
+    warned->late = nvdp__exists(warned->out);
+}
+
+Test(export, says_which_texts_the_encoder_was_trained_on) {
+    static const struct {
+        const char *split, *training, *says;
+    } cases[] = {
+        {"train", "all", "These texts are of split train, on which the encoder was trained. "},
+        {"train,dev", "some", "Some of these texts are of split train, on which the encoder was "},
+        {"dev,test", "maybe",
+         "The encoder was trained on texts of task sst2, and some of these may be among them. "},
+        {NULL, "maybe",
+         "The encoder was trained on texts of task sst2, and some of these may be among them. "}};
+    struct bench bench = bench_open(&hidden_run);
+    const char *input = support_scratch_path("mine.tsv");
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\n");
+    set(&bench, "overwrite", "true");
+    set(&bench, "measure-texts", "0");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        set(&bench, "split", cases[i].split);
+        if (cases[i].split == NULL) set(&bench, "input", input);
+        struct nvdp_export_result result = must_export(&bench);
+        cr_expect_str_eq(result.training_texts, cases[i].training);
+        support_contains(result.statement, cases[i].says);
+        support_contains(result.statement,
+                         "No number here, and no certificate, covers what the encoder learned from "
+                         "a text that it was trained on: the model, if it is given away or "
+                         "attacked, may reveal such texts");
+        support_contains(result.statement, "Only training with differential privacy limits that");
+        cr_assert_eq(nvdp_verify(bench.ctx, bench.out, NULL, &found), NVDP_OK);
+        cr_expect(found.holds);
+        cr_expect_str_eq(found.training_texts, cases[i].training);
+        cr_expect_str_eq(found.statement, result.statement);
+        bool checked = false;
+        for (size_t k = 0; k < found.checks; k++)
+            checked |=
+                strncmp(found.check[k].what, "texts that the encoder was trained on", 37) == 0 &&
+                found.check[k].verdict == NVDP_VERDICT_YES;
+        cr_expect(checked);
+    }
+    bench_close(&bench);
+}
+
+Test(export, warns_before_it_writes) {
+    static const struct run_choice certified = {
+        .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = 1, .epochs = 1};
+    struct bench bench = bench_open(&hidden_run);
+    struct warned warned = {.out = bench.out};
+    set(&bench, "split", "test");
+    nvdp_context_set_log(bench.ctx, take_warning, &warned);
+    struct nvdp_export_result result = must_export(&bench);
+    cr_expect_not(warned.late);
+    cr_expect_not(result.useful);
+    cr_expect_str_eq(warned.text,
+                     "No guarantee over all texts: nothing is proven of these samples.");
+    cr_expect_str_eq(result.guarantee, warned.text);
+    support_contains(result.statement, warned.text);
+    warned.text[0] = '\0';
+    set(&bench, "overwrite", "true");
+    task_run(bench.ctx, "run", &certified, NULL);
+    set(&bench, "no-ledger", "true");
+    set(&bench, "budget-samples", NULL);
+    nvdp_context_set_log(bench.ctx, take_warning, &warned);
+    warned.text[0] = '\0';
+    result = must_export(&bench);
+    cr_expect(result.useful);
+    cr_expect_str_empty(warned.text);
+    support_contains(result.guarantee, "Proven: epsilon 9.99");
+    bench_close(&bench);
 }
 
 Test(statement, honours_the_source_date) {

@@ -375,9 +375,11 @@ Test(formats, cards_escape_words) {
     cr_assert_eq(nvdp__embeddings_take(ctx, path, file, NULL, NULL, &held), NVDP_OK);
     const struct nvdp__shared shared = {ctx, file, &held->shape, held->offset};
     path = support_scratch_path("card.md");
-    cr_assert_eq(nvdp__card_write(&shared, "made.h5", path, &output), NVDP_OK);
+    const struct nvdp__release_facts facts = {.guarantee = "No guarantee."};
+    cr_assert_eq(nvdp__card_write(&shared, "made.h5", path, &facts, &output), NVDP_OK);
     cr_assert_eq(nvdp__output_commit(&output, true), NVDP_OK);
     char *text = support_read(path);
+    support_contains(text, "\n\n**No guarantee.**\n\n");
     support_contains(text, " texts of task a\\` \\#\\# &lt;b&gt;, vectors of");
     free(text);
     nvdp__h5_free(file);

@@ -523,9 +523,10 @@ Test(ledger, runs_keep_one_by_default) {
     cr_assert_eq(export_to(&bench, "b.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 2);
     cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
+    says(&bench, "b.h5", "Proven: epsilon 6.573 at delta 1e-05, 2 samples, any two texts. ");
     says(&bench, "b.h5",
-         "By its sender's ledger up to 2 samples of a text have been shared, with "
-         "those in this file: all of them together have epsilon 6.573");
+         "By its sender's ledger some of these texts were shared before; with this file a text has "
+         "up to 2 samples, which together have epsilon 6.573 at delta 1e-05. ");
     support_set(ctx, bench.config, "budget-samples", NULL);
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "c.h5", NULL), "found 3");
 
