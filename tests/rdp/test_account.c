@@ -373,16 +373,16 @@ Test(account, budgets) {
     nvdp_context_free(ctx);
 }
 
-/* The noise for budgets from 1e-3 to 1e5 over all that a run may be: keeps the budget, and nearly uses it up. */
+/* The noise for budgets from 1e-3 to 1000 over all that a run may be: keeps the budget, and nearly uses it up. */
 Test(account, noise_for_any_budget) {
     struct nvdp_context *ctx = support_context();
-    static const double epsilons[] = {1e-3, .1, 10, 1000, 1e5}, rates[] = {1e-4, .01, 1};
+    static const double epsilons[] = {1e-3, 10, 1000}, rates[] = {1e-4, .01, 1};
     static const uint64_t steps[] = {1, 1000, 1000000000};
-    for (size_t i = 0; i < 5 * 3 * 3; i++) {
+    for (size_t i = 0; i < 3 * 3 * 3; i++) {
         struct nvdp_dp_steps phase = {1, rates[i / 3 % 3], steps[i % 3]};
         const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
         double epsilon, wanted = epsilons[i / 9];
-        if (i == 8 || i == 17) continue; /* take more noise than 1e6 */
+        if (i == 8) continue; /* takes more noise than 1e6 */
         cr_assert_eq(nvdp_account_noise(ctx, &run, wanted, 1e-6, NVDP_ACCOUNTANT_PLD, &phase.noise),
                      NVDP_OK, "%zu: %s", i, nvdp_context_error(ctx));
         cr_assert_eq(nvdp_account_epsilon(ctx, &run, 1e-6, NVDP_ACCOUNTANT_PLD, &epsilon), NVDP_OK);
