@@ -39,7 +39,7 @@ run - train "${task[@]}" --from-base tour/base --freeze-layers "$layers" --prese
     --log-every 10 --out tour/nvdp
 run - privacy tour/nvdp --pairs tour/pairs.h5 --posteriors-out tour/posteriors.h5
 run - export tour/nvdp --split train,dev --with-labels --out tour/shared.h5
-run - export tour/nvdp --split dev --limit 100 --samples 8 --out tour/draws.h5
+run - export tour/nvdp --split dev --limit 100 --samples 8 --budget-samples 9 --out tour/draws.h5
 run tour/reuse.json reuse tour/shared.h5 --epochs 8 --json
 run tour/attack.json reuse tour/shared.h5 --epochs 8 --labels tour/names.txt --json
 run - train --task tsv --data data/names --text-column text --label-column name "${training[@]}" "${top[@]}" --method base \

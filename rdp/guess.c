@@ -150,7 +150,7 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     return fmax(best, b);
 }
 
-/* Of two hypotheses N(+-R) with the priors p and 1-p the best test compares the projection with a threshold. */
+/* The best test of two hypotheses N(+-R) with the priors p and 1-p compares the projection with a threshold. */
 double nvdp_guess_attribute(double prior, double clip, int releases) {
     const double p = prior, r = clip * sqrt(releases);
     if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;

@@ -708,7 +708,7 @@ void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE 
     print_bayesian(report, to);
 }
 
-/* How often a sample's text is named, and what that and any other guess is bounded by. */
+/* Prints how often a sample's text is named, and the bound of that and any other guess. */
 static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
     if (report->linkage.struct_size > 0) {

@@ -9,7 +9,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** What is known of the privacy of a run's samples. */
+/** The known facts about the privacy of a run's samples. */
 struct nvdp_guarantee {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     char method[32];    /**< "nvdp", "vtdp", "base", ... */

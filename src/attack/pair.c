@@ -117,7 +117,7 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
                        ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
     const double right = pair->right; /* tied ones are no whole ones */
     pair->right /= 2 * (double)n;
-    /* Of samples of two texts, right with different probabilities: no wider than that of one (Hoeffding 1956). */
+    /* The two texts' samples are right with different probabilities: the interval is no wider than for one (Hoeffding 1956). */
     pair->right_interval.low = nvdp__interval_share(a->confidence, 2 * n, (size_t)floor(right)).low;
     pair->right_interval.high =
         nvdp__interval_share(a->confidence, 2 * n, (size_t)ceil(right)).high;

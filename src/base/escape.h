@@ -19,7 +19,7 @@ void nvdp__put_quoted(FILE *to, const char *text);
 /* Code within a line of Markdown; control characters stay. */
 void nvdp__put_code(FILE *to, const char *text);
 
-/* What one of them writes; free().  NULL: out of memory. */
+/* Returns the text that one of these functions writes; free().  NULL: out of memory. */
 char *nvdp__escaped(struct nvdp_context *ctx, void (*writer)(FILE *to, const char *text),
                     const char *text);
 /* A copy of UTF-8 text without control characters, which no format takes; NULL: out of memory. */

@@ -78,7 +78,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /*
 /* SHA-256 of a file as 64 hexadecimal digits. */
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]);
 
-/* What is compressed may unpack to 16 MiB, or to so many times its own size: texts and noise never need more, and a small
+/* A compressed file may unpack to 16 MiB, or to so many times its own size: texts and noise never need more, and a small
  * file that asks for gigabytes is refused. */
 enum { NVDP__MAX_UNPACK_RATIO = 32 };
 bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked);

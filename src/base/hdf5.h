@@ -89,7 +89,7 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user);
 
-/* What an HDF5 file holds beside the attributes of its root group, datasets and HDF5's own structures. */
+/* Counts of what an HDF5 file holds beside the attributes of its root group, datasets and HDF5's own structures. */
 struct nvdp__h5_audit {
     uint64_t size, unused; /* bytes of the file; of them without a use, all zero */
     char fault[128];       /* the first thing that should not be there; "": nothing */

@@ -51,7 +51,7 @@ struct guarantee {
     size_t dim;
 };
 
-/* Of (epsilon, delta)-indistinguishable samples: any text's sample is a reference, and both directions bound
+/* If samples are (epsilon, delta)-indistinguishable, any text's sample is a reference, and both directions bound
  * (Kairouz, Oh & Viswanath 2015):  min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
 static double bound(const struct guarantee *of, double b) {
     if (of->clip > 0) return nvdp_guess_bound(b, of->clip, of->releases, of->dim);

@@ -1,4 +1,4 @@
-/* What a user sends in the place of a text (Qu et al. 2021, sections 3.2 and 3.3; docs/text-privatization.md), and a
+/* The representation that a user sends in the place of a text (Qu et al. 2021, sections 3.2 and 3.3; docs/text-privatization.md), and a
  * provider trains on and is asked with:
  *
  *     laplace-nearest, santext, santext-plus, random    other tokens; the provider has a whole model

@@ -630,7 +630,7 @@ cleanup:
     return status;
 }
 
-/* What the run promised when it was trained. */
+/* Returns the promise that the run made when it was trained. */
 static uint64_t promised_samples(const struct export *export) {
     return export->run.config.certified_releases;
 }

@@ -198,7 +198,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
         info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
 }
 
-/* Which words can come out, and what that shows by itself. */
+/* Says which words can come out, and what that reveals by itself. */
 static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)

@@ -29,7 +29,7 @@ void nvdp__sign_key_wipe(struct nvdp__sign_key *key);
 nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
                                   unsigned char key[NVDP__PUBLIC_KEY]);
 
-/* What a signature covers.  Values: names, types, shapes and values of datasets and attributes, in any layout; safetensors and
+/* The parts of a file that a signature covers.  Values: names, types, shapes and values of datasets and attributes, in any layout; safetensors and
  * Parquet, whose bytes follow from these, are signed so, and so were HDF5 files of older versions.  Bytes: every byte of
  * an HDF5 file but its own. */
 enum nvdp__signed { NVDP__SIGNED_NOTHING, NVDP__SIGNED_VALUES, NVDP__SIGNED_BYTES };

@@ -53,7 +53,7 @@ struct nvdp__dp {
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
     float *weight;
-    /* Of a step's examples, in this process: worked on, clipped, left out as no finite number. */
+    /* Counts of a step's examples in this process: processed, clipped, left out because not finite. */
     size_t seen, clipped, left_out;
 };
 

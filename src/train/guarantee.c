@@ -86,33 +86,34 @@ static void write_line(const struct nvdp_guarantee *of, FILE *to) {
     write_training(of, to);
 }
 
-nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
-                                char **out) {
+static void write_guesses(const struct nvdp_guarantee *of, FILE *to) {
+    if (nvdp_guarantee_is_useful(of) && of->guesses > 0)
+        nvdp__write_guesses(of->releases, of->clip, of->guesses, of->guess, to);
+}
+
+/* Gives what `write` writes about the caller's struct, which may be an older, shorter one. */
+static nvdp_status as_text(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
+                           void (*write)(const struct nvdp_guarantee *, FILE *), char **out) {
     struct nvdp_guarantee of = NOTHING;
     char *text = NULL;
     size_t size = 0;
     memcpy(&of, guarantee, nvdp__least(guarantee->struct_size, sizeof of));
     FILE *to = open_memstream(&text, &size);
-    if (to != NULL) write_line(&of, to);
+    if (to != NULL) write(&of, to);
     if (to == NULL || fclose(to) != 0)
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "guarantee: out of memory");
     *out = text;
     return NVDP_OK;
 }
 
+nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
+                                char **out) {
+    return as_text(ctx, guarantee, write_line, out);
+}
+
 nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
                                    char **out) {
-    struct nvdp_guarantee of = NOTHING;
-    char *text = NULL;
-    size_t size = 0;
-    memcpy(&of, guarantee, nvdp__least(guarantee->struct_size, sizeof of));
-    FILE *to = open_memstream(&text, &size);
-    if (to != NULL && nvdp_guarantee_is_useful(&of) && of.guesses > 0)
-        nvdp__write_guesses(of.releases, of.clip, of.guesses, of.guess, to);
-    if (to == NULL || fclose(to) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "guarantee: out of memory");
-    *out = text;
-    return NVDP_OK;
+    return as_text(ctx, guarantee, write_guesses, out);
 }
 
 /* ---- from a run's records ---- */

@@ -211,7 +211,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         run != NULL ? run : "a pretraining that its config.json tells of", texts);
 }
 
-/* Whether the training of an entry saw the texts, or may have. */
+/* Returns true if the training of an entry saw the texts, or may have. */
 static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
                 struct nvdp__overlap *overlap) {
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);

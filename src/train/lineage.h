@@ -49,7 +49,7 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
                               const char *run, struct nvdp__seen seen, bool vocabulary);
 /* Whether one of them saw the text file of this digest. */
 bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256);
-/* What all of them promise to an example of these texts: 0, 0 if none saw any.  NVDP_ERR_ARGUMENT if one did without privacy, or
+/* Adds up what all entries promise to an example of these texts: 0, 0 if none saw any.  NVDP_ERR_ARGUMENT if one did without privacy, or
  * with noise from a seed (unless `seeded`: this training says so as well), or may have. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,

@@ -69,7 +69,7 @@ struct nvdp__overlap {
 };
 struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests *digests,
                                                 const struct nvdp__seen_texts *texts);
-/* Whether a training with this overlap counts as one that saw these texts: a longer one, or a tenth of all. */
+/* Returns true if a training with this overlap counts as one that saw these texts: a longer one, or a tenth of all. */
 static inline bool nvdp__overlap_counts(const struct nvdp__overlap *overlap,
                                         const struct nvdp__seen_texts *texts) {
     return overlap->longer > 0 || (overlap->rows > 0 && 10 * overlap->rows >= texts->rows);

@@ -327,7 +327,7 @@ Test(pair, the_guess_bound_is_attained) {
     nvdp_context_free(ctx);
 }
 
-/* What is named is bounded by the clip; a set that says it has a smaller one is found out. */
+/* The clip bounds how often texts are named; a set that says it has a smaller one is found out. */
 Test(linkage, stays_below_the_guess_bound) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 30, 2);

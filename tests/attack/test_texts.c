@@ -154,7 +154,7 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
     return value;
 }
 
-/* Whether the attacker reads more from states than from nothing. */
+/* Checks whether the attacker reads more from states than from nothing. */
 static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *)) {
     a->scores = 0;
     cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
@@ -213,7 +213,7 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
-/* Of `count` sixes of CLS, four words and SEP: how often the most frequent ones of a place, or of whole texts, are there. */
+/* For `count` sixes of CLS, four words and SEP: how often the most frequent ones of a place, or of whole texts, are there. */
 static double most_frequent(const struct nvdp_dataset *data, size_t place, size_t length,
                             size_t top) {
     size_t times[MADE_SECRET] = {0};
@@ -235,7 +235,7 @@ static double most_frequent(const struct nvdp_dataset *data, size_t place, size_
     return sum;
 }
 
-/* Of a run with a sequence clip a score stands beside what is proven of the best guess: somebody who knows lengths and places
+/* A score of a run with a sequence clip stands beside what is proven of the best guess: somebody who knows lengths and places
  * names the most frequent token of each place.  A clip that is a lie is found out. */
 static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};

@@ -568,7 +568,7 @@ Test(bad_input, fifos, .timeout = 50) {
     nothing_left();
 }
 
-/* What is documented as a stream stays one. */
+/* Inputs that are documented as streams stay streams. */
 Test(bad_input, pipes_as_input) {
     char run[4096];
     snprintf(run, sizeof run, "%s", make_run());

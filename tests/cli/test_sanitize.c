@@ -332,7 +332,7 @@ Test(sanitize, plus_says_what_it_gives_up) {
     program_release(&outcome);
 }
 
-/* Which pairs of words the epsilon is about, a mechanism and a choice of --oov at a time.  In the table no two words are
+/* The pairs of words that the epsilon covers, per mechanism and choice of --oov.  In the table no two words are
  * further apart than 42.43, which is 84.85 at epsilon 2. */
 Test(sanitize, words_without_a_vector_are_said) {
     static const struct {
@@ -412,7 +412,7 @@ Test(sanitize, words_of_no_text_are_warned_of) {
     program_release(&outcome);
 }
 
-/* Of the table's words only those of a task, or of a file, come out.  The statement says what that shows; nvdp privacy and
+/* Only words of a task, or of a file, come out of the table.  The statement says what that shows; nvdp privacy and
  * analyses measure over the same words. */
 Test(sanitize, vocabulary_from) {
     char data[4200], words[4200], out[4200], file[4200], path[4300];

@@ -73,7 +73,7 @@ static struct case_ *made(uint64_t *state) {
     return c;
 }
 
-/* Of 4 x 10 x 60 texts. */
+/* 4 x 10 x 60 texts. */
 Test(clip, sequence_is_total_and_keeps_to_its_ball) {
     uint64_t state = 1;
     size_t replaced = 0, scaled = 0;

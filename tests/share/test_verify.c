@@ -637,7 +637,7 @@ static void write_floats(hid_t file, const char *name, hid_t type, hsize_t count
     free(values);
 }
 
-/* What is deleted still lies in the file. */
+/* Deleted objects still lie in the file. */
 static void hide_deleted(hid_t file) {
     write_floats(file, "gone", H5T_IEEE_F64LE, 1000, 1000, 1000);
     H5Fflush(file, H5F_SCOPE_LOCAL);

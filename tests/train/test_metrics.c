@@ -105,7 +105,7 @@ static struct nvdp_scores scored(const struct nvdp_task *task, size_t n, size_t 
     return scores;
 }
 
-/* Who always says the larger class had a macro-F1 of .49 with the interval .47 to 1: texts of that class alone score 1. */
+/* A classifier that always says the larger class had a macro-F1 of .49 with the interval .47 to 1: texts of that class alone score 1. */
 Test(metrics, a_constant_classifier_has_no_interval_of_ratios) {
     const bool never[MOST] = {false};
     const struct nvdp_scores scores = scored(&ratios, 60, 3, never);
