@@ -32,10 +32,10 @@ layers=$(sed -n 's/.*"num_hidden_layers": *\([0-9]*\).*/\1/p' bert/config.json)
 training=(--model bert --cache cache --max-length 32 --batch 16 --patience 0 --seed 1)
 top=(--freeze-layers $((layers - 1)) --lr 5e-4)
 task=(--task sst2 --data data/sentiment)
-# The private preset, with weights that are learned and clipped, so that every divergence stays finite.
+# The per-nat preset, with weights that are learned and clipped, so that every divergence stays finite.
 weights=(--weights learned --alpha-tau -3.5 --delta 1 --clip-alpha-min 0.6 --clip-alpha-max 6)
 run - train "${task[@]}" "${top[@]}" "${training[@]}" --method base --epochs 3 --out tour/base
-run - train "${task[@]}" --from-base tour/base --freeze-layers "$layers" --preset private "${weights[@]}" --max-length 32 --seed 1 --cache cache \
+run - train "${task[@]}" --from-base tour/base --freeze-layers "$layers" --preset per-nat "${weights[@]}" --max-length 32 --seed 1 --cache cache \
     --log-every 10 --out tour/nvdp
 run - privacy tour/nvdp --pairs tour/pairs.h5 --posteriors-out tour/posteriors.h5
 run - export tour/nvdp --split train,dev --with-labels --out tour/shared.h5

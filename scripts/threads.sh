@@ -27,7 +27,7 @@ nvdp() {
 train=(train --task sst2 --data "$folder/task" --model models/compact --max-length 16 --batch 16 --epochs 2 --eval-draws 1)
 nvdp "${train[@]}" --method nvdp --lambda 1e-3 --dropout 0.1 --out "$folder/nvdp"
 nvdp "${train[@]}" --method nvdp --precision bf16 --lambda 1e-3 --out "$folder/bf16"
-nvdp "${train[@]}" --preset private --out "$folder/private"
+nvdp "${train[@]}" --preset per-nat --out "$folder/private"
 nvdp "${train[@]}" --method vtdp --lambda 1e-3 --freeze-layers 2 --out "$folder/vtdp"
 nvdp "${train[@]}" --method base --encoder bilstm --lstm-hidden 16 --token-noise laplace --eta 100 --out "$folder/bilstm"
 nvdp "${train[@]}" --method base --dp-batch 32 --dp-noise 1 --allow-weak-delta --out "$folder/dp"

@@ -1,6 +1,7 @@
 /* A run's options: what tells methods apart, and the command line that would make the run again. */
 #include "experiments/report/parts.h"
 
+#include "base/guess.h"
 #include <ctype.h>
 #include <math.h>
 #include <nvdp/train.h>
@@ -155,8 +156,10 @@ static void silence_usual(json_t *variant) {
         if (json_number_value(json_object_get(variant, budget[i])) == 0)
             json_object_set_new(variant, budget[i], json_string(""));
     }
-    if (json_is_null(json_object_get(variant, "preset")))
-        json_object_set_new(variant, "preset", json_string(""));
+    const json_t *preset = json_object_get(variant, "preset"); /* NULL: a method without */
+    const char *name = nvdp__preset_name(json_string_value(preset));
+    if (preset != NULL)
+        json_object_set_new(variant, "preset", json_string(name != NULL ? name : ""));
 }
 
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run) {

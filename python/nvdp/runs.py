@@ -200,7 +200,7 @@ def _preset(name: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"preset": "certified"}
     if options.get("clip_sequence"):  # the same, with C in place of its epsilon
         return {"preset": "certified", "certified_epsilon": 0}
-    return {"preset": "private"}
+    return {"preset": "per-nat"}
 
 
 def _begun(out: str) -> tuple[int, int] | None:
@@ -269,8 +269,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         None: options name a task, task="sst2", data="glue/SST-2".
     model: an encoder's folder in Hugging Face layout.
     out: the run directory, new; None: nvdp-run, nvdp-run-2 ... here.
-    preset: "private", "certified" ...: values for options that are not given; None: the defaults; "auto": "certified" with
-        certified_epsilon or clip_sequence, else "private".
+    preset: "per-nat", "certified" ...: values for options that are not given; None: the defaults; "auto": "certified" with
+        certified_epsilon or clip_sequence, else "per-nat", which guarantees nothing over all texts.
     dev: what the run is scored on: texts and labels as above, (texts, labels[, pairs]) or a table; or a share that is held out.
     progress: a function that takes {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
     options: those of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...

@@ -43,7 +43,7 @@ def run(trained):
 
 def test_train(trained):
     run, told = trained
-    assert run.result.task == "tsv" and run.result.method == "nvdp" and run.config.preset == "private"
+    assert run.result.task == "tsv" and run.result.method == "nvdp" and run.config.preset == "per-nat"
     assert told and {"train"} <= {one.phase for one in told} and told[-1].finished
     assert run.info.labels == ["neg", "pos"] and run.info.latent_dim == 8 and run.info.max_length == 10
     data = run.path.with_name("run.data")
@@ -218,7 +218,7 @@ def test_preset_of_the_options(compact, tmp_path):
     rows = texts_of(np.random.default_rng(7), 24)
     same = dict(model=compact, method="nvdp", base_epochs=0, batch=8, max_length=8, freeze_layers=2, cache=None, threads=1, progress=stop)
     for i, (options, want) in enumerate([
-        ({}, ("private", 0, "inf")),
+        ({}, ("per-nat", 0, "inf")),
         (dict(certified_epsilon=8), ("certified", 8, pytest.approx(0.833, abs=1e-3))),
         (dict(clip_sequence=3), ("certified", 0, 3)),
         (dict(preset=None), (None, 0, "inf")),
@@ -386,7 +386,7 @@ def test_certificate(run):
 
 
 def test_options_and_presets():
-    assert nvdp.presets()["private"].description and "certified" in nvdp.presets()
+    assert nvdp.presets()["per-nat"].description and "certified" in nvdp.presets()
     rows = {one.name: one for one in nvdp.options()}
     assert rows["epochs"].default_value == "10" and rows["epochs"].type == "integer" and rows["epochs"].help
     with pytest.raises(ValueError, match="kind"):

@@ -290,11 +290,25 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
                       path != NULL ? path : "", entry->as, as);
 }
 
+/* A preset under its present name, with a notice where it was given under an old one. */
+static const char *today(struct nvdp_config *config, const char *name) {
+    const char *present = nvdp__preset_name(name);
+    if (present != name)
+        nvdp__log(
+            config->ctx, NVDP_LOG_NOTICE,
+            "preset %s is now called %s: it sets a price per nat of divergence and guarantees "
+            "nothing over all texts; preset certified does",
+            name, present);
+    return present;
+}
+
 /* `as` is the name by which the caller has it. */
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
                         const char *path, const char *text, enum giver giver) {
     union nvdp__value value = entry->fallback;
     const char *const *sets = entry->row.sets;
+    const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
+    if (preset) text = today(config, text);
     const char *tells = text != NULL ? text : entry->preset;
     if (tells != NULL) NVDP_RETURN_IF_FAILED(read_value(config, entry, path, tells, &value));
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
@@ -307,8 +321,7 @@ static nvdp_status give(struct nvdp_config *config, struct entry *entry, const c
         return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
     }
     if (text != NULL) NVDP_RETURN_IF_FAILED(check_name(config, entry, as, path));
-    if ((entry->row.traits & NVDP_TRAIT_PRESET) != 0)
-        NVDP_RETURN_IF_FAILED(take_preset(config, text));
+    if (preset) NVDP_RETURN_IF_FAILED(take_preset(config, text));
     NVDP_RETURN_IF_FAILED(store(config, entry, value));
     entry->given = text != NULL;
     entry->as = as;

@@ -39,3 +39,7 @@ void nvdp__guess(struct nvdp__guess *guess, const char *name) {
     guess->distance = here;
     snprintf(guess->text, sizeof guess->text, "; did you mean '%s'?", name);
 }
+
+const char *nvdp__preset_name(const char *name) {
+    return name != NULL && strcmp(name, "private") == 0 ? "per-nat" : name;
+}

@@ -1,4 +1,4 @@
-/* The name that a misspelt word was meant to be. */
+/* The name that a misspelt word, or an old name, was meant to be. */
 #ifndef NVDP_SRC_GUESS_H
 #define NVDP_SRC_GUESS_H
 
@@ -15,5 +15,8 @@ struct nvdp__guess {
 
 /* One more name that it could be.  NULL is none. */
 void nvdp__guess(struct nvdp__guess *guess, const char *name);
+
+/* The present name of a preset, which may be given under an old one. */
+const char *nvdp__preset_name(const char *name);
 
 #endif

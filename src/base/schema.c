@@ -1,4 +1,5 @@
 /* Tables of options, the plain structs they fill, and files of these. */
+#include "base/guess.h"
 #include "base/option.h"
 
 #include <stdlib.h>
@@ -123,8 +124,12 @@ nvdp_status nvdp__schema_read(struct nvdp_context *ctx, const char *path, const 
         const json_t *member = json_object_get(from, place.key);
         if (place.row->sets != NULL || (place.row->traits & NVDP_TRAIT_UNSAVED) != 0) continue;
         if (member == NULL || json_is_null(member)) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__option_read(ctx, path, member, &place, (char *)values + place.offset));
+        char *at = (char *)values + place.offset;
+        NVDP_RETURN_IF_FAILED(nvdp__option_read(ctx, path, member, &place, at));
+        if ((place.row->traits & NVDP_TRAIT_PRESET) != 0) {
+            const char *const present = nvdp__preset_name(nvdp__option_at(place.row, at).text);
+            memcpy(at, &present, sizeof present);
+        }
     }
     return NVDP_OK;
 }

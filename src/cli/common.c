@@ -222,12 +222,12 @@ json_t *cli_guarantee_json(struct cli *cli, const char *run) {
 int cli_begin(struct cli *cli, void *values) {
     nvdp_status status = nvdp_context_create(&cli->ctx);
     if (status != NVDP_OK) return cli_fail(cli, status);
+    cli->told = json_object();
+    nvdp_context_set_log(cli->ctx, on_log, cli); /* options have notices, too */
     CLI_TRY(cli_parse(cli, values));
     cli_meter_open(&cli->meter);
-    cli->told = json_object();
     catch_signals();
     if (cli->command->takes_precision) nvdp_context_set_precision(cli->ctx, cli->precision);
-    nvdp_context_set_log(cli->ctx, on_log, cli);
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
     CLI_TRY(cli_ranks_begin(cli));

@@ -89,7 +89,9 @@ static int set(struct cli *cli, const struct cli_setting *setting) {
 
 static int apply(struct cli *cli) {
     int code = CLI_SUCCESS, place = 0;
-    for (size_t i = 0; i < cli->settings; i++) {
+    for (size_t i = 0; i < cli->settings && code == CLI_SUCCESS; i++)
+        if (strcmp(cli->setting[i].option->name, "quiet") == 0) code = set(cli, &cli->setting[i]);
+    for (size_t i = 0; i < cli->settings && code == CLI_SUCCESS; i++) {
         if (strcmp(cli->setting[i].option->name, "config") != 0) continue;
         nvdp_status status = nvdp_config_load(cli->config, cli->setting[i].value);
         if (status != NVDP_OK) return refuse(cli, status);

@@ -98,8 +98,9 @@ static const struct nvdp_option model_options[] = {
      "with --from-base and in private training",
      "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "values for the options that are not given: private, certified, pooled-gaussian, "
-     "matrix-gaussian, or the path of a file like --config's; an unknown name lists the presets",
+     "values for the options that are not given: certified (a proof over all texts), per-nat (a "
+     "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
+     "file like --config's; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},

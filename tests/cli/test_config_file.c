@@ -142,6 +142,6 @@ Test(config_file, a_preset_stands_behind_files_and_flags) {
     support_lacks(outcome.out, "--delta");
     program_release(&outcome);
     outcome = program_expect(2, "train --preset nothing");
-    support_contains(outcome.err, "private (nvdp");
+    support_contains(outcome.err, "per-nat (a price per nat of divergence");
     program_release(&outcome);
 }

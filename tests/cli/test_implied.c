@@ -105,10 +105,10 @@ Test(implied, by_the_sequence_clip) {
     support_contains(outcome.err, "vib_sigma: expected 1 with clip_sequence 2");
     program_release(&outcome);
     outcome =
-        program_expect(2, "train %s --preset private --latent-dim 16 --clip-sequence 2 --dry-run",
+        program_expect(2, "train %s --preset per-nat --latent-dim 16 --clip-sequence 2 --dry-run",
                        program_train_options());
     support_contains(outcome.err,
-                     "option --preset: private sets --clip-mu 4, which does not go with "
+                     "option --preset: per-nat sets --clip-mu 4, which does not go with "
                      "--clip-sequence 2 (option --clip-mu: expected inf, none");
     program_release(&outcome);
     outcome = program_expect(2, "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
@@ -155,11 +155,11 @@ Test(implied, conflicts_with_a_preset_name_it) {
          "certified sets --certified-epsilon 8, which does not go with the other options ("},
         {"--preset certified --vib-sigma 2 --method vib-fixed",
          "certified sets --certified-epsilon 8, which does not go with --vib-sigma 2 ("},
-        {"--preset private --certified-epsilon 8",
+        {"--preset per-nat --certified-epsilon 8",
          "sets --clip-mu 4, which does not go with --certified-epsilon 8 ("},
-        {"--preset private --clip-logvar-min 1",
+        {"--preset per-nat --clip-logvar-min 1",
          "sets --clip-logvar-max 0, which does not go with --clip-logvar-min 1 ("},
-        {"--preset private", "sets --latent-dim 32 (latent_dim: expected 2 to the encoder's width"},
+        {"--preset per-nat", "sets --latent-dim 32 (latent_dim: expected 2 to the encoder's width"},
         {"--preset certified --target-epsilon 3", "nvdp train: option --target-epsilon: expected "},
         {"--weights constant --kappa 2", "nvdp train: kappa: expected 1 with weights constant"},
         {"--epsilon 8",
@@ -168,6 +168,9 @@ Test(implied, conflicts_with_a_preset_name_it) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refused(cases[i].args, cases[i].message);
+    refused("--preset private --kappa 2",
+            "preset private is now called per-nat: it sets a price per "
+            "nat of divergence and guarantees nothing over all texts");
     struct outcome outcome = program_expect(2, "pretrain --text x --out y --epsilon 8");
     support_contains(outcome.err, "expected --privatize beside it");
     support_contains(outcome.err, "--target-epsilon");

@@ -285,7 +285,7 @@ Test(groups, sweeps_label_and_data_folders) {
 }
 
 /* What is another encoder or private training is said, also where nothing stands beside it; a preset where it
- * differs.  What private training and an encoder imply is left to them. */
+ * differs, under its present name.  What private training and an encoder imply is left to them. */
 Test(groups, labels_tell_what_runs_are) {
 #define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
     static const struct made_run runs[] = {
@@ -305,7 +305,7 @@ Test(groups, labels_tell_what_runs_are) {
     };
     static const char *const want[] = {
         "base", "base (bilstm)", "base (dp-noise 0.75)", "base (target-epsilon 3)",
-        "dp",   "nvdp",          "nvdp (preset private)"};
+        "dp",   "nvdp",          "nvdp (preset per-nat)"};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("telling", &runs[i]);

@@ -130,7 +130,7 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
              "\"mine\", \"method\": \"nvdp\", \"delta\": 7}]");
     cr_assert_eq(grid.count, 2);
     const struct nvdp_config *mine = first(&grid, "mine")->config;
-    cr_expect_str_eq(nvdp_config_get(mine, "preset"), "private");
+    cr_expect_str_eq(nvdp_config_get(mine, "preset"), "per-nat");
     cr_expect_str_eq(nvdp_config_get(mine, "regularizer"), "kl");
     cr_expect(nvdp_config_is_preset(mine, "regularizer"));
     cr_expect_str_eq(nvdp_config_get(mine, "delta"), "7");

@@ -18,7 +18,7 @@ static void another(const struct nvdp_option *row, char text[64]) {
     double usual = row->default_value != NULL ? strtod(row->default_value, NULL) : 0;
     bool bounded = row->min != 0 || row->max != 0;
     if (row->traits & NVDP_TRAIT_PRESET) {
-        snprintf(text, 64, "private");
+        snprintf(text, 64, "per-nat");
         return;
     }
     switch (row->type) {
@@ -292,6 +292,36 @@ Test(presets, that_come_with_the_library_hold_and_are_recorded) {
     nvdp_context_free(ctx);
 }
 
+static void noticed(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE && strstr(message, "guarantees nothing over all texts") != NULL)
+        ++*(int *)user;
+}
+
+/* "private" read as a promise: the name goes on, says what it is, and is recorded as the present one; older runs have it. */
+Test(presets, an_old_name_goes_on) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *old = fresh(ctx), *present = fresh(ctx);
+    int notices = 0;
+    nvdp_context_set_log(ctx, noticed, &notices);
+    cr_assert_eq(nvdp_config_set(present, "preset", "per-nat"), NVDP_OK);
+    cr_expect_eq(notices, 0);
+    cr_assert_eq(nvdp_config_set(old, "preset", "private"), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(notices, 1);
+    for (size_t i = 0; i < nvdp_config_count(old); i++) {
+        const char *name = nvdp_config_option(old, i)->name;
+        const char *a = nvdp_config_get(old, name), *b = nvdp_config_get(present, name);
+        cr_expect(a == b || (a != NULL && b != NULL && strcmp(a, b) == 0), "%s", name);
+    }
+    struct nvdp__train_options options = nvdp__train_defaults();
+    json_t *run = json_pack("{s:s}", "preset", "private");
+    cr_assert_eq(nvdp__schema_read(ctx, "run.json", run, &nvdp__train_schema, &options), NVDP_OK);
+    cr_expect_str_eq(options.preset, "per-nat");
+    json_decref(run);
+    nvdp_config_free(old);
+    nvdp_config_free(present);
+    nvdp_context_free(ctx);
+}
+
 Test(presets, faults_are_named_and_change_nothing) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = fresh(ctx);
@@ -326,7 +356,8 @@ Test(presets, faults_are_named_and_change_nothing) {
     }
     cr_expect_eq(nvdp_config_set(config, "preset", "./nowhere"), NVDP_ERR_IO);
     cr_expect_eq(nvdp_config_set(config, "preset", "list"), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "private (nvdp");
+    support_contains(nvdp_context_error(ctx),
+                     "per-nat (a price per nat of divergence, and no guarantee");
     support_contains(nvdp_context_error(ctx), "found 'list'");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
