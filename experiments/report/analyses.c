@@ -198,7 +198,7 @@ struct nvdp__table nvdp__table_inversion(struct nvdp_context *ctx,
         nvdp__table_note(&table,
                          "most frequent: of an attacker who sees nothing. nearest: who names the "
                          "token nearest to what came out, as published. Bayes-optimal: who knows "
-                         "mechanism and unigram counts; nobody does better from one token. "
+                         "mechanism and unigram counts, and is right most often from one token alone. "
                          "Standard errors where draws were counted, else exact.");
     return table;
 }

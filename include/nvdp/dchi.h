@@ -354,8 +354,8 @@ struct nvdp_inversion {
     double prior;       /**< who sees nothing and names the most frequent */
     double nearest;     /**< who names the token nearest to what came out (Qu et al. 2021, Table 3):
                                of mechanisms that give tokens, that token itself */
-    double bayes; /**< who knows prior and mechanism, and names argmax_x prior(x) P(out|x): nobody
-                               does better.  Of laplace-nearest the one who sees the noised vector, which
+    double bayes; /**< who knows prior and mechanism, and names argmax_x prior(x) P(out|x): the
+                               most from one token, on average over that prior.  Of laplace-nearest the one who sees the noised vector, which
                                bounds the one who sees the token */
     double nearest_error; /**< standard error; 0: exact */
     double bayes_error;   /**< standard error; 0: exact */

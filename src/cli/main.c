@@ -94,7 +94,7 @@ const struct cli_command *const *cli_commands(void) {
 }
 
 const char cli_purpose[] =
-    "Trains text encoders whose output is safe to hand out, measures how private it is,\n"
+    "Trains text encoders whose noisy output is given away, measures how private it is,\n"
     "and writes it to files that others can train on.";
 const char cli_exit_codes[] = "0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.";
 

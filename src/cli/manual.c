@@ -119,7 +119,7 @@ static void put_page(FILE *to, const struct listed *listed) {
 }
 
 static void put_main_page(FILE *to, const struct cli_command *const *commands) {
-    put_title(to, "nvdp", "text encoders whose output is safe to hand out");
+    put_title(to, "nvdp", "text encoders with noisy output to give away");
     fprintf(to,
             ".SH SYNOPSIS\n.B nvdp\n\\fISUBCOMMAND\\fR [\\fIOPTION\\fR...]\n"
             ".SH DESCRIPTION\n%s\n.SH SUBCOMMANDS\n",

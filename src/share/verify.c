@@ -333,12 +333,12 @@ static void check_counts(struct verify *v) {
 static void check_generator(struct verify *v) {
     char name[NAME_SIZE];
     if (!text_of(v, "generator", sizeof name, name)) {
-        check(v, NVDP_VERDICT_OPEN, "nobody knows the noise", "it does not say where it is from");
+        check(v, NVDP_VERDICT_OPEN, "the noise is from no seed", "it does not say where it is from");
         return;
     }
     const bool os = strcmp(name, "os") == 0;
     v->facts.insecure_seed = !os;
-    check(v, whether(os), "nobody knows the noise",
+    check(v, whether(os), "the noise is from no seed",
           os ? "of the operating system's generator, it says" : "generator '%.60s', it says", name);
 }
 

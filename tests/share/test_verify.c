@@ -225,7 +225,7 @@ Test(verify, takes_no_noise_from_a_seed) {
     struct nvdp_verification found = verified(&bench, NULL);
     cr_assert_not(found.holds);
     cr_assert_not(found.certified);
-    cr_assert_eq(check_of(&found, "nobody knows the noise")->verdict, NVDP_VERDICT_NO);
+    cr_assert_eq(check_of(&found, "the noise is from no seed")->verdict, NVDP_VERDICT_NO);
     cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_YES);
     cr_assert_eq(check_of(&found, "what is proven")->verdict, NVDP_VERDICT_YES);
     support_contains(found.statement, "Would hold with noise from the operating system's "
@@ -390,7 +390,7 @@ Test(verify, sees_what_contradicts_itself) {
     copy(whole, bench.file);
     nudge(bench.file, "generator");
     found = verified(&bench, NULL);
-    cr_expect_eq(check_of(&found, "nobody knows the noise")->verdict, NVDP_VERDICT_NO);
+    cr_expect_eq(check_of(&found, "the noise is from no seed")->verdict, NVDP_VERDICT_NO);
     copy(whole, bench.file);
     add_real(bench.file, NULL, "secret");
     found = verified(&bench, NULL);
