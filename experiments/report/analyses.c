@@ -195,11 +195,11 @@ struct nvdp__table nvdp__table_inversion(struct nvdp_context *ctx,
                                           "Token inversion: how often an attacker names the token",
                                           columns, put_inversion);
     if (table.rows > 0)
-        nvdp__table_note(&table,
-                         "most frequent: of an attacker who sees nothing. nearest: who names the "
-                         "token nearest to what came out, as published. Bayes-optimal: who knows "
-                         "mechanism and unigram counts, and is right most often from one token alone. "
-                         "Standard errors where draws were counted, else exact.");
+        nvdp__table_note(
+            &table, "most frequent: of an attacker who sees nothing. nearest: who names the "
+                    "token nearest to what came out, as published. Bayes-optimal: who knows "
+                    "mechanism and unigram counts, and is right most often from one token alone. "
+                    "Standard errors where draws were counted, else exact.");
     return table;
 }
 

@@ -333,7 +333,8 @@ static void check_counts(struct verify *v) {
 static void check_generator(struct verify *v) {
     char name[NAME_SIZE];
     if (!text_of(v, "generator", sizeof name, name)) {
-        check(v, NVDP_VERDICT_OPEN, "the noise is from no seed", "it does not say where it is from");
+        check(v, NVDP_VERDICT_OPEN, "the noise is from no seed",
+              "it does not say where it is from");
         return;
     }
     const bool os = strcmp(name, "os") == 0;
