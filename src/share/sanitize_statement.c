@@ -187,7 +187,8 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
               (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
               info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
     if (info->mechanism == NVDP_DCHI_RANDOM) {
-        nvdp__say(writer, "What comes out says nothing of a text but its length. ");
+        nvdp__say(writer, "What comes out says nothing of a text but its length%s. ",
+                  info->own_words ? ", and of all texts together which words they have" : "");
         return;
     }
     nvdp__say(
@@ -266,8 +267,7 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
         writer,
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
         "of at most %s for one token (of the %zu, two have %s), and n times that for a text of n: "
-        "no "
-        "protection by itself. What is left is the protection of a token among its neighbours. ",
+        "no protection by itself. What is left is the protection of a token among its neighbours. ",
         nvdp__bound(most, worst, NVDP__UP), geometry->tokens,
         nvdp__bound(least, done->info.eta * geometry->pair_max, NVDP__DOWN));
 }

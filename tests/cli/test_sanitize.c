@@ -431,6 +431,7 @@ Test(sanitize, vocabulary_from) {
     support_contains(said,
                      "NOT PRIVATE, the choice of words: of the table's 6 words only the 4 that "
                      "occur in these texts come out");
+    support_contains(said, "its length, and of all texts together which words they have.");
     json_decref(object);
     program_release(&outcome);
     snprintf(path, sizeof path, "%s/dev.tsv", out);
