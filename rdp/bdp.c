@@ -46,14 +46,13 @@ struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *options, dou
     return made;
 }
 
-double nvdp__epsilon_more(double order, double delta) {
-    const double s = order - 1;
-    return -log1p(1 / s) - (log(delta) + log(order)) / s;
+double nvdp__epsilon_more(double s, double delta) {
+    return -log1p(1 / s) - (log(delta) + log1p(s)) / s;
 }
 
 double nvdp_renyi_epsilon(double order, double divergence, double delta) {
     if (!(order > 1 && divergence >= 0 && delta > 0 && delta < 1)) return NAN;
-    return isinf(order) ? divergence : fmax(divergence + nvdp__epsilon_more(order, delta), 0);
+    return isinf(order) ? divergence : fmax(divergence + nvdp__epsilon_more(order - 1, delta), 0);
 }
 
 static nvdp_status check_statement(struct nvdp_context *ctx,

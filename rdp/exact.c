@@ -22,7 +22,8 @@
  * like a power along a straight path, exponentially along a bent one.  As f'' >= 1/c^2, 1/(1+c)^2 and as much for each
  * singularity, the nearest is k away or more: W is analytic in a strip of u half a unit wide at least, and the
  * trapezoidal rule's error falls like exp(-2 pi 1/2 / h) or faster (Trefethen & Weideman 2014).  The step is halved until
- * two sums agree.
+ * two sums agree; from h = 1/100 on what is left between them is rounding alone, and up to 1e-8 of it is taken.  Where that,
+ * or the rounding of K(c) - c eps, is more, the pair has no exact number: exact_bound.c.
  *
  * What a dimension adds to K, with r = var_P/var_Q, y = r-1, q0 = var_P (mu_P-mu_Q)^2/var_Q^2, x = 1 - c y,
  * q = q0/x, d = y/x:
@@ -41,6 +42,17 @@
  * power sums, which are the same for all points: few others are left, as sum d^2 t^2 is of order 100 where W has
  * fallen to nothing.
  *
+ * What the weights add is lnB(x), x = alpha_P + c v, v = alpha_P - alpha_Q, and parts linear in c.  As in dirichlet.c the
+ * x log x of all components and of their total are taken together.  With X, V, A the sums of x, v, alpha_P,
+ * d_i = v_i A - V alpha_Pi and phi(y) = (1 + y) log(1 + y) - y,
+ *
+ *     K(c+t) - K(c) - t K'(c)  =  (1 + V t/X) sum x_i phi(y_i) + sum tau(x_i, v_i t) - tau(X, V t),
+ *     y_i                      =  d_i t / (x_i (X + V t)),       1 + y_i  =  (1 + v_i t/x_i) / (1 + V t/X),
+ *     tau(x, w)                =  lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x);
+ *
+ * sum x_i y_i = 0, every y_i is of first order in how far the pseudo-counts are from proportional ones, and tau is of order
+ * log x.  Weights that P and Q share have v = 0 and stand in the sum as one.
+ *
  * Unit: with h, a power of 2 near the inverse of the largest dimension's spread, all of this is held for the loss h L,
  *
  *     c h for c,    h eps for eps,    h y, h^2 q0, h s, h E, h (alpha_P - alpha_Q) for those above,
@@ -50,24 +62,43 @@
 #include "rdp/pairs.h"
 
 #include <complex.h>
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
 
 enum {
     TERMS = 26, /* of the power sums: (1/4)^26 = 2e-16 */
     LANES = 8,
-    MOST_HALVINGS = 12,
+    MOST_HALVINGS = 9,
     MOST_STEPS = 200 /* of a search for a root */
 };
-static const double far = 40;        /* u beyond which no path goes */
-static const double lost = 1e-20;    /* a term that is none */
-static const double agree = 1e-12;   /* of two sums */
-static const double steep = 1e12;    /* c times the spread, where epsilon is above every loss */
-static const double rounding = 1e-6; /* of a probability's logarithm where the exponent is large */
+static const double far = 40;      /* u beyond which no path goes */
+static const double lost = 1e-20;  /* a term that is none */
+static const double agree = 1e-12; /* of two sums */
+/* With steps below `fine` only rounding is between two sums: at most `noise`. */
+static const double fine = 1. / 100, noise = 1e-8;
+static const double wild = 1e4;   /* |W| grows so far on a path past the next singularity */
+static const double steep = 1e12; /* c times the spread, where epsilon is above every loss */
+static const double nothing =
+    -800; /* logarithm of a probability that a double tells from 0 no more */
+/* The most that the logarithm of an exact probability may be wrong by where its exponent is large. */
+static const double rounding = 1e-6;
+/* mu from which Gaussians of equal variances have the closed form alone. */
+static const double far_apart = 1e6;
 
 struct derivatives {
     double first, second, third; /* K', K'', K''' */
 };
+
+/* A sum, and the size that its rounding is relative to. */
+struct sized {
+    double value, size;
+};
+
+static void add(struct sized *sum, double part) {
+    sum->value += part;
+    sum->size += fabs(part);
+}
 
 struct nvdp_exact {
     /* the pair the other way round, where P is so much the narrower that 1 + c, too, has to be small: else NULL */
@@ -81,37 +112,39 @@ struct nvdp_exact {
     double first;   /* times sum E, of all dimensions; of wide ones times sum -log(r)/2 */
     /* times sum q0 of those of equal variances: K = (c^2 + c/h)/2 of it, whose c/h is in `first` */
     double quadratic;
-    double *large;                 /* [n, 2] scratch */
-    size_t all;                    /* weights */
-    double *p, *q;                 /* [all] pseudo-counts */
-    size_t weights;                /* of different pseudo-counts in P and Q */
-    double *a, *v;                 /* [weights] of P, and P's less Q's */
-    double all_a, all_v, releases; /* of all weights together */
-    double beta;                   /* lnB(q) - lnB(p) */
+    double *large;     /* [n, 2] scratch */
+    size_t all;        /* weights */
+    double *p, *q;     /* [all] pseudo-counts */
+    size_t weights;    /* of different pseudo-counts in P and Q; the largest stands first */
+    double *a, *v, *d; /* [weights] of P, P's less Q's, and v A - V a */
+    double all_a, all_v, releases; /* A, V: of all weights together */
+    double same;                   /* sum of the pseudo-counts that P and Q share */
+    double mean;                   /* the weights' K'(0): their Kullback-Leibler divergence */
+    struct sized beta;             /* lnB(q) - lnB(p) */
     double strip;                  /* s */
     struct derivatives zero;       /* at 0: the loss's mean, variance and third cumulant */
 };
 
 /* ---- real c ---- */
 
-/* psi(u), psi'(u), psi''(u): DLMF 5.15.8 and its derivatives from u = 16 on, the recurrence below.  u <= 0, where c
- * was rounded to the strip's end, is as good as 0. */
-static void polygamma(double u, double out[3]) {
-    double shift[3] = {0, 0, 0};
-    u = fmax(u, 1e-100);
-    for (; u < 16; u++) {
-        const double inverse = 1 / u;
+/* psi(u) - log u, u^2 psi'(u) - u, u^3 psi''(u) + u, of which nothing is lost for large u: DLMF 5.15.8 and its
+ * derivatives from u = 16 on, the recurrence below.  u <= 0, where c was rounded to the strip's end, is as good as 0. */
+static void digammas(double u, double out[3]) {
+    double shift[3] = {0, 0, 0}, at = u = fmax(u, 1e-100);
+    for (; at < 16; at++) {
+        const double inverse = 1 / at;
         shift[0] -= inverse;
         shift[1] += inverse * inverse;
         shift[2] -= 2 * inverse * inverse * inverse;
     }
-    const double x = 1 / u, z = x * x;
-    out[0] = shift[0] + log(u) - x / 2 -
-             z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z / 132))));
-    out[1] = shift[1] + x + z / 2 +
-             x * z * (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * 5 / 66))));
-    out[2] = shift[2] - z - x * z -
-             z * z * (1. / 2 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * 5 / 6))));
+    const double x = 1 / at, z = x * x;
+    out[0] = -x / 2 - z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z / 132))));
+    out[1] = 1. / 2 + x * (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * 5 / 66))));
+    out[2] = -1 - x * (1. / 2 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * 5 / 6))));
+    if (at == u) return;
+    out[0] += log(at / u) + shift[0];
+    out[1] = u * (u * (shift[1] + x + z * out[1]) - 1);
+    out[2] = u * (u * u * (shift[2] - z + z * x * out[2]) + 1);
 }
 
 /* K' of the wide dimensions, less what is in `first`. */
@@ -122,6 +155,45 @@ static double wide_slope(const struct nvdp_exact *e, double c) {
         sum += e->s[i] * inverse * ((1 + 2 * e->unit * c) * inverse - e->unit * c * c * d) + d;
     }
     return sum / 2;
+}
+
+/* The weights' K', K'', K'''.  K' is summed from 0 on, and as it stands, beta + sum v psi(x) - V psi(X): the former keeps its
+ * digits for pairs that are near, the latter for those that are far.  The sum with the smaller parts is taken. */
+static struct derivatives derive_weights(const struct nvdp_exact *e, double c) {
+    const double total = e->all_a + c * e->all_v;
+    const double slope = e->all_v / e->all_a, rate = e->all_v / total;
+    double end[3], near[3], own[3], gap = 0, second = 0, third = 0;
+    struct sized from_0 = {e->mean, e->mean}, direct = e->beta;
+    digammas(e->all_a, near);
+    digammas(total, end);
+    add(&from_0, -e->all_v * (end[0] - near[0]));
+    add(&direct, -e->all_v * (end[0] + log(total)));
+    for (size_t i = 0; i < e->weights; i++) {
+        const double a = e->a[i], v = e->v[i], d = e->d[i], x = fmax(a + c * v, 1e-100);
+        const double y = c * d / (a * total), ratio = x / a * (e->all_a / total);
+        const double r = v / x, off = d / (x * total);
+        digammas(a, near);
+        digammas(x, own);
+        add(&from_0, d / e->all_a * nvdp__log_ratio(y, ratio));
+        add(&from_0, slope * a * nvdp__log1pmx(y, ratio));
+        add(&from_0, v * (own[0] - near[0]));
+        add(&direct, v * (own[0] + log(x)));
+        gap = x * off * off;
+        /* the total's part is taken from the largest weight's */
+        second += gap + (i == 0 ? off * (r + rate) * own[1] + rate * rate * (own[1] - end[1])
+                                : r * r * own[1]);
+        third += r * r * r * own[2] - gap * (r + 2 * rate);
+    }
+    if (e->same > 0) {
+        const double y = -c * e->all_v / total, ratio = e->all_a / total;
+        gap = e->same * rate * rate;
+        add(&from_0, e->same * slope * (nvdp__log1pmx(y, ratio) - nvdp__log_ratio(y, ratio)));
+        second += gap;
+        third -= 2 * gap * rate;
+    }
+    third -= rate * rate * rate * end[2];
+    return (struct derivatives){from_0.size < direct.size ? from_0.value : direct.value, second,
+                                third};
 }
 
 static struct derivatives derive(const struct nvdp_exact *e, double c) {
@@ -143,40 +215,11 @@ static struct derivatives derive(const struct nvdp_exact *e, double c) {
     k.second = e->times * second + e->quadratic;
     k.third = e->times * third;
     if (e->weights == 0) return k;
-    double psi[3];
-    polygamma(e->all_a + c * e->all_v, psi);
-    first = e->beta - e->all_v * psi[0];
-    second = -e->all_v * e->all_v * psi[1];
-    third = -e->all_v * e->all_v * e->all_v * psi[2];
-    for (size_t i = 0; i < e->weights; i++) {
-        const double v = e->v[i];
-        polygamma(e->a[i] + c * v, psi);
-        first += v * psi[0];
-        second += v * v * psi[1];
-        third += v * v * v * psi[2];
-    }
-    k.first += e->releases * first;
-    k.second += e->releases * second;
-    k.third += e->releases * third;
+    const struct derivatives w = derive_weights(e, c);
+    k.first += e->releases * w.first;
+    k.second += e->releases * w.second;
+    k.third += e->releases * w.third;
     return k;
-}
-
-/* K(c) = c D_{c+1} */
-static double log_moment(const struct nvdp_exact *e, double c) {
-    const double order = 1 + e->unit * c;
-    double sum = 0;
-    for (size_t i = 0; i < e->wide; i++) {
-        const double y = -c * e->y[i];
-        sum += c * order * e->s[i] / (1 + y) - log1p(y);
-    }
-    for (size_t i = e->wide; i < e->n; i++) {
-        const double y = -c * e->y[i];
-        sum += c * c * e->q0[i] / (1 + y) - nvdp__log1pmx(y, 1 + y);
-    }
-    sum = c * e->first + e->times * sum / 2 + c * c * e->quadratic / 2;
-    if (e->weights > 0)
-        sum += e->releases * e->unit * c * nvdp_renyi_dirichlet(order, e->all, e->p, e->q);
-    return sum;
 }
 
 /* ---- complex arguments ---- */
@@ -213,14 +256,34 @@ static double complex stirling(double complex z) {
     return sum * inverse;
 }
 
-/* lnGamma(u + w) - lnGamma(u), u > 0, w off the real axis or small: u is moved up to 16, the recurrence's logarithms
- * are principal on either side of the axis. */
-static double complex log_gamma_difference(double u, double complex w) {
+/* log(1 + y) - y; as in divergence.h. */
+static double complex log_rest(double complex y) {
+    if (fabs(creal(y)) + fabs(cimag(y)) > 0.25) return clog(1 + y) - y;
+    const double complex u = y * inverse_of(2 + y), z = u * u;
+    double complex tail = 1. / 21;
+    for (int n = 19; n > 1; n -= 2)
+        tail = tail * z + 1. / n;
+    return 2 * u * z * tail - y * u;
+}
+
+/* phi(y) = (1 + y) log(1 + y) - y */
+static double complex bregman(double complex y) {
+    return y * y + (1 + y) * log_rest(y);
+}
+
+/* lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x), x > 0, w off the real axis or small: from x = 16 on Stirling's
+ * series, smaller x are moved up there by the recurrence, whose logarithms are principal on either side of the axis. */
+static double complex log_gamma_rest(double x, double complex w) {
     double complex sum = 0;
-    for (; u < 16; u++)
-        sum -= log_of_1_plus(w / u);
-    const double complex l = log_of_1_plus(w / u);
-    return sum + (u + w - 0.5) * l + w * (log(u) - 1) + stirling(u + w) - stirling(u);
+    if (x < 16) {
+        const double complex own = x * bregman(w / x);
+        for (; x < 16; x++)
+            sum -= log_rest(w / x);
+        sum += x * bregman(w / x) - own;
+    }
+    const double z = 1 / (x * x);
+    const double slope = z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z / 132))));
+    return sum - log_rest(w / x) / 2 + stirling(x + w) - stirling(x) + w * slope;
 }
 
 /* What K(c+t) - K(c) is computed from: with w = q (1 + c d)^2 of a dimension,
@@ -230,7 +293,7 @@ static double complex log_gamma_difference(double u, double complex w) {
  * t is held in units of the radius R, d as d R, w as w R^2: high powers of either alone leave the range of double. */
 struct expansion {
     struct nvdp_exact *of;
-    double c, first; /* the Gaussians' K'(c) */
+    double c, first; /* K'(c) */
     double radius;   /* |t| up to which this holds */
     double log_power[TERMS],
         w_power[TERMS]; /* sums of (d R)^(k+2)/(k+2), w R^2 (d R)^k of small dimensions */
@@ -268,6 +331,7 @@ static void expand(struct expansion *x, double radius) {
         }
     }
     x->first = e->first + e->times * (first + wide_slope(e, c)) + c * e->quadratic;
+    if (e->weights > 0) x->first += e->releases * derive_weights(e, c).first;
     for (size_t k = 0; k < TERMS; k++) {
         x->log_power[k] = x->w_power[k] = 0;
         for (size_t i = 0; i < LANES; i++) {
@@ -275,6 +339,70 @@ static void expand(struct expansion *x, double radius) {
             x->w_power[k] += part[k][1][i];
         }
     }
+}
+
+/* The weights' K(c+t) - K(c) - t K'(c). */
+static double complex weights_rest(const struct nvdp_exact *e, double c, double complex t) {
+    const double total = e->all_a + c * e->all_v;
+    const double complex moved = t * e->all_v, end = total + moved, step = t * inverse_of(end);
+    double complex gap = e->same > 0 ? e->same * bregman(-step * e->all_v) : 0;
+    double complex sum = -log_gamma_rest(total, moved);
+    for (size_t i = 0; i < e->weights; i++) {
+        const double x = fmax(e->a[i] + c * e->v[i], 1e-100);
+        gap += x * bregman(step * (e->d[i] / x));
+        sum += log_gamma_rest(x, t * e->v[i]);
+    }
+    return sum + gap * end / total;
+}
+
+/* Sum over the weights of their Bregman divergences of x log x from c to 0. */
+static double weights_gap(const struct nvdp_exact *e, double c) {
+    const double total = e->all_a + c * e->all_v, last = -c * e->all_v / total;
+    double gap = e->same > 0 ? e->same * nvdp__xlogx(last, e->all_a / total) : 0;
+    for (size_t i = 0; i < e->weights; i++) {
+        const double a = e->a[i], x = a + c * e->v[i];
+        gap += a * nvdp__xlogx(c * e->d[i] / (a * total), x / a * (e->all_a / total));
+    }
+    return gap * total / e->all_a;
+}
+
+/* The weights' K(c), of one release; near 0 without the order 1 + h c, in which c may be lost.  Left of 0 the parts of the
+ * divergence have both signs. */
+static struct sized weights_moment(const struct nvdp_exact *e, double c) {
+    static const double near = 1e-3;
+    const double s = e->unit * c;
+    struct sized made = {0, 0};
+    if (fabs(s) < near) {
+        add(&made, c * e->mean);
+        add(&made, creal(weights_rest(e, 0, c)));
+    } else {
+        add(&made, s * nvdp_renyi_dirichlet(1 + s, e->all, e->p, e->q));
+        if (s < 0) made.size += weights_gap(e, c) - s * weights_gap(e, -1 / e->unit);
+    }
+    return made;
+}
+
+/* K(c) = c D_{c+1}; *size: what its rounding is relative to. */
+static double log_moment(const struct nvdp_exact *e, double c, double *size) {
+    const double order = 1 + e->unit * c;
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < e->wide; i++) {
+        const double y = -c * e->y[i], part = c * order * e->s[i] / (1 + y), less = log1p(y);
+        sum += part - less;
+        all += fabs(part) + fabs(less);
+    }
+    for (size_t i = e->wide; i < e->n; i++) {
+        const double y = -c * e->y[i];
+        sum += c * c * e->q0[i] / (1 + y) - nvdp__log1pmx(y, 1 + y);
+    }
+    *size = fabs(c * e->first) + e->times * (all + fabs(sum)) / 2 + c * c * e->quadratic / 2;
+    sum = c * e->first + e->times * sum / 2 + c * c * e->quadratic / 2;
+    if (e->weights > 0) {
+        const struct sized weights = weights_moment(e, c);
+        sum += e->releases * weights.value;
+        *size += e->releases * weights.size;
+    }
+    return sum;
 }
 
 /* K(c+t) - K(c) - t eps */
@@ -296,12 +424,7 @@ static double complex exponent(struct expansion *x, double epsilon, double compl
     const double quadratic = e->quadratic * x->radius * x->radius;
     double complex sum = t * (x->first - epsilon) +
                          (e->times * (logs + at * at * quotients) + at * at * quadratic) / 2;
-    if (e->weights == 0) return sum;
-    double complex weights =
-        t * e->beta - log_gamma_difference(e->all_a + x->c * e->all_v, t * e->all_v);
-    for (size_t i = 0; i < e->weights; i++)
-        weights += log_gamma_difference(e->a[i] + x->c * e->v[i], t * e->v[i]);
-    return sum + e->releases * weights;
+    return e->weights == 0 ? sum : sum + e->releases * weights_rest(e, x->c, t);
 }
 
 /* ---- the integrals ---- */
@@ -311,6 +434,7 @@ struct path {
     double epsilon, c, k, b;
     double below, beside; /* 1/c and h/(1 + h c): of the saddle's distances from the poles */
     double order;         /* 1/(1 + h c) */
+    double error;         /* of the integrals, relative */
 };
 
 enum { OF_1, OF_Z, OF_Z_PLUS_1, INTEGRALS };
@@ -336,7 +460,7 @@ static double reach(struct path *path) {
     bool before = false;
     for (double u = 0.25; u <= far; u += 0.25) {
         integrand(path, u, value);
-        if (isnan(creal(value[0])) || cabs(value[0]) > 1e30) return INFINITY;
+        if (!(cabs(value[OF_1]) < wild)) return INFINITY;
         const bool now = is_lost(value, path->c);
         if (now && before) return u;
         before = now;
@@ -368,15 +492,16 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
                 sum[g] += creal(value[g]);
         }
         if (halving > 0) step /= 2;
-        bool agreed = true;
+        path->error = 0;
         for (int g = 0; g < INTEGRALS; g++) {
             out[g] = sum[g] * step * path->k / M_PI;
             /* the last may cancel: it is the first's part that the second is not */
             const double least = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
-            agreed = agreed && fabs(out[g] - last[g]) <= agree * fmax(fabs(out[g]), least);
+            const double off = fabs(out[g] - last[g]) / fmax(fabs(out[g]), least);
+            if (out[g] != last[g] && !(off <= path->error)) path->error = off;
             last[g] = out[g];
         }
-        if (agreed) return true;
+        if (path->error <= (step < fine ? noise : agree)) return true;
     }
     return false;
 }
@@ -441,9 +566,10 @@ struct values {
     double side;         /* delta; left of 0, 1 - delta */
     double positive;     /* P(L > eps); left of 0, P(L <= eps) */
     double fpr, weighed; /* Q(L > eps), e^eps of it */
+    double error;        /* of the integrals */
 };
 
-static const struct values none = {true, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
+static const struct values none = {true, -INFINITY, -INFINITY, -INFINITY, -INFINITY, 0};
 
 static bool probabilities(const struct values *v) {
     return v->side <= rounding && v->positive <= rounding && v->fpr <= rounding;
@@ -459,14 +585,17 @@ static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
     if (!through(e, -epsilon, e->zero.first <= -e->unit * epsilon, &v)) return false;
     const double rest = v.right ? log1p(-exp(fmin(v.side, 0))) : v.side;
     const double fpr = v.right ? log1p(-exp(fmin(v.positive, 0))) : v.positive;
-    *out = (struct values){false, epsilon + rest, v.fpr, fpr, epsilon + fpr};
+    *out = (struct values){false, epsilon + rest, v.fpr, fpr, epsilon + fpr, v.error};
     return true;
 }
 
-/* P(L > eps) <= e^(K - c eps) (Chernoff): whether it is nothing, however bad the saddle, on the strip's very end, say. */
+/* P(L > eps) <= e^(K - c eps) (Chernoff): it is below what a double tells from 0, however bad the saddle, which may lie on the
+ * strip's very end. */
 static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     const double inside = fmin(c, e->strip / 2);
-    return log_moment(e, inside) - inside * epsilon < -1e4;
+    double size;
+    const double exponent = log_moment(e, inside, &size) - inside * epsilon;
+    return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < nothing;
 }
 
 /* By a path on this side of 0. */
@@ -481,27 +610,29 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
     const double second = k.second + below * below + beside * beside;
     const double third = k.third - 2 * (below * below * below + beside * beside * beside);
     struct path path = {{.of = e, .c = c}, scaled, c, 1 / sqrt(second), 0, below, beside,
-                        1 / (1 + h * c)};
-    double part[INTEGRALS];
+                        1 / (1 + h * c),   0};
+    double part[INTEGRALS], size;
+    const double moment = log_moment(e, c, &size);
     if (isfinite(third)) path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
     expand(&path.at, 17 / sqrt(k.second));
-    if (!integrate(&path, part)) return right && is_beyond(e, c, scaled);
-    const double size = log(fabs(c)), order = log1p(h * c),
-                 height = log_moment(e, c) - size - order;
+    const bool known = 4 * DBL_EPSILON * (size + fabs(c * scaled)) < rounding;
+    if (!known || !integrate(&path, part)) return right && is_beyond(e, c, scaled);
+    const double order = log1p(h * c), height = moment - log(fabs(c)) - order;
     const double of_q = height + log(fabs(part[OF_Z])) + log(h);
     out->right = right;
     out->side = height - c * scaled + log(part[OF_1]);
     out->positive = height - c * scaled + order + log(fmax(part[OF_Z_PLUS_1], 0));
     out->weighed = of_q - c * scaled;
     out->fpr = of_q - (1 + h * c) * epsilon;
+    out->error = path.error;
     if (probabilities(out)) return true;
     *out = none;
     return right && is_beyond(e, c, scaled);
 }
 
-/* Of delta and 1 - delta the path gives one to all digits, the other as what is missing from 1: left of 0 where the mean of
- * the loss is above epsilon, but for near pairs, whose delta is small for all epsilon; where it was the wrong one, or came
- * to nothing, the other side of 0. */
+/* The path gives delta or 1 - delta to all digits, and the other as what is missing from 1: 1 - delta left of 0, where the
+ * mean of the loss is above epsilon, but for near pairs, whose delta is small for all epsilon.  The other side of 0 is
+ * taken where this one was the wrong one, or came to nothing or to fewer digits. */
 static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct values *out) {
     const double h = e->unit;
@@ -509,13 +640,14 @@ static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     const bool right = near || e->zero.first <= h * epsilon;
     struct values other;
     const bool found = through(e, epsilon, right, out);
-    if (found && out->side < log(0.9)) return NVDP_OK;
-    if (through(e, epsilon, !right, &other))
-        *out = other;
-    else if (!found)
+    if (found && out->error <= agree && out->side < log(0.9)) return NVDP_OK;
+    if (through(e, epsilon, !right, &other)) {
+        if (!found || other.error <= fmax(agree, out->error)) *out = other;
+    } else if (!found) {
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
             "exact loss: the integral for epsilon %g does not converge to a probability", epsilon);
+    }
     return NVDP_OK;
 }
 
@@ -529,17 +661,46 @@ static struct nvdp_exact_point point_of(double epsilon, const struct values *v) 
                                      .fpr = exp(fmin(v->fpr, 0))};
 }
 
+/* mu of Gaussians of equal variances, `far_apart` or more, whose loss is N(mu^2/2, mu^2); else 0. */
+static double far_mu(const struct nvdp_exact *e) {
+    const double mu = e->n == 0 && e->weights == 0 ? sqrt(e->quadratic) / e->unit : 0;
+    return mu >= far_apart ? mu : 0;
+}
+
+/* Their point; a: standard deviations of the loss from its mean. */
+static struct nvdp_exact_point far_point(double mu, double a, double epsilon) {
+    const double delta = epsilon < 0 ? 1 : nvdp_gdp_delta(mu, epsilon);
+    return (struct nvdp_exact_point){.epsilon = epsilon,
+                                     .delta = delta,
+                                     .log_delta = log(delta),
+                                     .rest = gsl_cdf_ugaussian_P(a),
+                                     .tpr = gsl_cdf_ugaussian_Q(a),
+                                     .fpr = gsl_cdf_ugaussian_Q(a + mu)};
+}
+
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct nvdp_exact_point *out) {
     struct values v;
+    const double mu = far_mu(e);
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
     *out = e->apart ? certain(e, epsilon) : equal(epsilon);
     if (e->apart || e->zero.second == 0) return NVDP_OK;
+    if (mu > 0) {
+        *out = far_point(mu, fma(-mu / 2, mu, epsilon) / mu, epsilon);
+        return NVDP_OK;
+    }
     NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, &v));
     *out = point_of(epsilon, &v);
     return NVDP_OK;
+}
+
+/* 1 - delta(0) <= E e^(-L/2), which here is below what a double tells from 0. */
+static bool is_certain(const struct nvdp_exact *e) {
+    double size;
+    const double moment = log_moment(e, -0.5 / e->unit, &size);
+    return moment + 4 * DBL_EPSILON * size < nothing;
 }
 
 /* The epsilon at which g(point) is `target`, g falling in epsilon from above it at `low`; from `start` on. */
@@ -582,30 +743,17 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     if (!(delta > 0 && delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number in (0, 1), found %g",
                           delta);
-    *epsilon = INFINITY;
-    if (e->apart) return NVDP_OK;
-    *epsilon = 0;
-    NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
-    if (point.delta <= delta) return NVDP_OK;
+    *epsilon = e->apart ? INFINITY : nvdp_gdp_epsilon(far_mu(e), delta);
+    if (*epsilon > 0) return NVDP_OK;
+    if (!is_certain(e)) {
+        NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
+        if (point.delta <= delta) return NVDP_OK;
+    }
     const double mean = e->zero.first / e->unit, spread = sqrt(e->zero.second) / e->unit;
     NVDP_RETURN_IF_FAILED(
         find(ctx, e, 0, mean + spread * sqrt(-2 * log(delta)), spread, log(delta), false, &point));
     *epsilon = point.epsilon;
     return NVDP_OK;
-}
-
-double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
-    double least = INFINITY;
-    if (e->apart) return INFINITY;
-    const double usual = sqrt(-2 * log(delta) / e->zero.second);
-    if (e->zero.second == 0) return 0;
-    const double tried[] = {fmin(usual, e->strip / 2), fmin(0.6 * usual, e->strip / 4),
-                            fmin(1.5 * usual, 0.8 * e->strip)};
-    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        const double s = e->unit * tried[i];
-        least = fmin(least, log_moment(e, tried[i]) / s + nvdp__epsilon_more(1 + s, delta));
-    }
-    return fmax(least, 0);
 }
 
 nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e, double fpr,
@@ -619,10 +767,20 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     out->fpr = fpr;
     out->tpr = e->apart ? 1 : fpr;
     if (e->apart || k.second == 0) return NVDP_OK;
+    if (far_mu(e) > 0) {
+        const double mu = far_mu(e), a = gsl_cdf_ugaussian_Qinv(fpr) - mu;
+        *out = far_point(mu, a, mu * (mu / 2 + a));
+        out->fpr = fpr;
+        return NVDP_OK;
+    }
     const double mean = (e->mirror != NULL ? -k.first : k.first) / of->unit;
     const double spread = sqrt(k.second) / of->unit;
-    return find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
-                log(fpr), true, out);
+    NVDP_RETURN_IF_FAILED(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr),
+                               spread / 4, log(fpr), true, out));
+    /* the tangent there: the curve itself, and where the loss has an atom the chord between its ends */
+    out->tpr = fmin(out->delta + (out->tpr - out->delta) * (fpr / out->fpr), 1);
+    out->fpr = fpr;
+    return NVDP_OK;
 }
 
 /* ---- the tightest Gaussian mechanism ---- */
@@ -644,6 +802,8 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     NVDP_RETURN_IF_FAILED(nvdp_exact_epsilon(ctx, e, delta, &end));
     *mu = e->apart ? INFINITY : sqrt(e->quadratic) / e->unit;
     if (e->apart || (e->n == 0 && e->weights == 0)) return NVDP_OK;
+    *mu = INFINITY;
+    if (is_certain(e)) return NVDP_OK;
     for (size_t i = 0; i <= GRID; i++) {
         double here;
         NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, end * (double)i / GRID, &here));
@@ -664,6 +824,19 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     return NVDP_OK;
 }
 
+/* ---- its moments ---- */
+
+double nvdp__exact_moment(const struct nvdp_exact *e, double s) {
+    double size;
+    if (!(s < nvdp_exact_strip(e))) return INFINITY;
+    const double moment = log_moment(e, s / e->unit, &size);
+    return moment + 8 * DBL_EPSILON * size;
+}
+
+double nvdp__exact_deviation(const struct nvdp_exact *e) {
+    return e->apart ? INFINITY : sqrt(e->zero.second) / e->unit;
+}
+
 /* ---- making one ---- */
 
 double nvdp_exact_strip(const struct nvdp_exact *e) {
@@ -681,6 +854,7 @@ void nvdp_exact_free(struct nvdp_exact *e) {
     free(e->q);
     free(e->a);
     free(e->v);
+    free(e->d);
     free(e);
 }
 
@@ -690,8 +864,8 @@ static void scale(struct nvdp_exact *e) {
     for (size_t i = 0; i < e->n; i++)
         most = fmax(most, fmax(fabs(e->y[i]), sqrt(e->q0[i])));
     for (size_t i = 0; i < e->weights; i++) {
-        polygamma(e->a[i], psi);
-        most = fmax(most, fabs(e->v[i]) * sqrt(psi[1]));
+        digammas(e->a[i], psi);
+        most = fmax(most, fabs(e->v[i]) / e->a[i] * sqrt(e->a[i] + psi[1]));
     }
     if (!(most > 0 && isfinite(most))) return;
     /* limits: c from the inverse of the widest dimension's y to 1/h is squared */
@@ -702,10 +876,14 @@ static void scale(struct nvdp_exact *e) {
     }
     for (size_t i = 0; i < e->wide; i++)
         e->s[i] *= h;
-    for (size_t i = 0; i < e->weights; i++)
+    for (size_t i = 0; i < e->weights; i++) {
         e->v[i] *= h;
+        e->d[i] *= h;
+    }
     e->all_v *= h;
-    e->beta *= h;
+    e->mean *= h;
+    e->beta.value *= h;
+    e->beta.size *= h;
     e->first *= h;
     e->quadratic *= h * h;
     e->strip /= h;
@@ -743,6 +921,15 @@ static void take_gaussians(struct nvdp_exact *e, size_t n, const double *mu_p, c
     e->first = e->times * sum / 2 + e->quadratic / 2;
 }
 
+static void swap_weights(struct nvdp_exact *e, size_t i, size_t j) {
+    double *const list[] = {e->a, e->v, e->d};
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        const double kept = list[k][i];
+        list[k][i] = list[k][j];
+        list[k][j] = kept;
+    }
+}
+
 static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const double *q) {
     e->all = n;
     for (size_t i = 0; i < n; i++) {
@@ -750,14 +937,27 @@ static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const 
         e->q[i] = q[i];
         e->all_a += p[i];
         e->all_v += p[i] - q[i];
-        if (p[i] == q[i]) continue;
-        e->a[e->weights] = p[i];
-        e->v[e->weights++] = p[i] - q[i];
-        e->beta += nvdp__log_gamma(q[i]) - nvdp__log_gamma(p[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = e->weights;
+        if (p[i] == q[i]) {
+            e->same += p[i];
+            continue;
+        }
+        e->a[at] = p[i];
+        e->v[at] = p[i] - q[i];
+        e->d[at] = e->v[at] * e->all_a - e->all_v * p[i];
+        add(&e->beta, nvdp__log_gamma(q[i]));
+        add(&e->beta, -nvdp__log_gamma(p[i]));
         if (q[i] > p[i]) e->strip = fmin(e->strip, p[i] / (q[i] - p[i]));
+        e->weights++;
+        if (p[i] > e->a[0]) swap_weights(e, 0, at);
     }
     if (n < 2) e->weights = 0; /* the one weight is 1 */
-    if (n > 0) e->beta -= nvdp__log_gamma(e->all_a - e->all_v) - nvdp__log_gamma(e->all_a);
+    if (e->weights == 0) return;
+    e->mean = nvdp_renyi_dirichlet(1, n, p, q);
+    add(&e->beta, -nvdp__log_gamma(e->all_a - e->all_v));
+    add(&e->beta, nvdp__log_gamma(e->all_a));
 }
 
 struct side {
@@ -781,6 +981,7 @@ static nvdp_status make(struct nvdp_context *ctx, size_t n, size_t m, const stru
     NVDP_TRY(NVDP__NEW(ctx, made->q, m));
     NVDP_TRY(NVDP__NEW(ctx, made->a, m));
     NVDP_TRY(NVDP__NEW(ctx, made->v, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->d, m));
     take_gaussians(made, n, p->mu, p->var, q->mu, q->var);
     take_weights(made, m, p->alpha, q->alpha);
     scale(made);

@@ -14,10 +14,16 @@ struct work {
     double *bound;          /* [N, N] at least epsilon; NaN: not adjacent */
     struct candidate *list; /* the adjacent pairs, largest bound first */
     size_t pairs;
+    struct nvdp_exact_bounds bounds; /* what of the result is none but a bound */
 };
 struct candidate {
     double bound;
     size_t p, q;
+};
+
+struct found {
+    double epsilon;
+    bool is_bound; /* not exact: an upper bound */
 };
 
 static int descending(const void *left, const void *right) {
@@ -73,24 +79,25 @@ static nvdp_status list_pairs(struct work *work) {
     return NVDP_OK;
 }
 
-static nvdp_status epsilon_of(const struct work *work, size_t p, size_t q, double *epsilon) {
+static nvdp_status epsilon_of(const struct work *work, size_t p, size_t q, struct found *found) {
     struct nvdp_exact *exact = NULL;
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     nvdp_status status = nvdp_exact_texts(work->ctx, work->set, p, q, bdp->releases, &exact);
-    if (status == NVDP_OK) status = nvdp_exact_epsilon(work->ctx, exact, bdp->delta, epsilon);
+    if (status == NVDP_OK)
+        status = nvdp__exact_epsilon(exact, bdp->delta, &found->epsilon, &found->is_bound);
     nvdp_exact_free(exact);
     return status;
 }
 
 /* Those of pairs[0..n) side by side. */
 static nvdp_status epsilons(const struct work *work, size_t n, const struct candidate *pairs,
-                            double *epsilon) {
+                            struct found *found) {
     nvdp_status failed = cancelled(work);
     const int threads = nvdp_context_threads(work->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < n; i++) {
         if (failed != NVDP_OK) continue;
-        nvdp_status status = epsilon_of(work, pairs[i].p, pairs[i].q, &epsilon[i]);
+        nvdp_status status = epsilon_of(work, pairs[i].p, pairs[i].q, &found[i]);
         if (status != NVDP_OK) {
 #pragma omp atomic write
             failed = status;
@@ -100,17 +107,18 @@ static nvdp_status epsilons(const struct work *work, size_t n, const struct cand
 }
 
 /* By falling bounds, until one is below what has been found. */
-static nvdp_status find_worst(const struct work *work, struct nvdp_exact_summary *out) {
+static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out) {
     enum { ROUND = 16 };
-    double epsilon[ROUND];
+    struct found found[ROUND];
     out->worst.epsilon = -INFINITY;
     while (out->evaluated < work->pairs && work->list[out->evaluated].bound > out->worst.epsilon) {
         const struct candidate *from = work->list + out->evaluated;
         const size_t n = nvdp__least(ROUND, work->pairs - out->evaluated);
-        NVDP_RETURN_IF_FAILED(epsilons(work, n, from, epsilon));
+        NVDP_RETURN_IF_FAILED(epsilons(work, n, from, found));
         for (size_t i = 0; i < n; i++) {
-            if (!(epsilon[i] > out->worst.epsilon)) continue;
-            out->worst.epsilon = epsilon[i];
+            work->bounds.evaluated += found[i].is_bound;
+            if (!(found[i].epsilon > out->worst.epsilon)) continue;
+            out->worst.epsilon = found[i].epsilon;
             out->worst.p = from[i].p;
             out->worst.q = from[i].q;
         }
@@ -121,44 +129,46 @@ static nvdp_status find_worst(const struct work *work, struct nvdp_exact_summary
 }
 
 /* Pairs drawn uniformly, with replacement; all where there are no more than so many. */
-static nvdp_status find_mean(const struct work *work, struct nvdp_exact_summary *out) {
+static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
     nvdp_status status = NVDP_OK;
     const size_t most = work->options->exact.mean_pairs, n = nvdp__least(most, work->pairs);
     struct candidate *drawn = NULL;
-    double *epsilon = NULL, sum = 0, square = 0;
+    struct found *found = NULL;
+    double sum = 0, square = 0;
     size_t finite = 0, nearest = 0;
     NVDP_TRY(NVDP__NEW(work->ctx, drawn, n));
-    NVDP_TRY(NVDP__NEW(work->ctx, epsilon, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, found, n));
     for (size_t k = 0; k < n; k++) {
         const struct nvdp__noise noise = {.seed = work->options->pairs.seed};
         struct nvdp__stream stream =
             nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_EXACT, k);
         drawn[k] = work->list[n < work->pairs ? nvdp__stream_below(&stream, work->pairs) : k];
     }
-    NVDP_TRY(epsilons(work, n, drawn, epsilon));
+    NVDP_TRY(epsilons(work, n, drawn, found));
     for (size_t k = 0; k < n; k++) {
-        finite += isfinite(epsilon[k]) != 0;
-        sum += isfinite(epsilon[k]) ? epsilon[k] : 0;
+        finite += isfinite(found[k].epsilon) != 0;
+        sum += isfinite(found[k].epsilon) ? found[k].epsilon : 0;
+        work->bounds.drawn += found[k].is_bound;
     }
     out->drawn = n;
     out->infinite = n - finite;
     out->mean_finite = finite > 0 ? sum / (double)finite : NAN;
     out->mean = out->infinite > 0 ? INFINITY : out->mean_finite;
     for (size_t k = 0; k < n; k++) {
-        const double off = epsilon[k] - out->mean_finite;
-        if (!isfinite(epsilon[k])) continue;
+        const double off = found[k].epsilon - out->mean_finite;
+        if (!isfinite(found[k].epsilon)) continue;
         square += off * off;
-        if (!(fabs(off) >= fabs(epsilon[nearest] - out->mean_finite))) nearest = k;
+        if (!(fabs(off) >= fabs(found[nearest].epsilon - out->mean_finite))) nearest = k;
     }
     out->typical = (struct nvdp_exact_pair){
-        .p = drawn[nearest].p, .q = drawn[nearest].q, .epsilon = epsilon[nearest]};
+        .p = drawn[nearest].p, .q = drawn[nearest].q, .epsilon = found[nearest].epsilon};
     const double sd = sqrt(square / (double)nvdp__most(finite > 1 ? finite - 1 : 1, 1));
     out->mean_interval = (struct nvdp_interval){out->mean_finite, out->mean_finite};
     if (n < work->pairs)
         out->mean_interval = nvdp__interval_student(confidence, finite, out->mean_finite, sd);
 cleanup:
     free(drawn);
-    free(epsilon);
+    free(found);
     return status;
 }
 
@@ -166,33 +176,32 @@ const double nvdp_exact_fpr[NVDP_EXACT_FPRS] = {1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.
 
 static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                             const struct nvdp__privacy_options *options,
-                            struct nvdp_exact_pair *pair) {
+                            struct nvdp_exact_pair *pair, unsigned *bounds) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__bdp_options *bdp = &options->bdp;
     const char **text = NULL, **deltas = NULL;
     size_t points = 0, more = 0;
     struct nvdp_exact *exact = NULL;
-    struct nvdp_exact_point point;
+    bool is_bound = false;
     NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &points));
     NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
     NVDP_TRY(nvdp_exact_texts(ctx, set, pair->p, pair->q, bdp->releases, &exact));
     pair->strip = nvdp_exact_strip(exact);
     pair->points = nvdp__least(points + more, NVDP_EXACT_POINTS);
     for (size_t i = 0; i < pair->points; i++) {
-        if (i < points) {
-            NVDP_TRY(nvdp_exact_delta(ctx, exact, strtod(text[i], NULL), &point));
-            pair->curve[i].epsilon = point.epsilon;
-            pair->curve[i].delta = point.delta;
-        } else {
-            pair->curve[i].delta = strtod(deltas[i - points], NULL);
-            NVDP_TRY(nvdp_exact_epsilon(ctx, exact, pair->curve[i].delta, &pair->curve[i].epsilon));
-        }
+        double *epsilon = &pair->curve[i].epsilon, *delta = &pair->curve[i].delta;
+        *(i < points ? epsilon : delta) = strtod(i < points ? text[i] : deltas[i - points], NULL);
+        NVDP_TRY(i < points ? nvdp__exact_delta(exact, *epsilon, delta, &is_bound)
+                            : nvdp__exact_epsilon(exact, *delta, epsilon, &is_bound));
+        if (is_bound) *bounds |= NVDP_EXACT_CURVE;
     }
-    NVDP_TRY(nvdp_exact_epsilon(ctx, exact, bdp->delta, &pair->epsilon));
-    NVDP_TRY(nvdp_exact_gdp(ctx, exact, bdp->delta, &pair->mu));
+    NVDP_TRY(nvdp__exact_epsilon(exact, bdp->delta, &pair->epsilon, &is_bound));
+    if (is_bound) *bounds |= NVDP_EXACT_EPSILON;
+    NVDP_TRY(nvdp__exact_mu(exact, bdp->delta, &pair->mu, &is_bound));
+    if (is_bound) *bounds |= NVDP_EXACT_MU;
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
-        NVDP_TRY(nvdp_exact_trade_off(ctx, exact, nvdp_exact_fpr[i], &point));
-        pair->tpr[i] = point.tpr;
+        NVDP_TRY(nvdp__exact_tpr(exact, nvdp_exact_fpr[i], &pair->tpr[i], &is_bound));
+        if (is_bound) *bounds |= NVDP_EXACT_TPR;
     }
 cleanup:
     nvdp_exact_free(exact);
@@ -213,7 +222,7 @@ static nvdp_status read_pair(struct nvdp_context *ctx, const char *text, size_t 
 
 nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                               const struct nvdp__privacy_options *options,
-                              struct nvdp_exact_summary *out) {
+                              struct nvdp_exact_summary *out, struct nvdp_exact_bounds *bounds) {
     nvdp_status status = NVDP_OK;
     struct work work = {.ctx = ctx, .set = set, .options = options};
     struct nvdp_exact_summary made = {.struct_size = sizeof made,
@@ -229,10 +238,12 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     made.pairs = work.pairs;
     NVDP_TRY(find_worst(&work, &made));
     NVDP_TRY(find_mean(&work, &made));
-    NVDP_TRY(describe(ctx, set, options, &made.worst));
-    NVDP_TRY(describe(ctx, set, options, &made.typical));
-    if (options->exact.pair != NULL) NVDP_TRY(describe(ctx, set, options, &made.asked));
+    NVDP_TRY(describe(ctx, set, options, &made.worst, &work.bounds.worst));
+    NVDP_TRY(describe(ctx, set, options, &made.typical, &work.bounds.typical));
+    if (options->exact.pair != NULL)
+        NVDP_TRY(describe(ctx, set, options, &made.asked, &work.bounds.asked));
     *out = made;
+    *bounds = work.bounds;
 cleanup:
     free(work.bound);
     free(work.list);

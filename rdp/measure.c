@@ -228,7 +228,7 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
 /* Text i's epsilons: what its divergences of this order say. */
 static void convert(const struct measure *work, const struct step *step, size_t i) {
     const size_t texts = work->set->texts;
-    const double more = nvdp__epsilon_more(step->order, work->options->bdp.delta);
+    const double more = nvdp__epsilon_more(step->order - 1, work->options->bdp.delta);
     for (size_t j = 0; j < texts; j++) {
         const double epsilon = work->options->bdp.releases * work->matrix[i * texts + j] + more;
         double *least = &work->epsilon[i * texts + j];
@@ -292,7 +292,7 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
         .releases = work->options->bdp.releases,
         .more = INFINITY};
     for (const struct step *later = step; later < work->steps + work->step_count; later++)
-        pass.more = fmin(pass.more, nvdp__epsilon_more(later->order, work->options->bdp.delta));
+        pass.more = fmin(pass.more, nvdp__epsilon_more(later->order - 1, work->options->bdp.delta));
     NVDP_RETURN_IF_FAILED(work->source != NULL
                               ? work->source->fill(work->source->of, step->order, work->matrix)
                               : nvdp__pairs_pass(work->pairs, &pass, work->matrix));
@@ -422,7 +422,8 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses, report.guess));
     NVDP_TRY(nvdp__measure_guesses(ctx, posteriors, options->bdp.releases, &report));
-    if (options->exact.wanted) NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact));
+    if (options->exact.wanted)
+        NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact, &report.exact_bounds));
     const int64_t *id = posteriors->id;
     report.row_p = id != NULL ? id[report.pairs.sum.max_p] : -1;
     report.row_q = id != NULL ? id[report.pairs.sum.max_q] : -1;

@@ -267,15 +267,26 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
 /* The mu whose curve has this point, epsilon >= 0. */
 double nvdp__gdp_of(double epsilon, double log_delta);
 
-/* --- exact.c, exact_pairs.c --- */
+/* --- exact.c, exact_bound.c, exact_pairs.c --- */
 
-/* Above epsilon at this delta: what divergences of orders below 1 + strip give, finite for every pair that
+/* K(s) = s D_{1+s}(P||Q), s > 0, rounded up; +inf from the strip's end on. */
+double nvdp__exact_moment(const struct nvdp_exact *exact, double s);
+/* Standard deviation of the loss under P; +inf where public lengths tell the pair apart. */
+double nvdp__exact_deviation(const struct nvdp_exact *exact);
+/* Above epsilon at this delta: what divergences of three orders below 1 + strip give, finite for every pair that
  * is not apart for certain. */
 double nvdp__exact_bound(const struct nvdp_exact *exact, double delta);
+/* nvdp_exact_epsilon() and its siblings.  Where the integral fails, *bound is true and the number is an upper bound, which
+ * may be +inf (of delta and the true positive rate 1). */
+nvdp_status nvdp__exact_epsilon(struct nvdp_exact *exact, double delta, double *epsilon,
+                                bool *bound);
+nvdp_status nvdp__exact_delta(struct nvdp_exact *exact, double epsilon, double *delta, bool *bound);
+nvdp_status nvdp__exact_tpr(struct nvdp_exact *exact, double fpr, double *tpr, bool *bound);
+nvdp_status nvdp__exact_mu(struct nvdp_exact *exact, double delta, double *mu, bool *bound);
 /* What the option exact asks for, of a set that was checked.  O(N^2 components p) for the bounds, memory 40 N^2 bytes. */
 nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                               const struct nvdp__privacy_options *options,
-                              struct nvdp_exact_summary *out);
+                              struct nvdp_exact_summary *out, struct nvdp_exact_bounds *bounds);
 
 /* --- samples.c --- */
 
@@ -309,8 +320,8 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
 /* From X_j = scale x[j] >= 0, at a valid configuration; m >= 2. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
                                     double scale, size_t m, const double *x);
-/* What nvdp_renyi_epsilon adds to a divergence. */
-double nvdp__epsilon_more(double order, double delta);
+/* What nvdp_renyi_epsilon() adds to a divergence of order 1 + s: s may be far below the rounding of the order. */
+double nvdp__epsilon_more(double s, double delta);
 /* [calls cost - log(delta - (1 - (1-gamma)^calls))] / moment */
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);

@@ -207,7 +207,17 @@ static json_t *pack_bound(const struct nvdp_privacy_report *report) {
                            "releases cost S times this");
 }
 
-static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *from) {
+/* The names of the numbers in a set of enum nvdp_exact_number. */
+static json_t *pack_bounds(unsigned set) {
+    static const char *const name[] = {"epsilon", "curve", "gdp_mu", "trade_off"};
+    json_t *names = json_array();
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if ((set & 1u << i) != 0) json_array_append_new(names, json_string(name[i]));
+    return names;
+}
+
+static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *from,
+                               unsigned bounds) {
     json_t *curve = json_array(), *trade_off = json_array();
     for (size_t i = 0; i < from->points; i++)
         json_array_append_new(curve,
@@ -216,26 +226,30 @@ static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
         json_array_append_new(trade_off, json_pack("{s:o, s:o}", "fpr", number(nvdp_exact_fpr[i]),
                                                    "tpr", number(from->tpr[i])));
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "which", which, "p",
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "which", which, "p",
                      (json_int_t)from->p, "q", (json_int_t)from->q, "epsilon",
                      number(from->epsilon), "strip", number(from->strip), "gdp_mu",
-                     number(from->mu), "curve", curve, "trade_off", trade_off);
+                     number(from->mu), "curve", curve, "trade_off", trade_off, "bounds",
+                     pack_bounds(bounds));
 }
 
-static json_t *pack_exact(const struct nvdp_exact_summary *from) {
+static json_t *pack_exact(const struct nvdp_exact_summary *from,
+                          const struct nvdp_exact_bounds *bounds) {
     if (from->struct_size == 0) return json_null();
     json_t *pairs = json_array();
-    json_array_append_new(pairs, pack_exact_pair("worst", &from->worst));
-    json_array_append_new(pairs, pack_exact_pair("typical", &from->typical));
+    json_array_append_new(pairs, pack_exact_pair("worst", &from->worst, bounds->worst));
+    json_array_append_new(pairs, pack_exact_pair("typical", &from->typical, bounds->typical));
     if (from->asked.points > 0)
-        json_array_append_new(pairs, pack_exact_pair("asked", &from->asked));
+        json_array_append_new(pairs, pack_exact_pair("asked", &from->asked, bounds->asked));
     return json_pack(
-        "{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "delta",
+        "{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:o}", "delta",
         number(from->delta), "releases", from->releases, "worst", number(from->worst.epsilon),
         "mean", number(from->mean), "mean_finite", number(from->mean_finite), "mean_interval",
         pack_interval(&from->mean_interval), "confidence", number(from->confidence), "of_pairs",
         (json_int_t)from->pairs, "evaluated", (json_int_t)from->evaluated, "drawn",
-        (json_int_t)from->drawn, "infinite", (json_int_t)from->infinite, "pairs", pairs);
+        (json_int_t)from->drawn, "infinite", (json_int_t)from->infinite, "worst_is_bound",
+        (bounds->worst & NVDP_EXACT_EPSILON) != 0, "bounded_evaluated",
+        (json_int_t)bounds->evaluated, "bounded_drawn", (json_int_t)bounds->drawn, "pairs", pairs);
 }
 
 /* --- whose sample is it? --- */
@@ -321,9 +335,10 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
-        "epsilon", pack_epsilon(&report->epsilon), "exact", pack_exact(&report->exact), "bdp",
-        pack_bayesian(report), "posterior", pack_posterior(&report->posterior), "linkage",
-        pack_linkage(&report->linkage), "guess", pack_guesses(report), "information_bits",
+        "epsilon", pack_epsilon(&report->epsilon), "exact",
+        pack_exact(&report->exact, &report->exact_bounds), "bdp", pack_bayesian(report),
+        "posterior", pack_posterior(&report->posterior), "linkage", pack_linkage(&report->linkage),
+        "guess", pack_guesses(report), "information_bits",
         report->guesses > 0 ? number(report->information / M_LN2) : json_null());
 }
 
@@ -669,8 +684,10 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
     fputs(".\n", to);
 }
 
-static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact_pair *from) {
-    fprintf(to, "  %-20s", name);
+static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact_pair *from,
+                             unsigned bounds) {
+    fprintf(to, "  %s%-*s", name, 20 - (int)strlen(name),
+            (bounds & NVDP_EXACT_EPSILON) != 0 ? ", at most" : "");
     cell(to, from->epsilon);
     cell(to, from->mu);
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
@@ -678,31 +695,50 @@ static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact
     fprintf(to, " %12zu %12zu\n", from->p, from->q);
 }
 
-static void print_exact(const struct nvdp_exact_summary *from, FILE *to) {
+/* The numbers that are none but bounds. */
+static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
+                         const struct nvdp_exact_bounds *bounds) {
+    if (bounds->evaluated + bounds->drawn + bounds->worst + bounds->typical + bounds->asked == 0)
+        return;
+    fprintf(to,
+            "  Exact in %zu of the %zu pairs evaluated, bounded in %zu (of the %zu of the mean in "
+            "%zu): double precision does not hold\n  their integral, and in its place stand upper "
+            "bounds from Renyi divergences.%s\n",
+            from->evaluated - bounds->evaluated, from->evaluated, bounds->evaluated, from->drawn,
+            bounds->drawn,
+            bounds->worst + bounds->typical + bounds->asked > 0
+                ? "  In JSON, `bounds` of a pair names its numbers that are bounds."
+                : "");
+}
+
+static void print_exact(const struct nvdp_exact_summary *from,
+                        const struct nvdp_exact_bounds *bounds, FILE *to) {
     char mean[CELL];
     if (from->struct_size == 0) return;
     fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n", from->releases,
             from->releases == 1 ? "" : "s", from->delta);
     fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu", "TPR at 1 %",
             "TPR at 10 %", "text P", "text Q");
-    print_exact_pair(to, "worst pair", &from->worst);
-    print_exact_pair(to, "a typical pair", &from->typical);
-    if (from->asked.points > 0) print_exact_pair(to, "the pair asked for", &from->asked);
-    fprintf(to, "  mean %s of %zu %spairs", say(mean, from->mean), from->drawn,
-            from->drawn < from->pairs ? "drawn " : "");
+    print_exact_pair(to, "worst pair", &from->worst, bounds->worst);
+    print_exact_pair(to, "a typical pair", &from->typical, bounds->typical);
+    if (from->asked.points > 0) print_exact_pair(to, "pair asked for", &from->asked, bounds->asked);
+    fprintf(to, "  mean %s%s of %zu %spairs", bounds->drawn > 0 ? "at most " : "",
+            say(mean, from->mean), from->drawn, from->drawn < from->pairs ? "drawn " : "");
     if (from->infinite > 0)
-        fprintf(to, " (%zu told apart by their lengths; %s over the others)", from->infinite,
+        fprintf(to, " (%zu infinite; %s over the others)", from->infinite,
                 say(mean, from->mean_finite));
     if (from->drawn < from->pairs) {
         fprintf(to, ", %g %%", 100 * from->confidence);
         print_interval(to, ":", &from->mean_interval);
     }
-    fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n\n", from->pairs,
+    fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n", from->pairs,
             from->evaluated);
+    print_bounds(to, from, bounds);
+    fputc('\n', to);
 }
 
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to) {
-    print_exact(&report->exact, to);
+    print_exact(&report->exact, &report->exact_bounds, to);
     print_divergences(report, to);
     print_epsilon(&report->epsilon, to);
     print_bayesian(report, to);

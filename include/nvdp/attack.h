@@ -92,13 +92,15 @@ struct nvdp_pair_attack {
     double
         shown; /**< epsilon at the delta is at least this: one test's error rates on held-out samples; 0: nothing */
     double ceiling; /**< what a perfect test would have shown with so many samples */
-    double exact;   /**< epsilon, exact (nvdp_exact_epsilon()): the larger of both directions */
+    double
+        exact; /**< epsilon, exact (nvdp_exact_epsilon()), or an upper bound where double precision does not hold its
+                         integral: the larger of both directions */
     size_t held[2]; /**< samples of P and of Q that the test was measured on */
     size_t hits[2]; /**< of them, those that it says to be of P (of Q, where it looks for Q) */
     bool favours_q; /**< it looks for Q */
     double
         right; /**< share of all samples whose own text is the likelier of the two; ties count half */
-    double most; /**< what no test exceeds on average: (1 + delta(0))/2, exact */
+    double most; /**< what no test exceeds on average: (1 + delta(0))/2, as exact as epsilon */
     bool holds;  /**< shown <= exact <= certified, and right_interval.low <= most <= guess */
     /** Interval of `right` (Clopper & Pearson 1934).  It holds together with `shown`, of all pairs. */
     struct nvdp_interval right_interval;

@@ -181,12 +181,14 @@ extern const double nvdp_exact_fpr[NVDP_EXACT_FPRS];
 
 /** The exact loss of one pair (nvdp_exact_texts()). */
 struct nvdp_exact_pair {
-    size_t p;       /**< the text of P, from 0 */
-    size_t q;       /**< the text of Q */
-    double epsilon; /**< at the summary's delta; +inf where public lengths tell them apart */
-    double strip;   /**< nvdp_exact_strip() */
-    double mu;      /**< nvdp_exact_gdp() as far as that delta */
-    size_t points;  /**< of the curve */
+    size_t p; /**< the text of P, from 0 */
+    size_t q; /**< the text of Q */
+    double
+        epsilon; /**< at the summary's delta; +inf where public lengths tell them apart; a number here may be an
+                         upper bound (struct nvdp_exact_bounds) */
+    double strip;  /**< nvdp_exact_strip() */
+    double mu;     /**< nvdp_exact_gdp() as far as that delta */
+    size_t points; /**< of the curve */
     struct {
         double epsilon;
         double delta;
@@ -213,6 +215,25 @@ struct nvdp_exact_summary {
     struct nvdp_exact_pair worst;       /**< the pair with the largest epsilon */
     struct nvdp_exact_pair typical;     /**< the drawn one nearest to mean_finite */
     struct nvdp_exact_pair asked; /**< that of the option pair; points is 0 where none was given */
+};
+
+/** Numbers of a pair's exact loss; bits of a set. */
+enum nvdp_exact_number {
+    NVDP_EXACT_EPSILON = 1, /**< epsilon at the summary's delta */
+    NVDP_EXACT_CURVE = 2,   /**< a point of its curve */
+    NVDP_EXACT_MU = 4,      /**< mu */
+    NVDP_EXACT_TPR = 8      /**< a true positive rate */
+};
+
+/** Numbers of an exact summary that are upper bounds, from Renyi divergences of the pair's own best orders, because double
+ * precision does not hold the integral: variances so far apart that epsilon is some 10^8 nats, for example. */
+struct nvdp_exact_bounds {
+    size_t evaluated; /**< of nvdp_exact_summary.evaluated, pairs whose epsilon is a bound */
+    size_t drawn;     /**< of nvdp_exact_summary.drawn; where there are any, the means are bounds */
+    unsigned
+        worst; /**< of the worst pair, those numbers (enum nvdp_exact_number) that are bounds */
+    unsigned typical; /**< of the typical pair */
+    unsigned asked;   /**< of the pair asked for */
 };
 
 /** Everything that is measured of a set of posteriors. */
@@ -257,6 +278,7 @@ struct nvdp_privacy_report {
     struct nvdp_guess guess[NVDP_GUESSES];
     double
         information; /**< bound of the mutual information of these texts and their samples, nats */
+    struct nvdp_exact_bounds exact_bounds; /**< which numbers of `exact` are upper bounds */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

@@ -164,14 +164,15 @@ void nvdp_exact_free(struct nvdp_exact *exact);
 double nvdp_exact_strip(const struct nvdp_exact *exact);
 
 /** The curve at one epsilon, by an integral of the moment generating function through its saddle point (rdp/exact.c).
- * Relative error of delta below 1e-10 down to 1e-300, as far as epsilon in double tells the point (an epsilon of 1e10 or
- * one close to a bound of the loss does not); variances may differ by e^600.  Of weights whose pseudo-counts
- * are near 1e8 3e-8, near 1e10 2e-6; from 1e12 on NVDP_ERR_NUMERIC.  O(n + 100 m), some milliseconds for 10^5 dimensions.
+ * Relative error of delta below 1e-10 down to 1e-300, and below 1e-6 in the worst case, as far as epsilon in double tells the
+ * point (an epsilon of 1e10 or one close to a bound of the loss does not); variances may differ by e^600, pseudo-counts may be
+ * equal to the last digits.  O(n + 100 m), some milliseconds for 10^5 dimensions.
  * @param ctx     records messages
  * @param exact   the loss
  * @param epsilon finite
  * @param[out] out what is true there
- * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC where the integral did not converge or gave no probability */
+ * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC where double precision does not hold the integral: losses of some 10^8 nats,
+ *     an epsilon at an atom of the loss */
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact, double epsilon,
                              struct nvdp_exact_point *out);
 

@@ -85,18 +85,18 @@ static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *
 static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
     nvdp_status status = NVDP_OK;
     struct nvdp_exact *exact = NULL;
-    struct nvdp_exact_point even;
-    double epsilon = 0;
+    double epsilon = 0, even = 0;
+    bool is_bound = false;
     for (int way = 0; way < 2; way++) {
         nvdp_exact_free(exact);
         exact = NULL;
         NVDP_TRY(nvdp_exact_texts(a->ctx, a->set, way == 0 ? pair->p : pair->q,
                                   way == 0 ? pair->q : pair->p, a->options->releases, &exact));
-        NVDP_TRY(nvdp_exact_epsilon(a->ctx, exact, a->options->delta, &epsilon));
+        NVDP_TRY(nvdp__exact_epsilon(exact, a->options->delta, &epsilon, &is_bound));
         pair->exact = fmax(pair->exact, epsilon);
     }
-    NVDP_TRY(nvdp_exact_delta(a->ctx, exact, 0, &even));
-    pair->most = (1 + even.delta) / 2;
+    NVDP_TRY(nvdp__exact_delta(exact, 0, &even, &is_bound));
+    pair->most = (1 + even) / 2;
 cleanup:
     nvdp_exact_free(exact);
     return status;

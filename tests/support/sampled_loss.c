@@ -2,17 +2,18 @@
 
 #include <math.h>
 
-/* What does not depend on the sample. */
+/* The part that does not depend on the sample; in long double, as logarithms of gamma functions cancel. */
 static double constant_part(const struct drawn_pair *pair) {
-    double sum = 0, total[2] = {0, 0};
+    long double sum = 0, total[2] = {0, 0};
     for (size_t i = 0; i < pair->n; i++)
         sum -= log(pair->var[0][i] / pair->var[1][i]) / 2;
     for (size_t i = 0; i < pair->m; i++) {
-        sum += lgamma(pair->alpha[1][i]) - lgamma(pair->alpha[0][i]);
+        sum += lgammal(pair->alpha[1][i]) - lgammal(pair->alpha[0][i]);
         total[0] += pair->alpha[0][i];
         total[1] += pair->alpha[1][i];
     }
-    return pair->m > 0 ? sum + lgamma(total[0]) - lgamma(total[1]) : sum;
+    if (pair->m > 0) sum += lgammal(total[0]) - lgammal(total[1]);
+    return (double)sum;
 }
 
 /* log of a Gamma(a) variable: Gamma(a + 1) U^(1/a), that by Marsaglia & Tsang 2000. */
@@ -28,7 +29,7 @@ static double log_gamma_variable(struct nvdp__stream *stream, double a) {
 }
 
 static double draw(const struct drawn_pair *pair, struct nvdp__stream *stream, double loss) {
-    double all = 0, shift = 0;
+    double all = -INFINITY, shift = 0; /* logarithm of all weights: each may underflow */
     for (size_t i = 0; i < pair->n; i++) {
         double z;
         nvdp__stream_normals_f64(stream, 1, &z);
@@ -40,9 +41,10 @@ static double draw(const struct drawn_pair *pair, struct nvdp__stream *stream, d
         const double difference = pair->alpha[0][i] - pair->alpha[1][i];
         loss += difference * weight;
         shift += difference;
-        all += exp(weight);
+        const double most = fmax(all, weight);
+        all = most + log(exp(all - most) + exp(weight - most));
     }
-    return pair->m > 0 ? loss - shift * log(all) : loss;
+    return pair->m > 0 ? loss - shift * all : loss;
 }
 
 void sampled_losses(const struct drawn_pair *pair, struct nvdp__stream *stream, size_t count,
