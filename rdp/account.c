@@ -16,7 +16,6 @@
 #include "rdp/divergence.h"
 
 #include <nvdp/privacy.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- a step ---- */
@@ -428,81 +427,4 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
 cleanup:
     free(search.phase);
     return status;
-}
-
-/* ---- in words ---- */
-
-/* To four digits, upwards. */
-static double up(double x) {
-    const double unit = x > 0 && isfinite(x) ? pow(10, floor(log10(x)) - 3) : 1;
-    return isfinite(x) ? ceil(x / unit * (1 - 1e-12)) * unit : x;
-}
-
-nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                                   const struct nvdp_dp_facts *facts,
-                                   const struct nvdp_account *account, char **text) {
-    char *made = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&made, &size);
-    if (to == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
-    const struct nvdp_dp_guarantee rest = beside(run);
-    fprintf(to,
-            "The training is (epsilon %.4g, delta %g)-differentially private by its privacy loss "
-            "distribution, rounded up; by Renyi divergences epsilon is %.4g",
-            up(account->pld_epsilon), account->delta, up(account->rdp_epsilon));
-    if (account->rdp_order > 1) fprintf(to, " (order %g)", account->rdp_order);
-    fputs(
-        ". It protects the training texts against whoever sees the model, every state of it on the "
-        "way included. Adjacent: two training sets of which one has one example more",
-        to);
-    if (facts->example != NULL) fprintf(to, "; an example is %s", facts->example);
-    fputs(". ", to);
-    for (size_t i = 0; i < run->phases; i++) {
-        const struct nvdp_dp_steps *phase = &run->phase[i];
-        fprintf(
-            to,
-            "%sEach of %llu steps drew every example with probability %g, independently of all "
-            "others (Poisson sampling; the divisor of the sum does not depend on how many came), ",
-            i > 0 ? "Then: " : "", (unsigned long long)phase->steps, phase->rate);
-        if (facts->clip > 0)
-            fprintf(to, "clipped each example's gradient to norm %g, ", facts->clip);
-        else
-            fputs("clipped each example's gradient to norm C, ", to);
-        fprintf(to,
-                "and added Gaussian noise of %g times that norm to every coordinate of the sum. ",
-                phase->noise);
-    }
-    if (facts->shards > 1)
-        fprintf(to, "The noise is that of %llu workers together. ",
-                (unsigned long long)facts->shards);
-    if (facts->examples > 0)
-        fprintf(to, "There are %llu examples: 1/N is %.3g%s. ", (unsigned long long)facts->examples,
-                1 / (double)facts->examples,
-                account->delta * (double)facts->examples >= 1
-                    ? ", and delta is not below it, so that the statement allows some examples to "
-                      "be published as they are"
-                    : "");
-    if (run->besides > 0)
-        fprintf(
-            to,
-            "Epsilon and delta have in them what else saw the examples: epsilon %g and delta %g "
-            "by itself. ",
-            rest.epsilon, rest.delta);
-    fputs(
-        "Outside of this: what the model that training began from knew of these examples, unless "
-        "it is counted above; other models that were made of them (folds, seeds, a sweep), each of "
-        "which adds its own epsilon; whatever else was chosen by looking at these examples "
-        "(settings, the "
-        "number of steps, an epoch by a score on private data, a vocabulary that was not private), "
-        "other people's texts that repeat the same facts, what a batch's time or memory tells, "
-        "and the texts that the finished model is given. The noise is added in floating point.",
-        to);
-    if (facts->seeded)
-        fputs(" INSECURE: the noise comes from a seed. Who knows it can undo it.", to);
-    if (fclose(to) != 0) {
-        free(made);
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
-    }
-    *text = made;
-    return NVDP_OK;
 }

@@ -3,8 +3,14 @@
  *
  * A step draws every example with probability q, independently (Poisson sampling), adds up their
  * gradients, each clipped to norm C, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al.
- * 2016).  Two data sets are adjacent where one has an example more.  This protects the texts that a
- * model was trained on; the texts that a model encodes are nvdp/privacy.h's.
+ * 2016).  This protects the texts that a model was trained on; the texts that a model encodes are
+ * nvdp/privacy.h's.
+ *
+ * Adjacency is zero-out (Kairouz et al. 2021): one example is there, or counts as none in its place.
+ * Its gradient is then 0, and q, sigma, C, the divisor and the number of steps are the same.  Adding
+ * or removing an example is the same relation only if none of these follows from the number of
+ * examples N.  With q = B/N, or a divisor q N, it is not covered, and N is public.  Replacing an example costs
+ * more: nvdp_account_risk.
  *
  * Two accountants bound the same epsilon from above.  By Renyi divergences: those of the steps add up
  * at each order, and the best order is converted.  By the privacy loss distribution: its Fourier
@@ -16,6 +22,7 @@
 
 #include <nvdp/config.h>
 #include <nvdp/export.h>
+#include <nvdp/guess.h>
 
 NVDP_BEGIN_DECLS
 
@@ -120,6 +127,45 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
 nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
                                 const double *epsilon, double *present, double *absent);
 
+/** How often anybody is right about whether an example was in the training set, who has the model and
+ * knows everything else.
+ * @param ctx   records messages
+ * @param run   what saw the examples
+ * @param prior probability of the example being in it, without the model; [0, 1]
+ * @param bound 1 - p + p present(log((1-p)/p)), at least max(p, 1-p); untouched on error
+ * @return as nvdp_account() */
+nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                    double prior, double *bound);
+
+/** What a model lets anybody find out about one of its examples, from the trade-off curve of its
+ * training.  All are upper bounds. */
+struct nvdp_account_risk {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double delta;       /**< of the account */
+    /** The least mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's where
+     * that is at least `delta`.  Then Phi(Phi^-1(b) + mu) + delta bounds the true positive rate of every test with false
+     * positive rate b.  For all deltas there is no useful one.  +inf where the run has none. */
+    double mu;
+    /** Epsilon at `delta` for replacing an example by another, by group privacy from the whole curve; may be +inf. */
+    double replaced_epsilon;
+    double membership; /**< nvdp_account_membership() at prior 1/2 */
+    size_t guesses;    /**< entries of guess */
+    /** For any guess about one example that is right with probability `baseline` without it, given everything else. */
+    struct nvdp_guess guess[NVDP_GUESSES];
+};
+
+/** The risk of one example.  Some 50 points of the curve: half a second; more with sqrt(steps).
+ * @param ctx      records messages
+ * @param run      what saw the examples
+ * @param account  its account, of nvdp_account()
+ * @param n        number of baselines, at most NVDP_GUESSES
+ * @param baseline [n] in [0, 1]
+ * @param out      the risk; untouched on error
+ * @return as nvdp_account() */
+nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                              const struct nvdp_account *account, size_t n, const double *baseline,
+                              struct nvdp_account_risk *out);
+
 /** The noise that keeps a run within a budget: `noise` of the last phase, up to 1e-4 of itself above
  * the least, never below.
  * @param ctx        records messages
@@ -146,13 +192,22 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double epsilon, double delta, enum nvdp_accountant accountant,
                                uint64_t *steps);
 
+/** What shows the number of examples N, which is public then. */
+enum nvdp_dp_public {
+    NVDP_DP_PUBLIC_NOT_TOLD, /**< not known to the statement */
+    NVDP_DP_PUBLIC_RATE,     /**< the probability q = B/N; the divisor is B */
+    NVDP_DP_PUBLIC_DIVISOR   /**< the divisor q N, by which sums and their noise are divided */
+};
+
 /** What a statement tells beside the run and its account. */
 struct nvdp_dp_facts {
-    const char *example; /**< what an example is: "one row of the training file" */
-    double clip;         /**< C; 0: not told */
-    uint64_t examples;   /**< N; 0: not told */
-    uint64_t shards;     /**< workers that each added noise, which `noise` has; 0 or 1: one */
-    bool seeded;         /**< noise from a seed: for experiments, not private */
+    const char *example;       /**< what an example is: "one row of the training file" */
+    double clip;               /**< C; 0: not told */
+    uint64_t examples;         /**< N; 0: not told */
+    uint64_t shards;           /**< workers that each added noise, which `noise` has; 0 or 1: one */
+    bool seeded;               /**< noise from a seed: for experiments, not private */
+    enum nvdp_dp_public shows; /**< how the run shows N */
+    const struct nvdp_account_risk *risk; /**< NULL: not told */
 };
 
 /** The statement, in plain English: adjacency, sampling, sigma, C, q, steps, delta, epsilon by both

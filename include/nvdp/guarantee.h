@@ -30,8 +30,10 @@ struct nvdp_guarantee {
     double infinite_share; /**< of the pairs whose divergence is infinite */
     double
         named; /**< share of the samples whose text an attacker names among the measured; NaN: unknown */
-    double training_epsilon; /**< DP training: of the training texts; NaN: not private */
-    double training_delta;   /**< of training_epsilon */
+    double
+        training_epsilon; /**< DP training: of one training text that is zeroed out (account.h); NaN: not private */
+    double training_delta; /**< of training_epsilon */
+    double training_mu;    /**< nvdp_account_risk.mu; +inf: not recorded */
 };
 
 /** Largest share of samples whose text is named that still counts as useful: one half. */

@@ -3,6 +3,7 @@
 #ifndef NVDP_TRAIN_H
 #define NVDP_TRAIN_H
 
+#include <nvdp/account.h>
 #include <nvdp/config.h>
 #include <nvdp/export.h>
 #include <nvdp/model.h>
@@ -77,6 +78,35 @@ struct nvdp_train_result {
  * Time and memory are those of nvdp_train_plan(); nothing is allocated within a step. */
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
+
+/** How private the training of a run's model was for its training texts. */
+struct nvdp_training_privacy {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    /** Whether it was trained with differential privacy; what follows is 0 otherwise. */
+    bool is_private;
+    bool finished;               /**< otherwise `steps` are those planned */
+    bool seeded;                 /**< the noise came from a seed: whoever knows it can undo it */
+    bool delta_default;          /**< delta is half of 1/N because nobody chose one */
+    uint64_t examples;           /**< N, public */
+    double clip;                 /**< C; +inf: none */
+    struct nvdp_dp_steps steps;  /**< noise multiplier, sampling probability, number of steps */
+    struct nvdp_account account; /**< epsilon at delta, under zero-out adjacency (account.h) */
+    struct nvdp_account_risk
+        risk; /**< mu, replacement, membership, guesses of baselines 1/2 and 1/1000 */
+};
+
+/** Reads how a folder's model was trained and accounts it anew, together with a private vocabulary of the same texts and
+ * with the private training of the model that it began from if that saw them.  Of a run's folder its own training counts: not that
+ * of the model it began from on other texts.  Half a second; see nvdp_account_risk().
+ * @param ctx       records messages.
+ * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote.
+ * @param out       untouched on error.
+ * @param statement the guarantee in words (nvdp_account_statement()), NULL for one that is not private; free().  NULL: not
+ *     wanted.
+ * @return NVDP_ERR_IO and NVDP_ERR_INPUT for files; NVDP_ERR_ARGUMENT for numbers that no training has;
+ *     NVDP_ERR_MEMORY. */
+nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_training_privacy *out, char **statement);
 
 /** Whether model and data are there and fit the options; reads no text and no weight.
  * @param ctx records messages.

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, record, shared
+from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, record, result_of, shared
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
@@ -253,6 +253,16 @@ class Accountant:
     def delta(self, epsilon: float) -> float:
         """Delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
+
+    def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> Record:
+        """What a model lets anybody find out about one training example: `mu`, `replaced_epsilon`, `membership` (whether it was
+        trained on, 1/2 without the model) and `guess`: any other guess that is right so often without the model."""
+        account, found = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk")
+        shared().call(lib.nvdp_account, self._run, delta, account)
+        shared().call(lib.nvdp_account_risk, self._run, account, len(baselines), ffi.new("double[]", list(baselines)), found)
+        risk = record(found[0])
+        risk.guess = risk.guess[: len(baselines)]
+        return risk
 
     def noise(self, epsilon: float, delta: float) -> float:
         """The noise multiplier of the last phase that keeps all within a budget, at most 1e-4 of itself too large."""

@@ -404,6 +404,14 @@ class Run:
         return owned_text(out[0])
 
     @property
+    def training_privacy(self) -> Record | None:
+        """How private the training was for its training texts, accounted anew; None: it was not. `account` has epsilon at
+        delta, `risk` mu, replacement, membership and guesses; one training text is zeroed out."""
+        made = result_of("struct nvdp_training_privacy")
+        self._context.call(lib.nvdp_training_privacy, str(self.path).encode(), made, ffi.NULL)
+        return record(made[0]) if made.is_private else None
+
+    @property
     def config(self) -> Record:
         """Every option, as run.json has them."""
         return from_json((self.path / "run.json").read_text("utf-8")).config

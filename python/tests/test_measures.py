@@ -145,6 +145,9 @@ def test_accountant():
     assert by_orders.noise(found.rdp_epsilon, 1e-5) == pytest.approx(1, rel=1e-3)
     assert nvdp.Accountant([(1.0, 0.01, 1000)], accountant="rdp").steps(found.rdp_epsilon, 1e-5) in (99, 100, 101)
     assert nvdp.Accountant([], [(1.0, 0.0)]).epsilon(1e-5) == 1
+    risk = nvdp.Accountant([(2.0, 1.0, 4)]).risk(1e-5, [0.5])  # a Gaussian mechanism with mu 1
+    assert risk.mu == pytest.approx(1, rel=3e-3) and risk.membership == pytest.approx(0.6914625, rel=1e-4)
+    assert len(risk.guess) == 1 and risk.guess[0].bound == pytest.approx(0.8413447, rel=2e-3)
 
 
 def test_audit(rng):

@@ -379,6 +379,7 @@ def test_bottleneck_in_torch(options, run, compact, tmp_path):
 
 
 def test_certificate(run):
+    assert run.training_privacy is None
     assert run.guarantee.startswith(("No guarantee", "Proven: ", "No useful")) and run.guarantee in repr(run)
     found = run.certificate(delta=1e-5)
     assert found.theorem == "c" and found.delta == 1e-5 and found.statement  # the preset clips every row

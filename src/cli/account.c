@@ -1,14 +1,18 @@
 /* nvdp account: what training with differential privacy costs, or needs. */
 #include "common.h"
 
+#include "base/bound.h"
 #include <math.h>
 #include <stdlib.h>
 
 struct values {
     double noise, rate, delta, epsilon, clip, vocab_epsilon, vocab_delta;
     uint64_t steps, shards, examples;
-    bool weak;
+    bool weak, delta_given;
 };
+
+/* What is told of guesses that are right half of the time without the model, and rarely. */
+static const double baselines[] = {0.5, 0.001};
 
 #define AT(field) NVDP_OPTION_AT(struct values, field)
 
@@ -68,8 +72,9 @@ static int check(struct cli *cli, const struct values *v) {
 }
 
 static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps,
-                       const struct nvdp_account *account, const char *statement) {
-    return json_pack(
+                       const struct nvdp_account *account, const struct nvdp_account_risk *risk,
+                       const char *statement) {
+    json_t *object = json_pack(
         "{s:{s:o, s:o}, s:{s:o}, s:{s:f, s:f, s:f, s:I, s:f, s:I, s:o, s:o, s:[f,f]}, s:s}", "rdp",
         "epsilon", cli_number(account->rdp_epsilon), "order", cli_number(account->rdp_order), "pld",
         "epsilon", cli_number(account->pld_epsilon), "settings", "noise", v->noise, "noise_of_all",
@@ -78,18 +83,27 @@ static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps
         v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
         v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
         v->vocab_delta, "statement", statement);
+    json_t *told = cli_risk_json(risk);
+    json_object_update(object, told);
+    json_decref(told);
+    return object;
 }
 
 static void print(const struct values *v, const struct nvdp_dp_steps *steps,
-                  const struct nvdp_account *account, const char *statement) {
+                  const struct nvdp_account *account, const struct nvdp_account_risk *risk,
+                  const char *statement) {
+    char epsilon[NVDP__BOUND_TEXT];
     cli_row("noise", "%g%s", v->noise, v->epsilon > 0 ? ", the least for the budget" : "");
     if (v->shards > 1) cli_row("of all shards", "%g", steps->noise);
     cli_row("sample rate", "%g", steps->rate);
     cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
             (double)steps->steps * steps->rate);
-    cli_row("epsilon", "%.6g at delta %g (privacy loss distribution)", account->pld_epsilon,
-            v->delta);
+    cli_row("epsilon", "%s at delta %g (privacy loss distribution)%s",
+            nvdp__bound(epsilon, account->pld_epsilon, NVDP__UP), v->delta,
+            v->delta_given ? "" : "; delta is the default of --delta");
     cli_row("by RDP", "%.6g, optimal order %g", account->rdp_epsilon, account->rdp_order);
+    cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu, NVDP__UP));
+    cli_risk_print(risk);
     putchar('\n');
     cli_print_wrapped(stdout, statement);
 }
@@ -100,10 +114,47 @@ static double up(double x) {
     return ceil(x / unit) * unit;
 }
 
+/* The training of a run, as its records have it. */
+static int account_run(struct cli *cli) {
+    static const char *const none[] = {NULL};
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    char *statement = NULL;
+    const char *other = cli_given_one(cli, none, false);
+    if (other != NULL)
+        return cli_usage(cli, "option --%s does not apply to a run, whose records have it", other);
+    CLI_DO(cli, nvdp_training_privacy(cli->ctx, cli->arg[0], &training, &statement));
+    if (!training.is_private)
+        return cli_error(
+            cli, CLI_FAILURE,
+            "%s: its training texts have no guarantee: it was not trained privately (nvdp "
+            "train --dp-batch), or without noise",
+            cli->arg[0]);
+    int code = CLI_SUCCESS;
+    if (cli->json) {
+        json_t *object = cli_training_json(&training);
+        json_object_set_new(object, "statement", json_string(statement));
+        code = cli_print_json(cli, object);
+    } else {
+        cli_training_print(&training);
+        cli_row("noise", "%g", training.steps.noise);
+        cli_row("sample rate", "%g", training.steps.rate);
+        cli_row("steps", "%llu, %g epochs", (unsigned long long)training.steps.steps,
+                (double)training.steps.steps * training.steps.rate);
+        cli_row("by RDP", "epsilon %.6g, optimal order %g", training.account.rdp_epsilon,
+                training.account.rdp_order);
+        putchar('\n');
+        cli_print_wrapped(stdout, statement);
+    }
+    free(statement);
+    return code;
+}
+
 static int run(struct cli *cli) {
     struct values v = {.delta = 1e-5, .shards = 1};
     CLI_TRY(cli_begin(cli, &v));
+    if (cli->args > 0) return account_run(cli);
     CLI_TRY(check(cli, &v));
+    v.delta_given = cli_given(cli, "delta");
     struct nvdp_dp_steps steps = {v.noise * sqrt((double)v.shards), v.rate, v.steps};
     const struct nvdp_dp_guarantee vocabulary = {v.vocab_epsilon, v.vocab_delta};
     const bool beside = v.vocab_epsilon != 0 || v.vocab_delta != 0;
@@ -117,13 +168,17 @@ static int run(struct cli *cli) {
         steps.noise = v.noise * sqrt((double)v.shards);
     }
     CLI_DO(cli, nvdp_account(cli->ctx, &work, v.delta, &account));
-    const struct nvdp_dp_facts facts = {.clip = v.clip, .examples = v.examples, .shards = v.shards};
+    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
+    CLI_DO(cli, nvdp_account_risk(cli->ctx, &work, &account, sizeof baselines / sizeof *baselines,
+                                  baselines, &risk));
+    const struct nvdp_dp_facts facts = {
+        .clip = v.clip, .examples = v.examples, .shards = v.shards, .risk = &risk};
     CLI_DO(cli, nvdp_account_statement(cli->ctx, &work, &facts, &account, &statement));
     int code = CLI_SUCCESS;
     if (cli->json)
-        code = cli_print_json(cli, to_json(&v, &steps, &account, statement));
+        code = cli_print_json(cli, to_json(&v, &steps, &account, &risk, statement));
     else
-        print(&v, &steps, &account, statement);
+        print(&v, &steps, &account, &risk, statement);
     free(statement);
     return code;
 }
@@ -131,10 +186,15 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_account = {
     .name = "account",
     .summary = "what training with differential privacy costs",
+    .args = "[RUN]",
     .description = "Tells the epsilon of DP-SGD with Poisson-sampled batches, by the privacy loss "
                    "distribution and by Renyi divergences (as TF-Privacy does), or the noise that "
-                   "a budget needs, and the statement that goes with it: docs/dp-bert.md.",
+                   "a budget needs, and the statement that goes with it: docs/dp-bert.md. Of a RUN "
+                   "that was trained so, or a pretrained model, what its records say. Adjacent are "
+                   "training sets in one of which an example counts as none, in its place "
+                   "(zero-out).",
     .examples = "Examples:\n"
+                "  nvdp account runs/dp\n"
                 "  nvdp account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5\n"
                 "  nvdp account --epsilon 3 --sample-rate 0.01 --steps 2000 --delta 1e-6 \\\n"
                 "    --examples 67349 --json\n",

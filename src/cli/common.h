@@ -157,6 +157,15 @@ void cli_meter_clear(struct cli_meter *meter);
 enum { CLI_DURATION_ROOM = 32 };
 void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 
+/* --- training.c --- */
+
+/* How private a training was: its line and what it means; as a part of an object of --json.  Of a private one. */
+void cli_training_print(const struct nvdp_training_privacy *training);
+json_t *cli_training_json(const struct nvdp_training_privacy *training);
+/* What it means alone. */
+void cli_risk_print(const struct nvdp_account_risk *risk);
+json_t *cli_risk_json(const struct nvdp_account_risk *risk);
+
 /* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 /* A finite number, or the strings "inf", "-inf", as in all files of the library; NaN, which stands

@@ -229,8 +229,14 @@ static int pretrain(struct cli *cli, const struct values *values) {
     if (values->dry_run) return dry_run(cli);
     CLI_DO(cli, nvdp_pretrain(cli->ctx, cli->config, &result));
     const char *out = get(cli, get(cli, "resume") != NULL ? "resume" : "out");
-    if (cli->json) return cli_print_json(cli, result_json(out, &result));
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
+    json_t *object = cli->json ? result_json(out, &result) : NULL;
+    if (cli->json && training.is_private)
+        json_object_set_new(object, "training", cli_training_json(&training));
+    if (cli->json) return cli_print_json(cli, object);
     result_print(out, &result);
+    if (training.is_private) cli_training_print(&training);
     return CLI_SUCCESS;
 }
 

@@ -12,6 +12,7 @@ struct values {
     const char *pairs;
     const char *out; /* without a sanitizer the same as pairs */
     bool certify, all;
+    struct nvdp_training_privacy training; /* of the run's own training texts */
 };
 
 static const struct nvdp_option options[] = {
@@ -53,6 +54,20 @@ static int save(struct cli *cli, const char *name, const char *report) {
     return code;
 }
 
+/* A report as --json prints it: with what the run's training has, if that was private. */
+static int print_report(struct cli *cli, const struct values *values, const char *text) {
+    json_t *report = values->training.is_private ? json_loads(text, 0, NULL) : NULL;
+    if (report == NULL) return puts(text) == EOF ? CLI_FAILURE : CLI_SUCCESS;
+    json_object_set_new(report, "training", cli_training_json(&values->training));
+    return cli_print_json(cli, report);
+}
+
+static void print_training(const struct values *values) {
+    if (!values->training.is_private) return;
+    putchar('\n');
+    cli_training_print(&values->training);
+}
+
 /* The report and the pairs to where they were asked for. */
 static int give(struct cli *cli, const struct values *values,
                 const struct nvdp_privacy_report *report, const double *matrix, const int64_t *id) {
@@ -63,9 +78,10 @@ static int give(struct cli *cli, const struct values *values,
                                   matrix, id);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
     if (status == NVDP_OK && values->posteriors == NULL) code = save(cli, "privacy.json", text);
-    if (status == NVDP_OK && cli->json) puts(text);
+    if (status == NVDP_OK && cli->json) print_report(cli, values, text);
     if (status == NVDP_OK && !cli->json && values->posteriors == NULL) {
         cli_print_guarantee(cli, cli->arg[0]);
+        print_training(values);
         putchar('\n');
     }
     if (status == NVDP_OK && !cli->json)
@@ -141,7 +157,8 @@ static int measure_texts(struct cli *cli, const struct values *values) {
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
                    : cli_write_text(cli, beside, text);
     if (given && run) code = save(cli, "privacy.json", text);
-    if (given && cli->json) puts(text);
+    if (given && cli->json) print_report(cli, values, text);
+    if (given && !cli->json) print_training(values);
     if (given && !cli->json) nvdp_dchi_report_print(&report, stdout);
     free(beside);
     free(text);
@@ -235,11 +252,36 @@ static int check_outputs(struct cli *cli, const struct values *values) {
     return CLI_SUCCESS;
 }
 
+/* The guarantee of a run's training texts, which is all that there is for a method whose samples cannot be measured: it is printed,
+ * and *done. */
+static int take_training(struct cli *cli, struct values *values, bool *done) {
+    enum nvdp_method method;
+    struct nvdp_training_privacy *training = &values->training;
+    *training = (struct nvdp_training_privacy)NVDP_RESULT(struct nvdp_training_privacy);
+    json_t *config = cli->args == 1 ? cli_run_config(cli->arg[0]) : NULL;
+    if (config == NULL) return CLI_SUCCESS;
+    const char *name = json_string_value(json_object_get(config, "method"));
+    const nvdp_status status = nvdp_training_privacy(cli->ctx, cli->arg[0], training, NULL);
+    *done = training->is_private && nvdp_method_find(NULL, name, &method) == NVDP_OK &&
+            !nvdp_method_is_private(method) && noise_of(cli->arg[0]) == NO_NOISE;
+    json_decref(config);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    if (!*done) return CLI_SUCCESS;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:o}", "training", cli_training_json(training)));
+    cli_print_guarantee(cli, cli->arg[0]);
+    print_training(values);
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
+    bool done = false;
     CLI_TRY(cli_begin(cli, &values));
     if (values.certify) return certify(cli);
     CLI_TRY(check_outputs(cli, &values));
+    CLI_TRY(take_training(cli, &values, &done));
+    if (done) return CLI_SUCCESS;
     if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || cli_given(cli, "sanitized"))
         return measure_texts(cli, &values);
     const enum noise noise =
@@ -265,7 +307,9 @@ const struct cli_command cli_command_privacy = {
                    "Bayesian differential privacy, of a run (written to RUN/privacy.json as well) "
                    "or of a file of posteriors; or of a task's own texts under a mechanism that "
                    "privatizes them token by token. These are measurements on the given texts, not "
-                   "a bound over all texts; --certify is one, where one is proven.",
+                   "a bound over all texts; --certify is one, where one is proven. A run that was "
+                   "trained with differential privacy says first what holds for its training "
+                   "texts.",
     .examples = "Examples:\n"
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"

@@ -255,9 +255,18 @@ static int cross_validate(struct cli *cli, size_t folds) {
                                   result_json(cli, fold_folder(out, f + 1, folder), &result[f]));
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
     } else if (code == CLI_SUCCESS && result != NULL) {
+        struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
         for (int k = 0; k < result[0].test.metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
+        const nvdp_status status =
+            nvdp_training_privacy(cli->ctx, fold_folder(out, 1, folder), &training, NULL);
+        if (status != NVDP_OK) code = cli_fail(cli, status);
+        if (status == NVDP_OK && training.is_private) {
+            cli_row("", "the first fold's model has the guarantee below, the others similar ones; "
+                        "whoever gives away several adds them up");
+            cli_training_print(&training);
+        }
     }
     free(out);
     free(result);
@@ -274,8 +283,14 @@ static int run(struct cli *cli) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
-    if (cli->json) return cli_print_json(cli, result_json(cli, out, &result));
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
+    json_t *object = cli->json ? result_json(cli, out, &result) : NULL;
+    if (cli->json && training.is_private)
+        json_object_set_new(object, "training", cli_training_json(&training));
+    if (cli->json) return cli_print_json(cli, object);
     result_print(cli, out, &result);
+    if (training.is_private) cli_training_print(&training);
     return CLI_SUCCESS;
 }
 

@@ -22,10 +22,13 @@ const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-batch", NVDP_OPTION_INTEGER, "B",
      "train with differential privacy: a step draws every training example with probability B/N, "
      "so B on average; --batch is then how many are worked on at a time; implies clip-norm 0, "
-     "for train select last and patience 0, for pretrain optimizer adamw; 0: see dp-sample-rate",
+     "for train select last and patience 0, for pretrain optimizer adamw; protects one example "
+     "against being zeroed out, N is public; 0: see dp-sample-rate",
      "0", AT(batch), .unit = "texts", .max = 1e9,
      .group = "Differential privacy of the training texts:"},
-    {"dp-sample-rate", NVDP_OPTION_REAL, "Q", "the same by the probability itself; 0: see dp-batch",
+    {"dp-sample-rate", NVDP_OPTION_REAL, "Q",
+     "the same by the probability itself; sums and noise are divided by Q N, which shows N; 0: see "
+     "dp-batch",
      "0", AT(sample_rate), .max = 1},
     {"dp-noise", NVDP_OPTION_REAL, "SIGMA",
      "standard deviation of the noise on a step's sum, in units of dp-clip", "0", AT(noise),
@@ -37,8 +40,9 @@ const struct nvdp_option nvdp__dp_rows[] = {
      "without dp-noise: the noise that keeps all epochs within epsilon E; with it: the run stops "
      "before the step that would pass E; 0: none",
      "0", AT(target_epsilon), .max = 1e6},
-    {"target-delta", NVDP_OPTION_REAL, "D", "delta that epsilon is told at; 0: half of 1/N", "0",
-     AT(target_delta), .max = 0.999},
+    {"target-delta", NVDP_OPTION_REAL, "D",
+     "delta that epsilon is computed at; 0: half of 1/N, which is then said", "0", AT(target_delta),
+     .max = 0.999},
     {"allow-weak-delta", NVDP_OPTION_FLAG, NULL,
      "take a delta of 1/N or more, which allows examples to be published as they are", NULL,
      AT(allow_weak_delta)},
@@ -87,7 +91,7 @@ static bool has(const struct nvdp_dp_guarantee *before) {
     return before->epsilon > 0 || before->delta > 0;
 }
 
-/* Of `steps` steps, and of what was before. */
+/* `steps` steps, and what was before. */
 #define RUN(dp, steps_)                                                                            \
     (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
                            .phases = 1,                                                            \
@@ -173,6 +177,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                               .rate = options->batch > 0 ? (double)options->batch / (double)examples
                                                          : options->sample_rate,
                               .examples = examples,
+                              .delta_default = options->target_delta == 0,
+                              .rate_given = options->batch == 0,
                               .seeded = options->insecure_seed != 0,
                               .draws = {.seed = options->insecure_seed},
                               .source = {.seed = options->insecure_seed + rank * SHARD_SEEDS}};
@@ -352,9 +358,9 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
 /* What is said of every run, and what only of some. */
 static const char PUBLIC[] =
-    "Taken to be public are the number of examples, with the probability and the number of steps "
-    "that follow from it, and of a classifier the names of its classes, those that are in other "
-    "parts of the train file included.";
+    "Also public are, of a classifier, the names of its classes, those that are in other parts of "
+    "the train file included. An example whose gradient is no finite number counts as one without "
+    "a gradient; how often that was is in metrics.jsonl alone.";
 static const char SAMPLED[] = " Which of the train file's examples these are was chosen among all "
                               "of them (limit_train, folds): one more in the file may change "
                               "others, and of that nothing is promised.";
@@ -388,47 +394,70 @@ static nvdp_status write_statement(const struct nvdp__dp *dp, const char *direct
     return status;
 }
 
+const double nvdp__dp_baselines[NVDP__DP_BASELINES] = {0.5, 0.001};
+
+static json_t *risk_json(const struct nvdp_account_risk *risk) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < risk->guesses; i++)
+        json_array_append_new(guesses, json_pack("{s:f,s:f}", "baseline", risk->guess[i].baseline,
+                                                 "bound", risk->guess[i].bound));
+    return json_pack("{s:o,s:o,s:{s:f,s:f},s:o}", "mu", number(risk->mu), "replaced_epsilon",
+                     number(risk->replaced_epsilon), "membership", "prior", 0.5, "bound",
+                     risk->membership, "guess", guesses);
+}
+
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                                const struct nvdp__dp_story *story, const char *directory,
                                json_t *root) {
     nvdp_status status = NVDP_OK;
-    json_t *object;
+    json_t *object, *told = NULL;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
     struct nvdp_dp_facts facts = {.example = story->example,
                                   .clip = dp->clip,
                                   .examples = dp->examples,
                                   .shards = dp->shards,
-                                  .seeded = dp->seeded};
+                                  .seeded = dp->seeded,
+                                  .shows = dp->rate_given ? NVDP_DP_PUBLIC_DIVISOR
+                                                          : NVDP_DP_PUBLIC_RATE};
     char *account_text = NULL, *whole = NULL;
     account.pld_epsilon = account.rdp_epsilon = INFINITY;
     if (dp->noise > 0) {
         NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, steps), dp->delta, &account));
+        if (directory != NULL) {
+            NVDP_TRY(nvdp_account_risk(dp->ctx, RUN(dp, steps), &account, NVDP__DP_BASELINES,
+                                       nvdp__dp_baselines, &risk));
+            NVDP_TRY(NVDP__MADE(told = risk_json(&risk)));
+            facts.risk = &risk;
+        }
         NVDP_TRY(nvdp_account_statement(dp->ctx, RUN(dp, steps), &facts, &account, &account_text));
     }
-    if (asprintf(&whole,
-                 "%s Of this run's folder the statement covers %s and nothing else: losses, scores "
-                 "and counts in the other files were computed from the texts without noise. "
-                 "%s%s %s%s%s.%s\n",
-                 dp->noise > 0 ? account_text : NOT_PRIVATE, story->covers, PUBLIC,
-                 story->sampled ? SAMPLED : "", story->began, UNUSED,
-                 has(&dp->before[NVDP__DP_START]) ? BEFORE : "", story->chosen ? CHOSEN : "") < 0) {
-        whole = NULL;
-        NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
-    }
-    object = json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:f,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
-                       dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate,
-                       "expected_batch", dp->divisor, "examples", (json_int_t)dp->examples, "steps",
-                       (json_int_t)steps, "delta", dp->delta, "pld", "epsilon",
-                       number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
-                       "order", dp->noise > 0 ? number(account.rdp_order) : json_null(),
-                       "insecure_seed", dp->seeded, "statement", whole);
+    whole = nvdp__format(
+        dp->ctx,
+        "%s Of this run's folder the statement covers %s and nothing else: losses, scores and "
+        "counts in the other files were computed from the texts without noise. %s%s %s%s%s.%s\n",
+        dp->noise > 0 ? account_text : NOT_PRIVATE, story->covers, PUBLIC,
+        story->sampled ? SAMPLED : "", story->began, UNUSED,
+        has(&dp->before[NVDP__DP_START]) ? BEFORE : "", story->chosen ? CHOSEN : "");
+    NVDP_TRY(NVDP__MADE(whole));
+    object =
+        json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:s,s:s,s:f,s:b,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
+                  dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate, "expected_batch",
+                  dp->divisor, "examples", (json_int_t)dp->examples, "steps", (json_int_t)steps,
+                  "adjacency", "zero-out", "public", dp->rate_given ? "divisor" : "rate", "delta",
+                  dp->delta, "delta_default", dp->delta_default, "pld", "epsilon",
+                  number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
+                  "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
+                  dp->seeded, "statement", whole);
     nvdp__dp_state(dp, object);
+    if (told != NULL) json_object_update(object, told);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     if (has(&dp->before[NVDP__DP_VOCABULARY]))
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
+    json_decref(told);
     free(account_text);
     free(whole);
     return status;

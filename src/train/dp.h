@@ -42,6 +42,8 @@ struct nvdp__dp {
     size_t examples;          /* N */
     double divisor;           /* B = q N */
     double delta;
+    bool delta_default; /* half of 1/N */
+    bool rate_given;    /* q, and not B: the divisor shows N */
     /* Of one of the same examples; 0, 0: nothing.  beside [besides]: those that are not. */
     struct nvdp_dp_guarantee before[NVDP__DP_BEFORE], beside[NVDP__DP_BEFORE];
     size_t besides;
@@ -113,6 +115,9 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double lef
                            json_t *line);
 /* Warns, once training is done, that so many gradients were left out; nothing where none was. */
 void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
+/* The guesses that training is bounded for: right half of the time without the model, and rarely. */
+enum { NVDP__DP_BASELINES = 2 };
+extern const double nvdp__dp_baselines[NVDP__DP_BASELINES];
 /* What a statement tells of a run beside its numbers. */
 struct nvdp__dp_story {
     const char *example, *covers; /* what an example is; which files hold the model */
@@ -120,7 +125,8 @@ struct nvdp__dp_story {
     bool chosen;                  /* an epoch was, by validation texts */
     bool sampled;                 /* the examples were, with an eye on all that there are */
 };
-/* The statement of so many steps: the object `dp` into root, and DIRECTORY/dp-statement.txt (NULL: none). */
+/* The statement of so many steps: the object `dp` into root, and DIRECTORY/dp-statement.txt (NULL: none; then mu and the guess
+ * bounds, which take a moment, are left out). */
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                                const struct nvdp__dp_story *story, const char *directory,
                                json_t *root);

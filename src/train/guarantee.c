@@ -23,7 +23,8 @@ static const struct nvdp_guarantee NOTHING = {.struct_size = sizeof NOTHING,
                                               .infinite_share = NAN,
                                               .named = NAN,
                                               .training_epsilon = NAN,
-                                              .training_delta = NAN};
+                                              .training_delta = NAN,
+                                              .training_mu = INFINITY};
 
 bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
     return of->noise && of->epsilon <= NVDP_USEFUL_EPSILON;
@@ -62,12 +63,16 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
 }
 
 static void write_training(const struct nvdp_guarantee *of, FILE *to) {
-    char text[NVDP__BOUND_TEXT];
-    if (isnan(of->training_epsilon))
+    char epsilon[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    if (isnan(of->training_epsilon)) {
         fputs(" Not covered: the texts that the encoder was trained on.", to);
-    else
-        fprintf(to, " The training texts: epsilon %s at delta %.3g by private training.",
-                nvdp__bound(text, of->training_epsilon, NVDP__UP), of->training_delta);
+        return;
+    }
+    fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
+            nvdp__bound(epsilon, of->training_epsilon, NVDP__UP), of->training_delta);
+    if (isfinite(of->training_mu))
+        fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu, NVDP__UP));
+    fputs(", by private training.", to);
 }
 
 static void write_line(const struct nvdp_guarantee *of, FILE *to) {
@@ -160,6 +165,7 @@ static void take_training(const json_t *dp, struct nvdp_guarantee *to) {
     if (!nvdp__dp_promise(dp, false, &promised)) return;
     to->training_epsilon = promised.epsilon;
     to->training_delta = promised.delta;
+    if (json_is_number(json_object_get(dp, "mu"))) to->training_mu = number_at(dp, "mu");
 }
 
 nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,

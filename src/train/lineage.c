@@ -278,7 +278,22 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                 json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
-/* The entries of a kind, with commas between them; `compared`: NULL, or whether text by text. */
+/* Whether an earlier training of the kind read files of the same names. */
+static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
+    const json_t *here = json_array_get(lineage->list, entry),
+                 *files = json_object_get(here, "files");
+    for (size_t i = 0; i < entry && json_array_size(files) > 0; i++) {
+        const json_t *other = json_array_get(lineage->list, i);
+        if (json_equal(json_object_get(other, "files"), files) &&
+            json_equal(json_object_get(other, "sha256"), json_object_get(here, "sha256")) &&
+            was_private(other) == was_private(here) &&
+            (digests_of(lineage, other) != NULL) == (digests_of(lineage, here) != NULL))
+            return true;
+    }
+    return false;
+}
+
+/* The entries of a kind, with commas between them; `compared`: NULL, or whether text by text.  Returns how many there are. */
 static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t entries, bool private,
                        const bool *compared) {
     size_t named = 0;
@@ -286,8 +301,9 @@ static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t ent
         const json_t *entry = json_array_get(lineage->list, i);
         if (was_private(entry) != private) continue;
         if (compared != NULL && (digests_of(lineage, entry) != NULL) != *compared) continue;
-        if (to != NULL && named > 0) fputs(", ", to);
-        if (to != NULL) name_texts(to, lineage, entry);
+        const bool names = to != NULL && (private || !named_before(lineage, i));
+        if (names) fputs(named > 0 ? ", " : "", to);
+        if (names) name_texts(to, lineage, entry);
         named++;
     }
     return named;
@@ -329,10 +345,10 @@ static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, 
                 NVDP__SEEN_LONG);
     }
     if (open > compared) {
-        fputs("No file of these examples was ", to);
+        fputs("Only whole files could be compared with ", to);
         name_all(to, lineage, entries, false, compared > 0 ? &by_file : NULL);
-        fputs(", but only whole files could be compared: examples that are there in another file "
-              "are not covered. ",
+        fputs(", and none is the file of these examples; what they have in common otherwise is not "
+              "covered. ",
               to);
     }
     if (private > 0) {

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double number(const json_t *object, const char *part, const char *key) {
@@ -54,6 +55,85 @@ Test(account, budget) {
     made = program_object(&outcome);
     cr_expect(number(made, "pld", "epsilon") <= 3);
     json_decref(made);
+    program_release(&outcome);
+}
+
+static double part(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+/* Private training ends with its line, and `account` and `privacy` of the run print it too, in words and as JSON; whoever did not
+ * choose delta is told which it is. */
+Test(account, of_a_run) {
+    const char *run = support_scratch_path("private"), *bare = support_scratch_path("bare"),
+               *noisy = support_scratch_path("noisy");
+    static const char *const said[] = {"private training  epsilon 3 at delta ",
+                                       ", adjacency zero-out, mu ",
+                                       "delta is half of 1/N for ",
+                                       "as --target-delta was not given",
+                                       "their number N is public",
+                                       "membership        whoever is right 50 % of the time"};
+    struct outcome outcome = program_expect(
+        0, "train %s --method base --epochs 1 --dp-batch 20 --target-epsilon 3 --out %s",
+        program_train_options(), run);
+    const char *line = strstr(outcome.out, said[0]);
+    cr_assert_not_null(line, "%s", outcome.out);
+    char *lines = strdup(line);
+    program_release(&outcome);
+    static const char *const commands[] = {"account", "privacy"};
+    json_t *made[2];
+    for (int k = 0; k < 2; k++) {
+        outcome = program_expect(0, "%s %s", commands[k], run);
+        for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+            support_contains(outcome.out, said[i]);
+        support_contains(outcome.out, lines);
+        program_release(&outcome);
+        outcome = program_expect(0, "%s %s --json", commands[k], run);
+        json_t *object = program_object(&outcome);
+        made[k] = json_incref(k == 0 ? object : json_object_get(object, "training"));
+        json_decref(object);
+        program_release(&outcome);
+        cr_expect_str_eq(json_string_value(json_object_get(made[k], "adjacency")), "zero-out");
+        cr_expect(part(made[k], "epsilon") > 2.99 && part(made[k], "epsilon") <= 3);
+        cr_expect_gt(part(made[k], "mu"), 0);
+        cr_expect_gt(part(made[k], "replaced_epsilon"), 3);
+        cr_expect_float_eq(2 * part(made[k], "delta") * part(made[k], "examples"), 1, 1e-9);
+        const double bound = number(made[k], "membership", "bound");
+        cr_expect(bound > 0.5 && bound < 1, "%g", bound);
+    }
+    support_contains(json_string_value(json_object_get(made[0], "statement")),
+                     "the probability is B/N");
+    json_decref(made[0]);
+    json_decref(made[1]);
+    free(lines);
+    outcome = program_expect(2, "account %s --noise 1", run);
+    support_contains(outcome.err, "option --noise does not apply to a run");
+    program_release(&outcome);
+
+    /* beside what is measured of a bottleneck; a chosen delta is not explained */
+    outcome = program_expect(0,
+                             "train %s --method vib-learned --epochs 1 --dp-sample-rate 0.2 "
+                             "--dp-noise 1 --target-delta 1e-3 --out %s",
+                             program_train_options(), noisy);
+    support_contains(outcome.out, "at delta 0.001, adjacency zero-out, mu ");
+    support_lacks(outcome.out, "half of 1/N");
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s", noisy);
+    support_contains(outcome.out, "at delta 0.001, adjacency zero-out, mu ");
+    program_release(&outcome);
+    outcome = program_expect(0, "account %s", noisy);
+    support_contains(outcome.out, "divided by Q N");
+    program_release(&outcome);
+
+    outcome = program_expect(0, "train %s --method base --epochs 1 --out %s --quiet",
+                             program_train_options(), bare);
+    support_lacks(outcome.out, "private training");
+    program_release(&outcome);
+    outcome = program_expect(1, "account %s", bare);
+    support_contains(outcome.err, "its training texts have no guarantee");
+    program_release(&outcome);
+    outcome = program_expect(1, "account %s", support_scratch_path("nowhere"));
+    support_contains(outcome.err, "no such directory");
     program_release(&outcome);
 }
 

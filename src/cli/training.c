@@ -1,0 +1,60 @@
+/* How private a model's training was, for its training texts: the same lines wherever they are shown. */
+#include "common.h"
+
+#include "base/bound.h"
+#include <math.h>
+
+json_t *cli_risk_json(const struct nvdp_account_risk *risk) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < risk->guesses; i++)
+        json_array_append_new(guesses, json_pack("{s:f, s:o}", "baseline", risk->guess[i].baseline,
+                                                 "bound", cli_number(risk->guess[i].bound)));
+    return json_pack("{s:s, s:o, s:o, s:{s:f, s:o}, s:o}", "adjacency", "zero-out", "mu",
+                     cli_number(risk->mu), "replaced_epsilon", cli_number(risk->replaced_epsilon),
+                     "membership", "prior", 0.5, "bound", cli_number(risk->membership), "guess",
+                     guesses);
+}
+
+json_t *cli_training_json(const struct nvdp_training_privacy *t) {
+    json_t *object = json_pack(
+        "{s:o, s:o, s:f, s:b, s:f, s:f, s:I, s:I, s:b, s:b}", "epsilon",
+        cli_number(t->account.pld_epsilon), "rdp_epsilon", cli_number(t->account.rdp_epsilon),
+        "delta", t->account.delta, "delta_default", t->delta_default, "noise", t->steps.noise,
+        "sample_rate", t->steps.rate, "steps", (json_int_t)t->steps.steps, "examples",
+        (json_int_t)t->examples, "insecure_seed", t->seeded, "finished", t->finished);
+    json_t *risk = cli_risk_json(&t->risk);
+    json_object_update(object, risk);
+    json_decref(risk);
+    return object;
+}
+
+void cli_risk_print(const struct nvdp_account_risk *risk) {
+    char with[NVDP__BOUND_TEXT], without[NVDP__BOUND_TEXT];
+    cli_row("membership",
+            "whoever is right 50 %% of the time without the model whether a text was trained on is "
+            "right at most %s of the time with it",
+            nvdp__share_bound(with, risk->membership, NVDP__UP));
+    for (size_t i = 0; i < risk->guesses; i++)
+        cli_row(i == 0 ? "other guesses" : "",
+                "about one training text, right %s of the time without the model: at most %s with "
+                "it",
+                nvdp__share_bound(without, risk->guess[i].baseline, NVDP__UP),
+                nvdp__share_bound(with, risk->guess[i].bound, NVDP__UP));
+    cli_row("replacing one", "epsilon %s at delta %s, where a training text becomes another",
+            nvdp__bound(with, risk->replaced_epsilon, NVDP__UP),
+            nvdp__bound(without, risk->delta, NVDP__UP));
+}
+
+void cli_training_print(const struct nvdp_training_privacy *t) {
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    cli_row("private training", "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
+            nvdp__bound(epsilon, t->account.pld_epsilon, NVDP__UP),
+            nvdp__bound(delta, t->account.delta, NVDP__UP), nvdp__bound(mu, t->risk.mu, NVDP__UP),
+            t->finished ? "" : " (of all planned steps: the run is not finished)",
+            t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
+    if (t->delta_default)
+        cli_row("", "delta is half of 1/N for %llu training texts, as --target-delta was not given",
+                (unsigned long long)t->examples);
+    cli_row("", "zero-out: a text counts as none in its place; their number N is public");
+    cli_risk_print(&t->risk);
+}

@@ -1,0 +1,100 @@
+/* How private the training of a folder's model was: the run's record, accounted anew. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/schema.h"
+#include "train/dp.h"
+
+#include <math.h>
+#include <nvdp/train.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The object `dp` of the folder's records, and how far the training is; *root owns it.  Not private: NULL. */
+static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t **root,
+                               const json_t **dp, bool *finished) {
+    static const char *const names[] = {"result.json", "run.json", "config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *record = NULL;
+        NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, names[i], &record));
+        *dp = json_object_get(i < 2 ? record : json_object_get(record, "nvdp_pretraining"), "dp");
+        if (*dp != NULL) {
+            *root = record;
+            *finished = i != 1;
+            return NVDP_OK;
+        }
+        json_decref(record);
+    }
+    return NVDP_OK;
+}
+
+static struct nvdp_dp_guarantee guarantee(const json_t *dp, const char *key) {
+    const json_t *pair = json_object_get(dp, key);
+    return (struct nvdp_dp_guarantee){json_number_value(json_array_get(pair, 0)),
+                                      json_number_value(json_array_get(pair, 1))};
+}
+
+static bool is(const json_t *dp, const char *key, const char *value) {
+    const char *found = json_string_value(json_object_get(dp, key));
+    return found != NULL && strcmp(found, value) == 0;
+}
+
+static nvdp_status take(struct nvdp_context *ctx, const char *directory, const json_t *dp,
+                        struct nvdp_training_privacy *out, char **statement) {
+    const double noise = json_number_value(json_object_get(dp, "noise")),
+                 clip = json_number_value(json_object_get(dp, "clip"));
+    const struct nvdp_dp_steps steps = {noise,
+                                        json_number_value(json_object_get(dp, "sample_rate")),
+                                        (uint64_t)json_integer_value(json_object_get(dp, "steps"))};
+    const struct nvdp_dp_guarantee each[] = {guarantee(dp, "vocabulary"), guarantee(dp, "start")};
+    struct nvdp_dp_guarantee beside[2];
+    struct nvdp_dp_run run = {&steps, 1, beside, 0};
+    for (size_t i = 0; i < 2; i++)
+        if (each[i].epsilon > 0 || each[i].delta > 0) beside[run.besides++] = each[i];
+    out->examples = (uint64_t)json_integer_value(json_object_get(dp, "examples"));
+    out->steps = steps;
+    out->clip = clip > 0 ? clip : INFINITY;
+    out->seeded = json_is_true(json_object_get(dp, "insecure_seed"));
+    const double delta = json_number_value(json_object_get(dp, "delta"));
+    const json_t *chosen = json_object_get(dp, "delta_default");
+    out->delta_default =
+        chosen != NULL ? json_is_true(chosen) : fabs(2 * delta * (double)out->examples - 1) < 1e-9;
+    out->is_private = noise > 0;
+    if (!out->is_private) return NVDP_OK;
+    nvdp_status status = nvdp_account(ctx, &run, delta, &out->account);
+    if (status == NVDP_OK)
+        status = nvdp_account_risk(ctx, &run, &out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
+                                   &out->risk);
+    if (status != NVDP_OK) return nvdp__fail_prefix(ctx, status, directory);
+    const struct nvdp_dp_facts facts = {.clip = clip,
+                                        .examples = out->examples,
+                                        .seeded = out->seeded,
+                                        .shows = is(dp, "public", "rate") ? NVDP_DP_PUBLIC_RATE
+                                                 : is(dp, "public", "divisor")
+                                                     ? NVDP_DP_PUBLIC_DIVISOR
+                                                     : NVDP_DP_PUBLIC_NOT_TOLD,
+                                        .risk = &out->risk};
+    return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, &out->account, statement)
+                             : NVDP_OK;
+}
+
+nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_training_privacy *out, char **statement) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL;
+    const json_t *dp = NULL;
+    char *said = NULL;
+    struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
+    made.account = (struct nvdp_account)NVDP_RESULT(struct nvdp_account);
+    made.risk = (struct nvdp_account_risk)NVDP_RESULT(struct nvdp_account_risk);
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (!nvdp__is_directory(directory))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
+    NVDP_TRY(find_record(ctx, directory, &root, &dp, &made.finished));
+    if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &said));
+    NVDP__GIVE(out, &made);
+    if (statement != NULL) NVDP__HAND_OVER(statement, said);
+cleanup:
+    free(said);
+    json_decref(root);
+    return status;
+}
