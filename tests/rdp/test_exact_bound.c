@@ -91,7 +91,10 @@ Test(exact_bound, a_report_of_nearly_equal_weights) {
     nvdp_context_free(ctx);
 }
 
-static char *printed(const struct nvdp_privacy_report *report) {
+/* Without the guess bounds, which say "at most" as well. */
+static char *printed(const struct nvdp_privacy_report *from) {
+    struct nvdp_privacy_report copy = *from, *report = &copy;
+    copy.guesses = 0;
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
