@@ -366,15 +366,25 @@ static double weights_gap(const struct nvdp_exact *e, double c) {
     return gap * total / e->all_a;
 }
 
-/* The weights' K(c), of one release; near 0 without the order 1 + h c, in which c may be lost.  Left of 0 the parts of the
- * divergence have both signs. */
+/* No pseudo-count at c is below half of that at 0: Stirling's series holds for it. */
+static bool is_inside(const struct nvdp_exact *e, double c) {
+    bool inside = c * e->all_v > -e->all_a / 2;
+    for (size_t i = 0; i < e->weights; i++)
+        inside = inside && c * e->v[i] > -e->a[i] / 2;
+    return inside;
+}
+
+/* The weights' K(c), of one release; near 0 without the order 1 + h c, in which c may be lost: where both fail its size is
+ * infinite.  Left of 0 the parts of the divergence have both signs. */
 static struct sized weights_moment(const struct nvdp_exact *e, double c) {
-    static const double near = 1e-3;
+    static const double near = 1e-3, nearest = 1e-8;
     const double s = e->unit * c;
     struct sized made = {0, 0};
-    if (fabs(s) < near) {
+    if (fabs(s) < near && is_inside(e, c)) {
         add(&made, c * e->mean);
         add(&made, creal(weights_rest(e, 0, c)));
+    } else if (fabs(s) < nearest) {
+        made.size = INFINITY;
     } else {
         add(&made, s * nvdp_renyi_dirichlet(1 + s, e->all, e->p, e->q));
         if (s < 0) made.size += weights_gap(e, c) - s * weights_gap(e, -1 / e->unit);
@@ -777,8 +787,11 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     const double spread = sqrt(k.second) / of->unit;
     NVDP_RETURN_IF_FAILED(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr),
                                spread / 4, log(fpr), true, out));
-    /* the tangent there: the curve itself, and where the loss has an atom the chord between its ends */
-    out->tpr = fmin(out->delta + (out->tpr - out->delta) * (fpr / out->fpr), 1);
+    /* The tangent delta + e^eps FPR: the curve itself, and where the loss has an atom the chord between its ends.  Of a large
+     * epsilon the exponential is lost, and tpr - delta is e^eps times the FPR of the point. */
+    const double slope =
+        out->epsilon < 100 ? exp(out->epsilon) : (out->tpr - out->delta) / out->fpr;
+    out->tpr = fmin(out->delta + slope * fpr, 1);
     out->fpr = fpr;
     return NVDP_OK;
 }

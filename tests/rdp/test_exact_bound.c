@@ -154,6 +154,27 @@ Test(exact_bound, the_bound_of_a_wide_loss_is_one) {
     nvdp_context_free(ctx);
 }
 
+/* A pseudo-count that is a thousand times the other's ends the strip at orders near 1, where its moments are large: the smaller
+ * delta is, the larger is epsilon. */
+Test(exact_bound, orders_near_1_reach_the_end_of_the_strip) {
+    static const double p[] = {.0033830898603995035, .014812546566726929, 20.485498827660848,
+                               .0012500182640545693},
+                        q[] = {.0033830926542829905, .014812538653966898, 21560.400571816495,
+                               .0011952630788001929};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_exact *exact = NULL;
+    double epsilon = 0, last = 1000;
+    bool is_bound;
+    cr_assert_eq(nvdp_exact_create(ctx, 0, NULL, NULL, NULL, NULL, 1, 4, p, q, 1, &exact), NVDP_OK);
+    for (double delta = 1e-3; delta > 1e-12; delta /= 100) {
+        cr_assert_eq(nvdp__exact_epsilon(exact, delta, &epsilon, &is_bound), NVDP_OK);
+        cr_expect_gt(epsilon, last, "%g: %g", delta, epsilon);
+        last = epsilon;
+    }
+    nvdp_exact_free(exact);
+    nvdp_context_free(ctx);
+}
+
 static double uniform(struct nvdp__stream *stream, double low, double high) {
     return low + (high - low) * nvdp__stream_uniform(stream);
 }
