@@ -488,22 +488,14 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
                      from->holds ? number(from->epsilon) : json_null(), "conditions", conditions);
 }
 
-static json_t *pack_guesses(const struct nvdp_certificate *from) {
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < from->guesses; i++)
-        json_array_append_new(guesses,
-                              json_pack("{s:o, s:o}", "baseline", number(from->guess[i].baseline),
-                                        "bound", number(from->guess[i].bound)));
-    return guesses;
-}
-
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {
     if (!isfinite(from->epsilon)) return json_null();
     return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o}", "theorem",
                      letters[from->theorem], "epsilon", number(from->epsilon), "delta",
                      number(from->delta), "releases", from->releases, "right", number(from->right),
                      "clip", isnan(from->radius) ? json_null() : number(from->radius), "numbers",
-                     (json_int_t)from->numbers, "guess", pack_guesses(from), "information_bits",
+                     (json_int_t)from->numbers, "guess",
+                     nvdp__guesses_json(from->guesses, from->guess), "information_bits",
                      number(from->information / M_LN2));
 }
 
@@ -516,17 +508,17 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
                                         "delta", number(from->curve[i].delta)));
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
-    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
-                     "s:o, s:o, s:s}",
-                     "scope", "proven of any two texts, seen or not", "theorem",
-                     letters[from->theorem], "epsilon", number(from->epsilon), "delta",
-                     number(from->delta), "releases", from->releases, "mu", number(from->mu),
-                     "radius", number(from->radius), "right", number(from->right), "order",
-                     number(from->order), "vectors", number(from->vectors), "weights",
-                     number(from->weights), "weights_found", number(from->weights_found), "numbers",
-                     (json_int_t)from->numbers, "guess", pack_guesses(from), "information_bits",
-                     number(from->information / M_LN2), "curve", curve, "theorems", claims,
-                     "statement", statement);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
+        "s:o, s:o, s:s}",
+        "scope", "proven of any two texts, seen or not", "theorem", letters[from->theorem],
+        "epsilon", number(from->epsilon), "delta", number(from->delta), "releases", from->releases,
+        "mu", number(from->mu), "radius", number(from->radius), "right", number(from->right),
+        "order", number(from->order), "vectors", number(from->vectors), "weights",
+        number(from->weights), "weights_found", number(from->weights_found), "numbers",
+        (json_int_t)from->numbers, "guess", nvdp__guesses_json(from->guesses, from->guess),
+        "information_bits", number(from->information / M_LN2), "curve", curve, "theorems", claims,
+        "statement", statement);
 }
 
 nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,

@@ -17,6 +17,7 @@
  * 4. KL(Ber(success) || Ber(b)) <= I(x; z) <= (d/2) log(1 + R^2/d), the capacity of d channels with total power R^2
  *    (Fano in the form of Polyanskiy & Verdu 2010). */
 #include "base/bound.h"
+#include "base/json.h"
 #include "rdp/divergence.h"
 #include "rdp/options.h"
 
@@ -190,6 +191,15 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
 const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
     snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);
     return releases == 1 ? "one sample" : text;
+}
+
+json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < guesses; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o}", "baseline",
+                                              nvdp__json_number(guess[i].baseline), "bound",
+                                              nvdp__json_number(guess[i].bound)));
+    return list;
 }
 
 void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to) {

@@ -10,59 +10,70 @@
  * probability at most the largest p with d_l(p || b) <= D (nvdp_renyi_most()): the minimum over orders counts. */
 #include "rdp/pairs.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double orders[] = {1, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8, 12, 16, 32};
 
-/* The texts, and Q behind them. */
-static nvdp_status with_reference(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                  struct nvdp_posteriors **out) {
-    const size_t n = set->texts, dim = set->dim, tokens = set->offset[n];
-    const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
-    struct nvdp_posteriors *made = NULL;
-    size_t rows = 0;
-    for (size_t i = 0; i < n; i++)
-        rows = nvdp__most(rows, set->offset[i + 1] - set->offset[i]);
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* Makes a set of two texts, Q and room for any text of the given set behind it. */
+static nvdp_status make_pair(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                             size_t rows, struct nvdp_posteriors **out) {
     NVDP_RETURN_IF_FAILED(
-        nvdp_posteriors_create(ctx, n + 1, tokens + rows, dim, set->alpha != NULL, &made));
-    made->prior_alpha = set->prior_alpha;
-    made->pad_alpha = set->pad_alpha;
-    made->kappa = set->kappa;
-    made->policy = set->policy;
-    made->length = set->length;
-    memcpy(made->offset, set->offset, (n + 1) * sizeof *made->offset);
-    made->offset[n + 1] = tokens + rows;
-    memcpy(made->mu, set->mu, tokens * dim * sizeof *made->mu);
-    memcpy(made->logvar, set->logvar, tokens * dim * sizeof *made->logvar);
-    if (set->alpha != NULL) memcpy(made->alpha, set->alpha, tokens * sizeof *made->alpha);
-    for (size_t r = 0; r < rows; r++) {
-        double alpha = 0, texts = 0;
-        for (size_t i = 0; i < n; i++) {
-            const bool there = r < set->offset[i + 1] - set->offset[i];
-            if (!there && !hidden) continue;
-            texts++;
-            if (set->alpha != NULL)
-                alpha += there ? set->alpha[set->offset[i] + r] : set->pad_alpha;
-        }
-        if (set->alpha != NULL) made->alpha[tokens + r] = alpha / texts;
+        nvdp_posteriors_create(ctx, 2, 2 * rows, set->dim, set->alpha != NULL, out));
+    (*out)->prior_alpha = set->prior_alpha;
+    (*out)->pad_alpha = set->pad_alpha;
+    (*out)->kappa = set->kappa;
+    (*out)->policy = set->policy;
+    (*out)->length = set->length;
+    (*out)->offset[1] = (*out)->offset[2] = rows;
+    return NVDP_OK;
+}
+
+/* Fits row r of Q.  Texts that end before it have padding there, or under public lengths no row. */
+static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_posteriors *to,
+                    double *square) {
+    const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
+    const size_t dim = set->dim;
+    double *mean = to->mu + r * dim, *variance = to->logvar + r * dim, alpha = 0, texts = 0;
+    for (size_t i = 0; i < set->texts; i++)
+        texts += hidden || r < set->offset[i + 1] - set->offset[i];
+    memset(square, 0, dim * sizeof *square);
+    for (size_t i = 0; i < set->texts; i++) {
+        const bool there = r < set->offset[i + 1] - set->offset[i];
+        const size_t row = set->offset[i] + r;
+        if (!there && !hidden) continue;
+        if (set->alpha != NULL) alpha += there ? set->alpha[row] : set->pad_alpha;
         for (size_t k = 0; k < dim; k++) {
-            double mean = 0, square = 0, variance = 0;
-            for (size_t i = 0; i < n; i++) {
-                const size_t at = (set->offset[i] + r) * dim + k;
-                const bool there = r < set->offset[i + 1] - set->offset[i];
-                if (!there && !hidden) continue;
-                const double mu = there ? set->mu[at] : 0;
-                mean += mu / texts;
-                square += mu * mu / texts;
-                variance += (there ? exp(set->logvar[at]) : 1) / texts;
-            }
-            made->mu[(tokens + r) * dim + k] = mean;
-            made->logvar[(tokens + r) * dim + k] = log(variance + fmax(square - mean * mean, 0));
+            const double mu = there ? set->mu[row * dim + k] : 0;
+            mean[k] += mu / texts;
+            square[k] += mu * mu / texts;
+            variance[k] += (there ? exp(set->logvar[row * dim + k]) : 1) / texts;
         }
     }
-    *out = made;
-    return NVDP_OK;
+    if (set->alpha != NULL) to->alpha[r] = alpha / texts;
+    for (size_t k = 0; k < dim; k++)
+        variance[k] = log(variance[k] + fmax(square[k] - mean[k] * mean[k], 0));
+}
+
+/* Copies Q from one pair to another. */
+static void take_reference(const struct nvdp_posteriors *from, struct nvdp_posteriors *to) {
+    const size_t rows = from->offset[1], dim = from->dim;
+    memcpy(to->mu, from->mu, rows * dim * sizeof *to->mu);
+    memcpy(to->logvar, from->logvar, rows * dim * sizeof *to->logvar);
+    if (from->alpha != NULL) memcpy(to->alpha, from->alpha, rows * sizeof *to->alpha);
+}
+
+/* Puts text i behind Q. */
+static void take_text(const struct nvdp_posteriors *set, size_t i, struct nvdp_posteriors *to) {
+    const size_t first = set->offset[i], n = set->offset[i + 1] - first, at = to->offset[1],
+                 dim = set->dim;
+    to->offset[2] = at + n;
+    memcpy(to->mu + at * dim, set->mu + first * dim, n * dim * sizeof *to->mu);
+    memcpy(to->logvar + at * dim, set->logvar + first * dim, n * dim * sizeof *to->logvar);
+    if (set->alpha != NULL) memcpy(to->alpha + at, set->alpha + first, n * sizeof *to->alpha);
 }
 
 /* D of the file's comment; d: [n] the texts' divergences of this order. */
@@ -76,21 +87,49 @@ static double joint(double order, size_t n, const double *d, double releases) {
     return order > 1 ? largest + log(sum / (double)n) / (order - 1) : sum / (double)n;
 }
 
+/* d[o N + i]: D_l(P_i || Q) at order o.  pair: [threads]. */
+static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                               struct nvdp_posteriors **pair, double *d) {
+    enum { TEXTS_PER_CHECK = 512 };
+    const size_t n = set->texts;
+    for (size_t first = 0; first < n; first += TEXTS_PER_CHECK) {
+        const size_t end = nvdp__least(first + TEXTS_PER_CHECK, n);
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "privacy: cancelled"));
+#pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
+        for (size_t i = first; i < end; i++) {
+            struct nvdp_posteriors *own = pair[omp_get_thread_num()];
+            take_text(set, i, own);
+            for (size_t o = 0; o < ORDERS; o++)
+                d[o * n + i] = nvdp_renyi_texts(orders[o], own, 1, 0);
+        }
+    }
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                   int releases, struct nvdp_privacy_report *to) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *all = NULL;
-    double *d = NULL;
-    const size_t n = set->texts;
+    const size_t n = set->texts, threads = (size_t)nvdp_context_threads(ctx);
+    struct nvdp_posteriors **pair = NULL;
+    double *d = NULL, *square = NULL;
+    size_t rows = 0;
+    for (size_t i = 0; i < n; i++)
+        rows = nvdp__most(rows, set->offset[i + 1] - set->offset[i]);
     to->information = log((double)n); /* of the prior itself */
-    NVDP_TRY(with_reference(ctx, set, &all));
-    NVDP_TRY(NVDP__NEW(ctx, d, n));
-    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+    NVDP_TRY(NVDP__NEW(ctx, pair, threads));
+    NVDP_TRY(NVDP__NEW(ctx, d, ORDERS * n));
+    NVDP_TRY(NVDP__NEW(ctx, square, set->dim));
+    for (size_t t = 0; t < threads; t++)
+        NVDP_TRY(make_pair(ctx, set, rows, &pair[t]));
+    for (size_t r = 0; r < rows; r++) {
         NVDP_TRY(nvdp__check_cancelled(ctx, "privacy: cancelled"));
-#pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
-        for (size_t i = 0; i < n; i++)
-            d[i] = nvdp_renyi_texts(orders[o], all, i, n);
-        const double divergence = joint(orders[o], n, d, releases);
+        fit_row(set, r, pair[0], square);
+    }
+    for (size_t t = 1; t < threads; t++)
+        take_reference(pair[0], pair[t]);
+    NVDP_TRY(measure_all(ctx, set, pair, d));
+    for (size_t o = 0; o < ORDERS; o++) {
+        const double divergence = joint(orders[o], n, d + o * n, releases);
         if (!isfinite(divergence)) break; /* and so at every larger order */
         if (orders[o] == 1) to->information = fmin(to->information, divergence);
         for (size_t g = 0; g < to->guesses; g++)
@@ -98,7 +137,10 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
                 to->guess[g].bound, nvdp_renyi_most(orders[o], divergence, to->guess[g].baseline));
     }
 cleanup:
-    nvdp_posteriors_free(all);
+    for (size_t t = 0; t < threads && pair != NULL; t++)
+        nvdp_posteriors_free(pair[t]);
+    free(pair);
     free(d);
+    free(square);
     return status;
 }

@@ -79,6 +79,8 @@ json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
 enum { NVDP__SAMPLES_TEXT = 32 };
 /* Writes "one sample" or "3 samples" and returns the text. */
 const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
+/* [{"baseline": B, "bound": P}, ...]; json_decref(). */
+json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
 /* Writes the baselines, or their bounds: "50 % / 0.1 %". */
 void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
 /* Writes the guess bounds as sentences; clip NaN: it is not named. */

@@ -304,15 +304,6 @@ nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkag
     return dump(ctx, pack_linkage(linkage), "linkage", out);
 }
 
-static json_t *pack_guesses(const struct nvdp_privacy_report *report) {
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < report->guesses; i++)
-        json_array_append_new(guesses,
-                              json_pack("{s:o, s:o}", "baseline", number(report->guess[i].baseline),
-                                        "bound", number(report->guess[i].bound)));
-    return guesses;
-}
-
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
@@ -338,7 +329,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "epsilon", pack_epsilon(&report->epsilon), "exact",
         pack_exact(&report->exact, &report->exact_bounds), "bdp", pack_bayesian(report),
         "posterior", pack_posterior(&report->posterior), "linkage", pack_linkage(&report->linkage),
-        "guess", pack_guesses(report), "information_bits",
+        "guess", nvdp__guesses_json(report->guesses, report->guess), "information_bits",
         report->guesses > 0 ? number(report->information / M_LN2) : json_null());
 }
 

@@ -261,6 +261,14 @@ static const struct nvdp__section sections[] = {
     {end_options, 0, NULL},
 };
 
+/* The clip fixes the variances; its norm is to be spent on few rows; C is the budget in place of lambda. */
+#define BY_SEQUENCE_CLIP(option)                                                                   \
+    {option, NULL, "vib-sigma", "1"}, {option, NULL, "stdev-tau", "1"},                            \
+        {option, NULL, "weights", "constant"}, {option, NULL, "row-index", "trained"},             \
+        {option, NULL, "lambda-g", "0"}, {                                                         \
+        option, NULL, "lambda-d", "0"                                                              \
+    }
+
 /* At full weight from the first step the exact regulariser overwhelms an untrained classifier, and
  * the posterior collapses to the prior. */
 static const struct nvdp__implied implied[] = {
@@ -279,24 +287,9 @@ static const struct nvdp__implied implied[] = {
     {"regularizer", "kl", "kl-schedule", "warmup"},
     {"regularizer", "kl", "kl-delay", "0.2"},
     {"regularizer", "kl", "kl-ramp", "0.5"},
-    {"clip-sequence", NULL, "vib-sigma", "1"}, /* its variances */
-    {"clip-sequence", NULL, "stdev-tau", "1"},
-    {"clip-sequence", NULL, "weights", "constant"},
-    {"clip-sequence", NULL, "row-index", "trained"}, /* the norm is to be spent on few rows */
-    {"clip-sequence", NULL, "lambda-g", "0"},        /* C is the budget */
-    {"clip-sequence", NULL, "lambda-d", "0"},
-    {"certified-epsilon", NULL, "vib-sigma", "1"},
-    {"certified-epsilon", NULL, "stdev-tau", "1"},
-    {"certified-epsilon", NULL, "weights", "constant"},
-    {"certified-epsilon", NULL, "row-index", "trained"},
-    {"certified-epsilon", NULL, "lambda-g", "0"},
-    {"certified-epsilon", NULL, "lambda-d", "0"},
-    {"certified-guess", NULL, "vib-sigma", "1"},
-    {"certified-guess", NULL, "stdev-tau", "1"},
-    {"certified-guess", NULL, "weights", "constant"},
-    {"certified-guess", NULL, "row-index", "trained"},
-    {"certified-guess", NULL, "lambda-g", "0"},
-    {"certified-guess", NULL, "lambda-d", "0"},
+    BY_SEQUENCE_CLIP("clip-sequence"),
+    BY_SEQUENCE_CLIP("certified-epsilon"),
+    BY_SEQUENCE_CLIP("certified-guess"),
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be as private as the others */
     {"dp-batch", NULL, "patience", "0"},
     {"dp-batch", NULL, "clip-norm", "0"}, /* noise alone is longer */
