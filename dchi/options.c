@@ -45,7 +45,8 @@ const struct nvdp_option nvdp__sanitizer_table_rows[] = {
      "word vectors, `word v1 ... vn` a line, plain or xz: tokens are words; else --model's pieces",
      NULL, AT(vectors)},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
-     "with --vectors: only their words that this public text has, a text a line, or, under the "
+     "with --vectors: only their words that this public text, one text per line, has, or, under "
+     "the "
      "task's name, that its own texts have, as published: not private",
      NULL, AT(vocabulary_from)},
     {"oov", NVDP_OPTION_CHOICE, "O",

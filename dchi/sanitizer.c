@@ -382,7 +382,7 @@ nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitize
     return make_mechanism(ctx, sanitizer);
 }
 
-/* Counts the words of a file, a text a line. */
+/* Counts the words of a file that has one text per line. */
 static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
                                 const char *path) {
     nvdp_status status = NVDP_OK;

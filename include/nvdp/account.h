@@ -127,7 +127,7 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
 nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
                                 const double *epsilon, double *present, double *absent);
 
-/** How often anybody is right about whether an example was in the training set, who has the model and
+/** Bounds how often a guess is right whether an example was in the training set, made by an attacker who has the model and
  * knows everything else.
  * @param ctx   records messages
  * @param run   what saw the examples
@@ -137,12 +137,12 @@ nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_r
 nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                     double prior, double *bound);
 
-/** What a model lets anybody find out about one of its examples, from the trade-off curve of its
+/** The bounds on what an attacker learns from a model about one of its examples, from the trade-off curve of its
  * training.  All are upper bounds. */
 struct nvdp_account_risk {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< of the account */
-    /** The least mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's where
+    /** The smallest mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's where
      * that is at least `delta`.  Then Phi(Phi^-1(b) + mu) + delta bounds the true positive rate of every test with false
      * positive rate b.  For all deltas there is no useful one.  +inf where the run has none. */
     double mu;
@@ -192,7 +192,7 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double epsilon, double delta, enum nvdp_accountant accountant,
                                uint64_t *steps);
 
-/** What shows the number of examples N, which is public then. */
+/** The published quantity that reveals the number of examples N. */
 enum nvdp_dp_public {
     NVDP_DP_PUBLIC_NOT_TOLD, /**< not known to the statement */
     NVDP_DP_PUBLIC_RATE,     /**< the probability q = B/N; the divisor is B */

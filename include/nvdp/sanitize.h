@@ -82,7 +82,7 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
  * sensitive-from, of equals the lower row; or the words of sensitive-list.  With sensitive-from-data
  * the mechanism is made by nvdp_sanitizer_choose().
  *
- * vocabulary-from keeps those words of a file of vectors that a public text has, a text a line.  If it is the name
+ * vocabulary-from keeps those words of a file of vectors that a public text has (one text per line).  If it is the name
  * of a task, the words are those of the texts that nvdp_sanitizer_count() is given, and nvdp_sanitizer_choose() makes
  * the mechanism over them.  That vocabulary is not private.
  * @param ctx    records messages; a notice tells of equal vectors, a warning of words that no text can have

@@ -38,7 +38,7 @@ struct nvdp_export_result {
      * without noise. */
     size_t replaced;
     /** The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples of a
-     * text, and at most half of the samples of 100 texts or more are named by somebody with the model and the texts. */
+     * text, and at most half of the samples of 100 texts or more are named by an attacker who has the model and the texts. */
     bool useful;
     char guarantee
         [NVDP_GUARANTEE_SIZE]; /**< first line of the statement: the guarantee, or why there is no useful one */

@@ -79,7 +79,7 @@ struct nvdp_train_result {
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
-/** How private the training of a run's model was for its training texts. */
+/** The privacy of a model's training for its training texts. */
 struct nvdp_training_privacy {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     /** Whether it was trained with differential privacy; what follows is 0 otherwise. */
