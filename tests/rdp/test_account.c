@@ -475,8 +475,8 @@ Test(account, statement) {
                                        "zero-out",
                                        "order 19",
                                        "4 workers",
-                                       "If any of these follows from the number of "
-                                       "examples N, then N is public"};
+                                       ("If any of these follows from the number of "
+                                        "examples N, then N is public")};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         support_contains(text, said[i]);
     support_lacks(text, "one example more");
