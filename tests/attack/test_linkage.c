@@ -287,7 +287,7 @@ Test(pair, right_is_above_the_most_by_noise_alone) {
     struct nvdp_posteriors *set = simplex(ctx, 2, .75);
     size_t above = 0, broken = 0;
     for (int seed = 1; seed <= 40; seed++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof text, "%d", seed);
         const char *const options[][2] = {{"pair", "0,1"}, {"samples", "200"}, {"seed", text}};
         struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
