@@ -90,6 +90,7 @@
 #include <nvdp/guarantee.h>
 #include <nvdp/guess.h>
 #include <nvdp/linkage.h>
+#include <nvdp/measured.h>
 #include <nvdp/method.h>
 #include <nvdp/model.h>
 #include <nvdp/posteriors.h>

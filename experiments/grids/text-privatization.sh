@@ -25,7 +25,7 @@ sanitize_task() {
     shift 2
     [ -e "$out/measured.json" ] && return
     "$NVDP" sanitize --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" --vocabulary-from "$task" "$@" --insecure-seed 1 --out "$out" --overwrite >/dev/null
-    "$NVDP" privacy --sanitized "$out" --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" "${PLUS[@]}" --limit 1000 >/dev/null
+    "$NVDP" privacy --sanitized "$out" --task "$task" --data "${DATA[$task]}" --vectors "$VECTORS" "${PLUS[@]}" >/dev/null
 }
 
 # pretrain MECHANISM OBJECTIVE ETA

@@ -53,10 +53,18 @@ struct nvdp__report_epoch {
 /* How a privacy.json was measured: runs are comparable where these agree. */
 struct nvdp__measured {
     double order, delta, texts, releases;
+    char split[32];
     bool same_length;  /* adjacency */
     bool given_length; /* of privatized texts, whose lengths are public: pairs of one length */
     bool drawn;        /* mean and shares are estimates from drawn pairs */
     double population; /* others that the text of bdp's largest epsilon was compared with; NaN */
+};
+
+/* A complete measurement of a run. */
+struct nvdp__candidate {
+    char *path;
+    struct nvdp__measured how;
+    bool exact; /* with the exact loss */
 };
 
 struct nvdp__report_run {
@@ -81,6 +89,10 @@ struct nvdp__report_run {
     double quantity[NVDP__QUANTITIES];
     char *infinite, *infinite_published; /* why, in words; NULL: nothing is, or nobody knows */
     bool measured;
+    struct nvdp__candidate *candidate;
+    size_t candidates, candidate_capacity;
+    size_t part,
+        part_of;    /* texts of a measurement that is not complete; 0: there is none, or unknown */
     bool sanitized; /* its data are what nvdp sanitize wrote of the task */
     struct nvdp__measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens by log10 alpha; all 0: unknown */

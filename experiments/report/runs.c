@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include <nvdp/guess.h>
+#include <nvdp/measured.h>
 #include <nvdp/rdp.h>
 
 #include <dirent.h>
@@ -303,6 +304,9 @@ void nvdp__report_run_release(struct nvdp__report_run *run) {
     free(run->command);
     free(run->infinite);
     free(run->infinite_published);
+    for (size_t k = 0; k < run->candidates; k++)
+        free(run->candidate[k].path);
+    free(run->candidate);
     *run = (struct nvdp__report_run){0};
 }
 
@@ -392,17 +396,30 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
 
 static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
 
+/* How a file was measured, to run->how. */
+static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
+                            struct nvdp__report_run *run) {
+    const char *adjacency = NULL, *split = NULL;
+    run->how = (struct nvdp__measured){
+        .order = NAN, .delta = NAN, .texts = NAN, .releases = 1, .population = NAN};
+    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(ctx, path, json_object_get(root, "settings"), "split", "dev", &split));
+    snprintf(run->how.split, sizeof run->how.split, "%s", split);
+    run->how.same_length = strcmp(adjacency, "same-length") == 0;
+    run->how.drawn = json_is_object(json_object_get(root, "sample"));
+    return NVDP_OK;
+}
+
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
                                  struct nvdp__report_run *run) {
     const json_t *posterior = json_object_get(root, "posterior"), *from = root;
     const json_t *sanitizer = json_object_get(root, "sanitizer");
     const json_t *equal = json_object_get(root, "equal_length");
-    const char *adjacency = NULL;
-    run->how = (struct nvdp__measured){
-        .order = NAN, .delta = NAN, .texts = NAN, .releases = 1, .population = NAN};
     if (sanitizer != NULL && json_is_object(equal)) from = equal;
+    NVDP_RETURN_IF_FAILED(read_how(ctx, path, root, run));
     NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
-    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
     NVDP_RETURN_IF_FAILED(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
     run->how.given_length = from == equal;
     NVDP_RETURN_IF_FAILED(read_causes(ctx, path, root, &run->infinite));
@@ -415,9 +432,6 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
         NVDP_RETURN_IF_FAILED(
             nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
-    run->how.same_length = strcmp(adjacency, "same-length") == 0;
-    run->how.drawn = json_is_object(json_object_get(root, "sample"));
     double *bound = &run->quantity[NVDP__BOUND]; /* infinite where weights are shared: none */
     if (isinf(*bound)) *bound = NAN;
     if (!json_is_object(posterior)) return NVDP_OK; /* an older version's, or of texts */
@@ -438,22 +452,48 @@ static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
     return status;
 }
 
-static nvdp_status read_privacy(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+/* A complete measurement becomes a candidate; a part of the texts is remembered, and not counted. */
+static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
+                                 struct nvdp__report_run *run) {
     nvdp_status status = NVDP_OK;
     json_t *root = NULL;
-    char *path = nvdp__join(ctx, run->path, "privacy.json");
+    const char *name = json_string_value(json_object_get(from, "file"));
+    char *path = nvdp__join(ctx, run->path, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, "privacy.json", &root));
-    if (root != NULL) {
-        NVDP_TRY(read_measures(ctx, path, root, run));
-        run->measured = true;
+    if (!json_is_true(json_object_get(from, "complete"))) {
+        run->part = (size_t)json_integer_value(json_object_get(from, "texts"));
+        run->part_of = (size_t)json_integer_value(json_object_get(from, "of_texts"));
+        goto cleanup;
     }
-    NVDP_TRY(read_reader(ctx, "reuse.json", NVDP__REUSE, run));
-    NVDP_TRY(read_reader(ctx, "attack.json", NVDP__ATTACK, run));
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY(read_how(ctx, path, root, run));
+    NVDP_TRY(nvdp__reserve(ctx, &run->candidate, &run->candidate_capacity, run->candidates + 1,
+                           sizeof *run->candidate));
+    run->candidate[run->candidates++] = (struct nvdp__candidate){
+        .path = path, .how = run->how, .exact = json_is_object(json_object_get(root, "exact"))};
+    path = NULL;
 cleanup:
     json_decref(root);
     free(path);
     return status;
+}
+
+static nvdp_status find_measures(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    nvdp_status status = NVDP_OK;
+    size_t i;
+    const json_t *one;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_measured_list(ctx, run->path, &text));
+    json_t *all = json_loads(text, 0, NULL);
+    free(text);
+    json_array_foreach(all, i, one) if (status == NVDP_OK) status = add_candidate(ctx, one, run);
+    json_decref(all);
+    return status;
+}
+
+static nvdp_status read_readers(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    NVDP_RETURN_IF_FAILED(read_reader(ctx, "reuse.json", NVDP__REUSE, run));
+    return read_reader(ctx, "attack.json", NVDP__ATTACK, run);
 }
 
 /* --- finding: DIR itself, DIR/runs/NAME, DIR/NAME; failures of a sweep in DIR/failed --- */
@@ -514,21 +554,118 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct nvdp_report *report,
         nvdp__report_run_release(&run);
         return forgive(ctx, report, name, status);
     }
-    status = forgive(ctx, report, name, read_privacy(ctx, &run));
-    double *bound = &run.quantity[NVDP__BOUND], max = run.quantity[NVDP__SUM_MAX];
-    if (status == NVDP_OK && max > *bound * (1 + ROUNDING)) {
-        status = nvdp__report_note(ctx, report, name,
-                                   "its largest divergence, %g, is above the bound that "
-                                   "clip_sequence %g proves, %g: one of them is wrong, and none is "
-                                   "told",
-                                   max, run.clip_sequence, *bound);
-        *bound = NAN;
-    }
-    if (status == NVDP_OK && !run.measured && !nvdp__is_reference(nvdp__method_of(&run)))
-        status = nvdp__report_note(
-            ctx, report, name, "scored, but its privacy is not measured: nvdp privacy %s", path);
+    status = forgive(ctx, report, name, find_measures(ctx, &run));
+    if (status == NVDP_OK) status = forgive(ctx, report, name, read_readers(ctx, &run));
     report->run[report->runs++] = run; /* released with the others */
     return status;
+}
+
+/* --- which measurement of each run --- */
+
+/* NaN, as the delta of privatized texts, is not known and goes with every value. */
+static bool agree(double a, double b) {
+    return isnan(a) || isnan(b) || a == b;
+}
+
+static bool alike(const struct nvdp__measured *a, const struct nvdp__measured *b) {
+    return agree(a->order, b->order) && agree(a->delta, b->delta) && a->releases == b->releases &&
+           a->same_length == b->same_length && strcmp(a->split, b->split) == 0;
+}
+
+static bool unknown(const struct nvdp__measured *how) {
+    return isnan(how->order) || isnan(how->delta);
+}
+
+/* Of the run's measurements with these options: one with the exact loss, then one of all pairs, then the first. */
+static const struct nvdp__candidate *candidate_like(const struct nvdp__report_run *run,
+                                                    const struct nvdp__measured *how) {
+    const struct nvdp__candidate *best = NULL;
+    int rank = -1;
+    for (size_t k = 0; k < run->candidates; k++) {
+        const struct nvdp__candidate *at = &run->candidate[k];
+        const int found = alike(&at->how, how) ? 2 * at->exact + !at->how.drawn : -1;
+        if (found > rank) best = at;
+        if (found > rank) rank = found;
+    }
+    return best;
+}
+
+/* The options that most runs were measured with; NULL: nothing is measured. */
+static const struct nvdp__measured *most_common(const struct nvdp_report *report) {
+    const struct nvdp__measured *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < report->runs; i++)
+        for (size_t k = 0; k < report->run[i].candidates; k++) {
+            const struct nvdp__measured *how = &report->run[i].candidate[k].how;
+            size_t count = 0;
+            if (best != NULL && alike(best, how) && !unknown(best)) continue;
+            for (size_t j = 0; j < report->runs; j++)
+                count += candidate_like(&report->run[j], how) != NULL;
+            if (count > most || (best != NULL && count == most && unknown(best) && !unknown(how))) {
+                most = count;
+                best = how;
+            }
+        }
+    return best;
+}
+
+static nvdp_status take_measures(struct nvdp_context *ctx, struct nvdp__report_run *run,
+                                 const char *path) {
+    json_t *root = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &root));
+    nvdp_status status = read_measures(ctx, path, root, run);
+    json_decref(root);
+    run->measured = status == NVDP_OK;
+    return status;
+}
+
+/* Why a run that could have a measurement shows none. */
+static nvdp_status note_missing(struct nvdp_context *ctx, struct nvdp_report *report,
+                                const struct nvdp__report_run *run,
+                                const struct nvdp__measured *how) {
+    if (run->candidates > 0)
+        return nvdp__report_note(ctx, report, run->name,
+                                 "its measurement is not shown: it was measured with other options "
+                                 "than most runs here (order %g, delta %g, %g release%s, split %s)",
+                                 how->order, how->delta, how->releases,
+                                 how->releases == 1 ? "" : "s", how->split);
+    if (run->part > 0 && run->part_of > run->part)
+        return nvdp__report_note(ctx, report, run->name,
+                                 "no complete measurement: %zu of its %zu texts were measured; all "
+                                 "of them: nvdp privacy %s",
+                                 run->part, run->part_of, run->path);
+    if (run->part > 0)
+        return nvdp__report_note(ctx, report, run->name,
+                                 "no complete measurement: a sample of %zu texts was measured; all "
+                                 "texts: nvdp privacy %s",
+                                 run->part, run->path);
+    if (nvdp__is_reference(nvdp__method_of(run))) return NVDP_OK;
+    return nvdp__report_note(ctx, report, run->name,
+                             "scored, but its privacy is not measured: nvdp privacy %s", run->path);
+}
+
+/* Of every run the measurement with the options that most runs were measured with: one table, one kind of number. */
+static nvdp_status choose_measures(struct nvdp_context *ctx, struct nvdp_report *report) {
+    const struct nvdp__measured *how = most_common(report);
+    for (size_t i = 0; i < report->runs; i++) {
+        struct nvdp__report_run *run = &report->run[i];
+        const struct nvdp__candidate *chosen = how != NULL ? candidate_like(run, how) : NULL;
+        if (chosen == NULL) {
+            NVDP_RETURN_IF_FAILED(note_missing(ctx, report, run, how));
+            continue;
+        }
+        NVDP_RETURN_IF_FAILED(
+            forgive(ctx, report, run->name, take_measures(ctx, run, chosen->path)));
+        double *bound = &run->quantity[NVDP__BOUND], max = run->quantity[NVDP__SUM_MAX];
+        if (!(max > *bound * (1 + ROUNDING))) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__report_note(
+            ctx, report, run->name,
+            "its largest divergence, %g, is above the bound that clip_sequence %g "
+            "proves, %g: one of them is wrong, and none is told",
+            max, run->clip_sequence, *bound));
+        *bound = NAN;
+    }
+    return NVDP_OK;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -622,7 +759,7 @@ nvdp_status nvdp__report_read(struct nvdp_context *ctx, struct nvdp_report *repo
     } else {
         NVDP_RETURN_IF_FAILED(read_folders(ctx, report));
     }
-    if (report->runs > 0 || report->analyses > 0) return NVDP_OK;
+    if (report->runs > 0 || report->analyses > 0) return choose_measures(ctx, report);
     if (report->notes > 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected finished runs, found %zu that are not; the first, %s: %s",

@@ -399,36 +399,23 @@ static void caution_of_texts(struct nvdp__table *table, const struct nvdp_report
                          report->task[task].label, texts.low, texts.high);
 }
 
-/* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
+/* How the runs were measured (all with the same options: choose_measures()), and what that means for the numbers. */
 static void caution_of_measures(struct nvdp__table *table, const struct nvdp_report *report) {
-    struct extremes order = {INFINITY, -INFINITY}, delta = order, releases = order;
-    size_t drawn = 0, same_length = 0, measured = 0, given_length = 0, lonely = 0;
+    const struct nvdp__measured *how = NULL;
+    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
     for (size_t i = 0; i < report->runs; i++) {
         const struct nvdp__report_run *run = &report->run[i];
         if (!run->measured) continue;
         measured++;
-        widen(&order, run->how.order);
-        widen(&delta, run->how.delta);
-        widen(&releases, run->how.releases);
+        if (how == NULL || isnan(how->order) || isnan(how->delta)) how = &run->how;
         drawn += run->how.drawn;
         given_length += run->how.given_length;
         lonely += run->how.population < 2;
-        same_length += run->how.same_length;
     }
     if (measured == 0) return;
-    if (order.low < order.high || delta.low < delta.high || releases.low < releases.high ||
-        (same_length > 0 && same_length < measured)) {
-        nvdp__table_note(table,
-                         "CAUTION: the runs were not measured alike (order %g to %g, delta "
-                         "%g to %g, releases %g to %g, %zu of %zu over pairs of one length "
-                         "only): their divergences are not comparable.",
-                         order.low, order.high, delta.low, delta.high, releases.low, releases.high,
-                         same_length, measured);
-    } else {
-        nvdp__table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
-                         order.low, delta.low, releases.low, releases.low == 1 ? "" : "s",
-                         same_length > 0 ? ", pairs of texts of one length" : "");
-    }
+    nvdp__table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
+                     how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
+                     how->same_length ? ", pairs of texts of one length" : "");
     for (size_t task = 0; task < report->tasks; task++)
         caution_of_texts(table, report, task);
     if (given_length > 0)

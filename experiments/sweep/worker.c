@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 
+#include <nvdp/measured.h>
 #include <nvdp/text_privacy.h>
 
 #include <errno.h>
@@ -57,10 +58,10 @@ cleanup:
     return status;
 }
 
-static nvdp_status write_privacy(const struct stage *at, const char *text) {
+static nvdp_status write_privacy(const struct stage *at, const char *name, const char *text) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
-    char *path = path_to(at, "privacy.json");
+    char *path = path_to(at, name);
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
     NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
@@ -101,10 +102,16 @@ static nvdp_status measure(const struct stage *at) {
     struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_config *config = NULL;
-    char *text = NULL;
+    char *text = NULL, *name = NULL;
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
     const bool noised = noise != NULL && strcmp(noise, "none") != 0;
-    if (has(at, "privacy.json")) return NVDP_OK;
+    /* a folder's measurement brings its own options: it is no run's */
+    const bool own = noised || at->run->private_;
+    if (own)
+        NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
+    else
+        NVDP_TRY(NVDP__MADE(name = nvdp__strdup(at->ctx, "privacy.json")));
+    if (has(at, name)) goto cleanup;
     NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     if (noised) {
@@ -119,9 +126,11 @@ static nvdp_status measure(const struct stage *at) {
                                       1, &report.linkage));
         NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
     }
-    if (text != NULL) NVDP_TRY(write_privacy(at, text));
+    if (own) NVDP_TRY(nvdp_measured_label(at->ctx, config, &text));
+    if (text != NULL) NVDP_TRY(write_privacy(at, name, text));
 cleanup:
     nvdp_config_free(config);
+    free(name);
     free(text);
     nvdp_posteriors_free(posteriors);
     return status;

@@ -24,7 +24,7 @@ struct nvdp_guarantee {
     size_t guesses;                        /**< entries of guess */
     struct nvdp_guess guess[NVDP_GUESSES]; /**< proven guess bounds */
     double information;                    /**< proven bound in nats; NaN: unknown */
-    size_t texts;                          /**< that were measured; 0: no complete measurement */
+    size_t texts;                          /**< that were measured; 0: none */
     double order;                          /**< of the Renyi divergences below */
     double largest; /**< divergence of one sample of any two measured texts, nats; may be +inf */
     double infinite_share; /**< of the pairs whose divergence is infinite */
@@ -34,6 +34,8 @@ struct nvdp_guarantee {
         training_epsilon; /**< DP training: of one training text that is zeroed out (account.h); NaN: not private */
     double training_delta; /**< of training_epsilon */
     double training_mu;    /**< nvdp_account_risk.mu; +inf: not recorded */
+    bool partial;          /**< `texts` are a sample of the texts of their split */
+    size_t of_texts;       /**< of the split; 0: unknown */
 };
 
 /** Largest share of samples whose text is named that still counts as useful: one half. */
@@ -60,8 +62,8 @@ nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guar
 nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_guarantee *of,
                                    char **out);
 
-/** Reads what a finished run's records say: result.json (certificate, private training) and privacy.json (a complete
- * measurement of one sample per text).
+/** Reads what a finished run's records say: result.json (certificate, private training) and privacy*.json (what
+ * was measured: a complete measurement, of one sample per text, where there is one).
  * @param ctx records messages
  * @param run directory of the run
  * @param out the guarantee

@@ -404,6 +404,14 @@ class Run:
         return owned_text(out[0])
 
     @property
+    def measurements(self) -> list[Record]:
+        """What `nvdp privacy` measured of this run, the measurement that speaks for it first: `file` in the run's folder,
+        `complete` (all texts of the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from defaults)."""
+        out = ffi.new("char **")
+        self._context.call(lib.nvdp_measured_list, str(self.path).encode(), out)
+        return from_json(owned_text(out[0]))
+
+    @property
     def training_privacy(self) -> Record | None:
         """How private the training was for its training texts, accounted anew; None: it was not. `account` has epsilon at
         delta, `risk` mu, replacement, membership and guesses; one training text is zeroed out."""

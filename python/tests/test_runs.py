@@ -380,6 +380,12 @@ def test_bottleneck_in_torch(options, run, compact, tmp_path):
 
 def test_certificate(run):
     assert run.training_privacy is None
+    assert run.measurements == []
+    (run.path / "privacy-limit-5.json").write_text('{"n": 5, "complete": false, "settings": {"limit": "5"}}')
+    (run.path / "privacy.json").write_text('{"n": 8, "complete": true, "settings": {}}')
+    assert [(one.file, one.complete, one.texts) for one in run.measurements] == [
+        ("privacy.json", True, 8), ("privacy-limit-5.json", False, 5)]
+    (run.path / "privacy-limit-5.json").unlink(), (run.path / "privacy.json").unlink()
     assert run.guarantee.startswith(("No guarantee", "Proven: ", "No useful")) and run.guarantee in repr(run)
     found = run.certificate(delta=1e-5)
     assert found.theorem == "c" and found.delta == 1e-5 and found.statement  # the preset clips every row

@@ -176,20 +176,26 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
 
 /* The bounds that nvdp privacy measured, at its baselines. */
 static int explain_measured(struct cli *cli, const struct values *v) {
-    char *path = NULL;
     size_t i;
+    char *path = NULL, *text = NULL;
     json_t *privacy = NULL, *guesses = NULL;
     const json_t *guess;
     if (v->releases != 1 || cli_given(cli, "attribute") || cli_given(cli, "texts"))
         return cli_usage(cli, "%s: nothing is proven of it: expected --baseline alone",
                          cli->arg[0]);
-    if (asprintf(&path, "%s/privacy.json", cli->arg[0]) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    privacy = json_load_file(path, 0, NULL);
-    free(path);
+    CLI_DO(cli, nvdp_measured_list(cli->ctx, cli->arg[0], &text));
+    json_t *all = json_loads(text, 0, NULL);
+    const json_t *best = json_array_get(all, 0);
+    const char *file = json_string_value(json_object_get(best, "file"));
+    const bool complete = json_is_true(json_object_get(best, "complete"));
+    const size_t texts = (size_t)json_integer_value(json_object_get(best, "texts"));
+    if (file != NULL && asprintf(&path, "%s/%s", cli->arg[0], file) > 0)
+        privacy = json_load_file(path, 0, NULL);
     guesses = json_incref(json_object_get(privacy, "guess"));
-    const size_t texts = (size_t)json_integer_value(json_object_get(privacy, "n"));
     json_decref(privacy);
+    json_decref(all);
+    free(text);
+    free(path);
     if (!json_is_array(guesses)) {
         json_decref(guesses);
         return cli_error(cli, CLI_FAILURE,
@@ -198,10 +204,11 @@ static int explain_measured(struct cli *cli, const struct values *v) {
                          cli->arg[0], cli->arg[0], v->baseline);
     }
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:s, s:I, s:o}", "scope", "measured", "texts",
-                                             (json_int_t)texts, "guess", guesses));
-    printf("Measured on %zu texts, each as likely as the others; no bound for other texts:\n\n",
-           texts);
+        return cli_print_json(cli,
+                              json_pack("{s:s, s:I, s:b, s:o}", "scope", "measured", "texts",
+                                        (json_int_t)texts, "complete", complete, "guess", guesses));
+    printf("Measured on %s%zu texts, each as likely as the others; no bound for other texts:\n\n",
+           complete ? "" : "a sample of ", texts);
     printf("  %-46s %12s %12s\n", "a guess about one of these texts is right", "without",
            "with at most");
     json_array_foreach(guesses, i, guess) guess_row(

@@ -24,7 +24,8 @@ static const struct nvdp_option options[] = {
      NVDP_OPTION_AT(struct values, out)},
     {"certify", NVDP_OPTION_FLAG, NULL,
      "what is proven of the run's mechanism over all texts, seen or not, at --delta, of "
-     "--releases; measures nothing, reads no text; written to RUN/certificate.json; exit code 1: "
+     "--releases; measures nothing, reads no text; written to RUN/certificate.json, with other "
+     "values than the defaults to a file named after them; exit code 1: "
      "nothing is",
      NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
     {"all", NVDP_OPTION_FLAG, NULL, "print every table, not the first numbers alone",
@@ -43,13 +44,15 @@ static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     return CLI_SUCCESS;
 }
 
-/* RUN/privacy.json, RUN/certificate.json.  Where that cannot be (somebody else's run, a full disk) the report is printed all the
- * same. */
-static int save(struct cli *cli, const char *name, const char *report) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", cli->arg[0], name) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    int code = cli_write_text(cli, path, report);
+/* DIRECTORY/privacy.json, certificate.json or measured.json, with other options than the defaults under a name of its own.  Where
+ * that cannot be (somebody else's run, a full disk) the report is printed all the same. */
+static int save(struct cli *cli, const char *directory, const char *stem, const char *report) {
+    char *name = NULL, *path = NULL;
+    CLI_DO(cli, nvdp_measured_name(cli->ctx, cli->config, stem, &name));
+    int code = asprintf(&path, "%s/%s", directory, name) < 0
+                   ? cli_error(cli, CLI_FAILURE, "out of memory")
+                   : cli_write_text(cli, path, report);
+    free(name);
     free(path);
     return code;
 }
@@ -73,11 +76,13 @@ static int give(struct cli *cli, const struct values *values,
                 const struct nvdp_privacy_report *report, const double *matrix, const int64_t *id) {
     char *text = NULL;
     nvdp_status status = nvdp_privacy_report_json(cli->ctx, report, &text);
+    if (status == NVDP_OK) status = nvdp_measured_label(cli->ctx, cli->config, &text);
     if (status == NVDP_OK && values->pairs != NULL)
         status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
                                   matrix, id);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
-    if (status == NVDP_OK && values->posteriors == NULL) code = save(cli, "privacy.json", text);
+    if (status == NVDP_OK && values->posteriors == NULL)
+        code = save(cli, cli->arg[0], "privacy", text);
     if (status == NVDP_OK && cli->json) print_report(cli, values, text);
     if (status == NVDP_OK && !cli->json && values->posteriors == NULL) {
         cli_print_guarantee(cli, cli->arg[0]);
@@ -143,24 +148,20 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     nvdp_status status = run ? nvdp_run_text_privacy(cli->ctx, cli->config, wanted, &report)
                              : nvdp_text_privacy(cli->ctx, cli->config, wanted, &report);
     if (status == NVDP_OK) status = nvdp_dchi_report_json(cli->ctx, &report, &text);
+    if (status == NVDP_OK) status = nvdp_measured_label(cli->ctx, cli->config, &text);
     if (status == NVDP_OK && values->pairs != NULL)
         status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs.pairs.texts,
                                   report.pairs.pairs.order, matrix, NULL);
     free(matrix);
-    char *beside = NULL;
     int code = status != NVDP_OK     ? cli_fail(cli, status)
                : values->out != NULL ? cli_write_text(cli, values->out, text)
                                      : CLI_SUCCESS;
     const bool given = code == CLI_SUCCESS;
-    if (code == CLI_SUCCESS && sanitized != NULL)
-        code = asprintf(&beside, "%s/measured.json", sanitized) < 0
-                   ? cli_error(cli, CLI_FAILURE, "out of memory")
-                   : cli_write_text(cli, beside, text);
-    if (given && run) code = save(cli, "privacy.json", text);
+    if (given && sanitized != NULL) code = save(cli, sanitized, "measured", text);
+    if (given && run) code = save(cli, cli->arg[0], "privacy", text);
     if (given && cli->json) print_report(cli, values, text);
     if (given && !cli->json) print_training(values);
     if (given && !cli->json) nvdp_dchi_report_print(&report, stdout);
-    free(beside);
     free(text);
     return code;
 }
@@ -194,7 +195,8 @@ static int certify(struct cli *cli) {
                          cli->arg[0]);
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
-    int code = save(cli, "certificate.json", text);
+    CLI_DO(cli, nvdp_measured_label(cli->ctx, cli->config, &text));
+    int code = save(cli, cli->arg[0], "certificate", text);
     if (cli->json)
         puts(text);
     else
@@ -304,7 +306,8 @@ const struct cli_command cli_command_privacy = {
     .summary = "measure divergences between what texts share; Bayesian DP",
     .args = "[RUN]",
     .description = "Measures the Renyi divergence between the samples of every pair of texts, and "
-                   "Bayesian differential privacy, of a run (written to RUN/privacy.json as well) "
+                   "Bayesian differential privacy, of a run (written to RUN/privacy.json as well, "
+                   "with other options than the defaults to a file named after them) "
                    "or of a file of posteriors; or of a task's own texts under a mechanism that "
                    "privatizes them token by token. These are measurements on the given texts, not "
                    "a bound over all texts; --certify is one, where one is proven. A run that was "

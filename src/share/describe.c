@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "share/embeddings_file.h"
+#include "train/measured.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -346,14 +347,39 @@ static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, boo
     return NVDP_OK;
 }
 
+/* What was measured: a line for every file, and the whole report of the one that speaks for the run. */
+static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, const json_t *run,
+                                    json_t *object) {
+    struct nvdp__measurements all = {0};
+    NVDP_RETURN_IF_FAILED(nvdp__measurements_read(ctx, path, run, &all));
+    json_t *list = json_object();
+    for (size_t i = 0; i < all.count; i++) {
+        const struct nvdp__measurement *at = &all.list[i];
+        char told[128], of[64] = "";
+        if (!at->complete && at->of_texts > at->texts)
+            snprintf(of, sizeof of, " of %zu texts: not complete", at->of_texts);
+        else
+            snprintf(of, sizeof of, " texts%s", at->complete ? "" : ", a sample: not complete");
+        snprintf(told, sizeof told, "%zu%s", at->texts, of);
+        json_object_set_new(list, at->name, json_string(told));
+    }
+    if (all.count > 0) {
+        json_object_set_new(object, "measured", list);
+        json_object_set_new(object, "privacy", shown_copy(all.list[0].report));
+    } else {
+        json_decref(list);
+    }
+    nvdp__measurements_release(&all);
+    return NVDP_OK;
+}
+
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
     nvdp_status status = NVDP_OK;
-    json_t *run = NULL, *result = NULL, *privacy = NULL;
+    json_t *run = NULL, *result = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
-    NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
     json_object_set_new(object, "kind", json_string("run directory"));
     NVDP_TRY(add_guarantee(ctx, path, result != NULL, object));
     json_object_set_new(object, "finished", json_boolean(result != NULL));
@@ -367,12 +393,10 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     const json_t *config = json_object_get(run, "config");
     add_bound(object, json_string_value(json_object_get(config, "method")),
               json_object_get(config, "nvib"));
-    if (privacy != NULL && result != NULL)
-        json_object_set_new(object, "privacy", shown_copy(privacy));
+    if (result != NULL) NVDP_TRY(add_measurements(ctx, path, run, object));
 cleanup:
     json_decref(run);
     json_decref(result);
-    json_decref(privacy);
     return status;
 }
 
@@ -656,10 +680,10 @@ static const char *const first_facts[] = {"guarantee",
                                           "result.test.majority",
                                           "result.dp: pld.epsilon delta insecure_seed",
                                           "result.certified",
+                                          "measured",
                                           "privacy.linkage.sentence",
                                           "privacy.scope",
                                           "privacy.exact: worst delta releases",
-                                          "privacy.n",
                                           "privacy.order",
                                           "privacy.infinite_share",
                                           "privacy.rd.sum: max mean",

@@ -647,9 +647,11 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
 
 /* What was said and measured of earlier texts goes before others come: whatever happens then, nothing false is said of them. */
 static nvdp_status remove_words(const struct sanitize *work) {
-    static const char *const names[] = {"privacy.json", "statement.txt", "measured.json"};
+    static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
+                                        "measured-*.json"};
     nvdp_status status = NVDP_OK;
-    for (size_t i = 0; i < (work->folder ? 3 : 2) && status == NVDP_OK; i++) {
+    if (work->folder) return nvdp__outdir_remove(work->ctx, work->options->out, names, 4);
+    for (size_t i = 0; i < 2 && status == NVDP_OK; i++) {
         char *path = beside_path(work, names[i]);
         NVDP_RETURN_IF_FAILED(NVDP__MADE(path));
         status = nvdp__remove(work->ctx, path);

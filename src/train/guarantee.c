@@ -4,6 +4,7 @@
 #include "base/schema.h"
 #include "rdp/options.h"
 #include "train/dp.h"
+#include "train/measured.h"
 
 #include <math.h>
 #include <nvdp/certificate.h>
@@ -48,7 +49,12 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
         fputs(" Nothing is measured yet.", to);
         return;
     }
-    fprintf(to, " Measured on %zu texts:", of->texts);
+    if (!of->partial)
+        fprintf(to, " Measured on %zu texts:", of->texts);
+    else if (of->of_texts > of->texts)
+        fprintf(to, " Measured on %zu of %zu texts only:", of->texts, of->of_texts);
+    else
+        fprintf(to, " Measured on a sample of %zu texts only:", of->texts);
     if (isinf(of->largest))
         fprintf(to, " %s of the pairs are infinitely far apart",
                 nvdp__share_bound(text, of->infinite_share, NVDP__UP));
@@ -147,14 +153,15 @@ static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
     }
 }
 
-static void take_measured(const json_t *privacy, struct nvdp_guarantee *to) {
-    const json_t *rd = json_object_get(privacy, "rd"),
-                 *linkage = json_object_get(privacy, "linkage");
-    const json_t *complete = json_object_get(privacy, "complete");
-    if (!json_is_object(rd) || json_is_false(complete)) return;
-    to->texts = (size_t)json_integer_value(json_object_get(privacy, "n"));
-    to->order = number_at(privacy, "order");
-    to->infinite_share = number_at(privacy, "infinite_share");
+static void take_measured(const struct nvdp__measurement *from, struct nvdp_guarantee *to) {
+    const json_t *rd = json_object_get(from->report, "rd");
+    if (!json_is_object(rd)) return;
+    const json_t *linkage = json_object_get(from->report, "linkage");
+    to->texts = from->texts;
+    to->partial = !from->complete;
+    to->of_texts = from->of_texts;
+    to->order = number_at(from->report, "order");
+    to->infinite_share = number_at(from->report, "infinite_share");
     to->largest = number_at(json_object_get(rd, "sum"), "max");
     if (json_integer_value(json_object_get(linkage, "releases")) == 1)
         to->named = number_at(linkage, "first");
@@ -172,19 +179,20 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
                                struct nvdp_guarantee *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_guarantee made = NOTHING;
-    json_t *records = NULL, *result = NULL, *privacy = NULL;
+    json_t *records = NULL, *result = NULL;
+    struct nvdp__measurements measured = {0};
     const char *name = NULL, *noise = NULL;
     enum nvdp_method method;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (run == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "run: expected one, found none"));
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &records));
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
-    NVDP_TRY(nvdp__json_read_optional(ctx, run, "privacy.json", &privacy));
     const json_t *config = json_object_get(records, "config");
     if (config == NULL || result == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a finished run, found %s", run,
                             config == NULL ? "no run.json with a configuration"
                                            : "one without result.json: finish it with --resume"));
+    NVDP_TRY(nvdp__measurements_read(ctx, run, records, &measured));
     NVDP_TRY(nvdp__json_string(ctx, run, config, "method", "base", &name));
     NVDP_TRY(nvdp_method_find(ctx, name, &method));
     NVDP_TRY(nvdp__json_string(ctx, run, config, "token_noise", "none", &noise));
@@ -192,12 +200,12 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     made.noise = nvdp_method_is_private(method);
     made.token_noise = strcmp(noise, "none") != 0;
     take_certificate(json_object_get(result, "certified"), &made);
-    take_measured(privacy, &made);
+    if (measured.count > 0) take_measured(measured.list, &made);
     take_training(json_object_get(result, "dp"), &made);
     NVDP__GIVE(out, &made);
 cleanup:
     json_decref(records);
     json_decref(result);
-    json_decref(privacy);
+    nvdp__measurements_release(&measured);
     return status;
 }

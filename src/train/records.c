@@ -134,12 +134,14 @@ cleanup:
 
 /* The files that a run writes: --overwrite removes exactly these.  The first OF_MODEL describe RUN/model and are removed
  * when the model is replaced; with result.json gone the run counts as unfinished until it ends again. */
-enum { OF_MODEL = 7 };
+enum { OF_MODEL = 9 };
 static const char *const run_files[] = {"result.json",
                                         "dp-statement.txt",
                                         "predictions_*.tsv",
                                         "privacy.json",
+                                        "privacy-*.json",
                                         "certificate.json",
+                                        "certificate-*.json",
                                         "reuse.json",
                                         "attack.json",
                                         "run.json",

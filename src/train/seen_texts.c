@@ -225,7 +225,7 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
         memcpy(section.name, digests[i].name, sizeof section.name);
         memcpy(section.key, digests[i].key, sizeof section.key);
         memcpy(at, &section, sizeof section);
-        memcpy(at + sizeof section, digests[i].digest, room);
+        if (room > 0) memcpy(at + sizeof section, digests[i].digest, room);
         at += sizeof section + room;
     }
     struct nvdp__cache_header header = nvdp__cache_header(kind, VERSION, size);

@@ -508,10 +508,10 @@ Test(bad_input, output_in_the_place_of_input) {
 Test(bad_input, a_run_that_keeps_no_report) {
     char run[4096];
     snprintf(run, sizeof run, "%s", make_run());
-    cr_assert_eq(mkdir(inside(run, "privacy.json"), 0777), 0);
+    cr_assert_eq(mkdir(inside(run, "privacy-limit-10.json"), 0777), 0);
     cr_assert_eq(mkdir(inside(run, "certificate.json"), 0777), 0);
     struct outcome outcome = program_expect(1, "privacy %s --limit 10", run);
-    support_contains(outcome.err, "privacy.json: cannot write: Is a directory");
+    support_contains(outcome.err, "privacy-limit-10.json: cannot write: Is a directory");
     support_contains(outcome.out, "Renyi divergence of order 1.1");
     program_release(&outcome);
     outcome = program_expect(1, "privacy %s --certify --json", run);

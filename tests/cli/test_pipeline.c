@@ -188,6 +188,52 @@ Test(pipeline, predict_writes_the_leaderboard_s_file) {
     cr_assert(exists(out));
 }
 
+/* A measurement replaces none that was made with other options, and what is shown of the run is the complete one of one
+ * sample. */
+Test(pipeline, measurements_are_kept_apart) {
+    const char *run = make_run("nvdp");
+    struct outcome outcome = program_expect(0, "privacy %s --limit 20 --quiet", run);
+    support_contains(outcome.out, "Measured on 20 of 40 texts only: ");
+    program_release(&outcome);
+    outcome = program_expect(0, "report %s", run);
+    support_contains(outcome.out, "no complete measurement: 20 of its 40 texts were measured");
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s --quiet", run);
+    support_contains(outcome.out, "Measured on 40 texts: ");
+    program_release(&outcome);
+    char *first = support_read(in_run("privacy.json"));
+    static const char *const others[][2] = {
+        {"--limit 20", "privacy-limit-20.json"},
+        {"--releases 2", "privacy-releases-2.json"},
+        {"--split train --limit 10 --seed 3", "privacy-split-train-limit-10-seed-3.json"},
+        {"--order inf --moments 1,2", "privacy-order-inf-moments-1_2.json"},
+        {"--exact", "privacy-exact.json"},
+        {"--certify --releases 4 --delta 1e-6", "certificate-delta-1e_06-releases-4.json"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct outcome other = program_run("privacy %s %s --quiet", run, others[i][0]);
+        cr_expect(exists(in_run(others[i][1])), "%s: %s", others[i][1], other.err);
+        program_release(&other);
+        char *kept = support_read(in_run("privacy.json"));
+        cr_expect_str_eq(kept, first);
+        free(kept);
+    }
+    free(first);
+    outcome = program_expect(0, "info %s", run);
+    support_contains(outcome.out, "Measured on 40 texts: ");
+    support_contains(outcome.out, "privacy-limit-20.json");
+    support_contains(outcome.out, "20 of 40 texts: not complete");
+    program_release(&outcome);
+    outcome = program_expect(0, "report %s", run);
+    support_contains(outcome.out, "1 release of a text");
+    support_lacks(outcome.out, "no complete measurement");
+    program_release(&outcome);
+    outcome = program_expect(0, "train %s --method nvdp --overwrite --out %s --quiet",
+                             program_train_options(), run); /* another model */
+    program_release(&outcome);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_not(exists(in_run(others[i][1])), "%s", others[i][1]);
+}
+
 Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     const char *run = make_run("nvdp");
     struct outcome attack =
@@ -202,8 +248,9 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
         program_expect(0, "privacy %s --order 1.5 --json --quiet --posteriors-out %s --pairs %s",
                        run, posteriors, pairs);
     cr_assert(exists(pairs));
-    char *saved = support_read(in_run("privacy.json"));
+    char *saved = support_read(in_run("privacy-order-1.5.json"));
     cr_assert_str_eq(saved, of_run.out);
+    cr_expect_not(exists(in_run("privacy.json")));
     free(saved);
     json_t *object = program_object(&of_run);
     cr_assert_eq(number(object, "order"), 1.5);
@@ -258,9 +305,9 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     program_release(&table);
     table = program_expect(0, "info %s", run);
     support_contains(table.out, "privacy.linkage.sentence");
-    support_contains(table.out, "privacy.order              1.1\n");
+    support_contains(table.out, "privacy.order              1.5\n"); /* the complete measurement */
     support_contains(table.out,
-                     "privacy.bdp                best.epsilon inf, delta 1e-05, releases 2\n");
+                     "privacy.bdp                best.epsilon inf, delta 1e-05, releases 1\n");
     program_release(&table);
 }
 
@@ -311,7 +358,7 @@ Test(pipeline, certify_a_run) {
     cr_expect_float_eq(number(object, "epsilon"), 8, 1e-10);
     cr_expect_float_eq(number(json_array_get(json_object_get(object, "curve"), 0), "delta"), 1e-5,
                        1e-9);
-    char *saved = support_read(support_scratch_path("clipped/certificate.json"));
+    char *saved = support_read(support_scratch_path("clipped/certificate-at-epsilon-8.json"));
     cr_expect_str_eq(saved, outcome.out);
     free(saved);
     json_decref(object);

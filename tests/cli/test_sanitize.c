@@ -195,6 +195,17 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
                              program_task(), program_model(), out);
     program_release(&outcome);
     cr_assert(nvdp__exists(measured));
+    char *first = support_read(measured);
+    outcome = program_expect(0,
+                             "privacy --quiet --task sst2 --data %s --model %s --sanitized %s "
+                             "--limit 5",
+                             program_task(), program_model(), out);
+    program_release(&outcome);
+    char *kept = support_read(measured);
+    cr_expect_str_eq(kept, first);
+    free(kept);
+    free(first);
+    cr_assert(nvdp__exists(support_scratch_path("measured/measured-limit-5.json")));
     cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
     outcome = program_expect(1, command, program_task(), program_model(), 50, out);
     support_contains(outcome.err, "measured: another process is writing there");
@@ -204,6 +215,7 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
     outcome = program_expect(0, command, program_task(), program_model(), 50, out);
     program_release(&outcome);
     cr_expect_not(nvdp__exists(measured));
+    cr_expect_not(nvdp__exists(support_scratch_path("measured/measured-limit-5.json")));
     nvdp_context_free(ctx);
 }
 

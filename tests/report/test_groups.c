@@ -458,6 +458,50 @@ Test(groups, one_run) {
     nvdp_context_free(ctx);
 }
 
+/* One table holds what was measured with the same options: those of most runs.  A part of the texts is not counted. */
+Test(groups, measurements_are_not_mixed) {
+#define MEASURED(more, releases, max)                                                              \
+    "{" more "\"order\": 1.1, \"n\": 20, \"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": " max  \
+    ", \"mean\": 1}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": "     \
+    "1e-5, "                                                                                       \
+    "\"releases\": " releases ", \"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}"
+    static const struct made_run some[] = {{.name = "a", .lambda = 1, .rd_max = 5, .rd_mean = 4},
+                                           {.name = "b", .lambda = 2, .rd_max = 6, .rd_mean = 4},
+                                           {.name = "part", .lambda = 3},
+                                           {.name = "twice", .lambda = 4},
+                                           {.name = "old", .lambda = 5}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        made_run("mixed", &some[i]);
+    made_run_file("mixed", "a", "privacy-releases-2.json",
+                  MEASURED("\"complete\": true, ", "2", "77"));
+    made_run_file("mixed", "b", "privacy-limit-20.json",
+                  MEASURED("\"complete\": false, ", "1", "88"));
+    made_run_file("mixed", "part", "privacy-limit-20.json",
+                  MEASURED("\"complete\": false, ", "1", "99"));
+    made_run_file("mixed", "twice", "privacy-releases-2.json",
+                  MEASURED("\"complete\": true, ", "2", "66"));
+    made_run_file("mixed", "old", "privacy.json", MEASURED("", "1", "55")); /* 20 of 40 texts */
+    struct nvdp_report *report = made_report(ctx, "mixed");
+    cr_expect_eq(report->runs, 5);
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct nvdp__report_run *run = &report->run[i];
+        const double max = run->quantity[NVDP__SUM_MAX];
+        cr_expect_eq(run->measured, run->name[1] == '\0', "%s", run->name);
+        cr_expect(run->measured ? max == (run->name[0] == 'a' ? 5 : 6) : isnan(max), "%s: %g",
+                  run->name, max);
+    }
+    support_contains(report_note(report, "part"),
+                     "no complete measurement: 20 of its 40 texts were measured; all of them: "
+                     "nvdp privacy ");
+    support_contains(report_note(report, "old"), "no complete measurement: 20 of its 40 texts");
+    support_contains(report_note(report, "twice"),
+                     "it was measured with other options than most runs here (order 1.1, delta "
+                     "1e-05, 1 release, split dev)");
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
 Test(groups, command_lines) {
     static const struct made_run run = {
         .name = "it's",

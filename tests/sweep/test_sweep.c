@@ -443,7 +443,7 @@ Test(sweep, sharing_leaves_readers_scores) {
         json_t *reuse = read_object(out, entries[i]->d_name, "attack.json");
         cr_assert_not_null(json_object_get(json_object_get(reuse, "metrics"), "accuracy"));
         json_decref(reuse);
-        json_t *privacy = read_object(out, entries[i]->d_name, "privacy.json");
+        json_t *privacy = read_object(out, entries[i]->d_name, "privacy-order-2.json");
         cr_assert_eq(json_number_value(json_object_get(privacy, "order")), 2);
         json_decref(privacy);
     }

@@ -172,8 +172,10 @@ static bool is_over(void *calls) {
 
 /* What was told of an earlier epoch's model, or of another run's, is not told of this one's. */
 Test(train, what_was_measured_goes_with_its_model) {
-    static const char *const told[] = {"privacy.json", "certificate.json", "predictions_dev.tsv",
-                                       "reuse.json", "attack.json"};
+    static const char *const told[] = {"privacy.json",        "privacy-limit-20.json",
+                                       "certificate.json",    "certificate-releases-2.json",
+                                       "predictions_dev.tsv", "reuse.json",
+                                       "attack.json"};
     enum { TOLD = sizeof told / sizeof *told };
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
