@@ -101,11 +101,15 @@ struct nvdp_pair_attack {
     double
         right; /**< share of all samples whose own text is the likelier of the two; ties count half */
     double most; /**< what no test exceeds on average: (1 + delta(0))/2, as exact as epsilon */
-    bool holds;  /**< shown <= exact <= certified, and right_interval.low <= most <= guess */
+    bool
+        holds; /**< shown <= exact <= certified, and right_interval.low <= most <= guess; where `bounded`, what the
+                      attack found is compared, not `exact` and `most` */
     /** Interval of `right` (Clopper & Pearson 1934).  It holds together with `shown`, of all pairs. */
     struct nvdp_interval right_interval;
     /** Share right without noise, from the posteriors themselves: 1, or 1/2 where both texts have the same posterior. */
     double states;
+    bool
+        bounded; /**< `exact`, `most` or both are upper bounds: double precision does not hold the pair's integral */
 };
 
 /** What nvdp_attack_pairs() found. */

@@ -31,7 +31,8 @@ struct nvdp_guarantee {
     double
         named; /**< share of the samples whose text an attacker names among the measured; NaN: unknown */
     double
-        training_epsilon; /**< DP training: of one training text that is zeroed out (account.h); NaN: not private */
+        training_epsilon; /**< DP training: of one training text that is zeroed out (account.h); NaN: not
+                             private; +inf: private, at an epsilon that is not known */
     double training_delta; /**< of training_epsilon */
     double training_mu;    /**< nvdp_account_risk.mu; +inf: not recorded */
     bool partial;          /**< `texts` are a sample of the texts of their split */

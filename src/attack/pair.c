@@ -94,8 +94,10 @@ static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
                                   way == 0 ? pair->q : pair->p, a->options->releases, &exact));
         NVDP_TRY(nvdp__exact_epsilon(exact, a->options->delta, &epsilon, &is_bound));
         pair->exact = fmax(pair->exact, epsilon);
+        pair->bounded = pair->bounded || is_bound;
     }
     NVDP_TRY(nvdp__exact_delta(exact, 0, &even, &is_bound));
+    pair->bounded = pair->bounded || is_bound;
     pair->most = (1 + even) / 2;
 cleanup:
     nvdp_exact_free(exact);
@@ -178,10 +180,12 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
         struct nvdp_pair_attack *pair = &made.pair[i];
         NVDP_TRY(options.pair != NULL ? read_pair(&a, pair) : draw_pair(&a, i, pair));
         NVDP_TRY(tell_apart(&a, pair));
-        pair->holds = pair->shown <= pair->exact * (1 + SLACK) &&
-                      pair->exact <= certified * (1 + SLACK) + SLACK &&
+        /* an upper bound may be above what is proven */
+        const bool proven = pair->bounded || (pair->exact <= certified * (1 + SLACK) + SLACK &&
+                                              !(pair->most > made.guess * (1 + SLACK)));
+        pair->holds = pair->shown <= fmin(pair->exact, certified + SLACK) * (1 + SLACK) &&
                       pair->right_interval.low <= pair->most * (1 + SLACK) &&
-                      !(pair->most > made.guess * (1 + SLACK));
+                      !(pair->right_interval.low > made.guess * (1 + SLACK)) && proven;
         made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;
         nvdp__meter_update(&meter, i + 1, (double)((i + 1) * options.samples), "sample", NAN);

@@ -221,14 +221,14 @@ static json_t *pairs_json(const struct cli *cli, const struct nvdp_pair_attacks 
         json_array_append_new(
             pairs,
             json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:[o,o], s:f, s:f, s:[I,I], s:[I,I], s:b, "
-                      "s:b}",
+                      "s:b, s:b}",
                       "p", (json_int_t)p->p, "q", (json_int_t)p->q, "shown", cli_number(p->shown),
                       "ceiling", cli_number(p->ceiling), "exact", cli_number(p->exact), "right",
                       p->right, "right_interval", cli_number(p->right_interval.low),
                       cli_number(p->right_interval.high), "states", p->states, "most", p->most,
                       "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
                       (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favours_q,
-                      "holds", p->holds));
+                      "bounded", p->bounded, "holds", p->holds));
     }
     return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:o, s:b, s:b, s:o}", "attack",
                      kind_names[KIND_PAIR], "delta", found->delta, "confidence", found->confidence,
@@ -260,6 +260,9 @@ static void print_pairs(const struct cli *cli, const struct nvdp_pair_attacks *f
         printf("%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q, p->shown,
                p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
                p->states > .5 ? "" : "  the same posterior", p->holds ? "" : "  VIOLATION");
+        if (p->bounded)
+            puts("         exact and at most are upper bounds: double precision does not hold this "
+                 "pair's integral");
     }
     print_weak(found->weak);
 }

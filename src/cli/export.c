@@ -60,7 +60,8 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
     cli_print_wrapped(stdout, result->statement);
     if (result->measured) {
         putchar('\n');
-        nvdp_privacy_report_print(&result->privacy, stdout);
+        nvdp_privacy_report_summary(&result->privacy, stdout);
+        puts("All numbers: --json");
     }
 }
 

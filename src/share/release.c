@@ -280,7 +280,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.epsilon = epsilon;
     of.delta = facts->certificate.delta;
     of.releases = (size_t)samples;
-    of.training_epsilon = NAN;
+    of.training_epsilon = facts->private_training ? INFINITY : NAN;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
     snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
     free(line);

@@ -74,6 +74,10 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
         fputs(" Not covered: the texts that the encoder was trained on.", to);
         return;
     }
+    if (isinf(of->training_epsilon)) {
+        fputs(" The encoder was trained privately; its run tells at which epsilon.", to);
+        return;
+    }
     fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
             nvdp__bound(epsilon, of->training_epsilon, NVDP__UP), of->training_delta);
     if (isfinite(of->training_mu))

@@ -88,6 +88,21 @@ Test(guarantee, none) {
 }
 
 /* A measurement of some texts alone, or of several samples, does not stand in the line. */
+/* A shared file says that its encoder was trained privately, and not how. */
+Test(guarantee, private_training_at_an_unknown_epsilon) {
+    struct nvdp_guarantee of = {.struct_size = sizeof of,
+                                .noise = true,
+                                .epsilon = 16,
+                                .delta = 1e-5,
+                                .releases = 1,
+                                .training_epsilon = INFINITY};
+    char *text = NULL;
+    cr_assert_eq(nvdp_guarantee_line(ctx, &of, &text), NVDP_OK);
+    cr_expect_str_eq(text, "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
+                           "encoder was trained privately; its run tells at which epsilon.");
+    free(text);
+}
+
 /* A part of the texts is called one, and speaks for the run only while nothing complete is there. */
 Test(guarantee, incomplete_measurement) {
     static const char part[] =
