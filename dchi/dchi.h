@@ -13,8 +13,8 @@
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
  *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
  */
-#ifndef NVDP_DCHI_INTERNAL_H
-#define NVDP_DCHI_INTERNAL_H
+#ifndef NVDP_DCHI_DCHI_H
+#define NVDP_DCHI_DCHI_H
 
 #include "base/random.h"
 #include "tensor/bf16.h"

@@ -1,7 +1,7 @@
 /* Exact distributions of santext and its like; what they tell two inputs apart by. */
 #include "base/random.h"
-#include "base/schema.h"
 #include "dchi/dchi.h"
+#include "options/schema.h"
 #include "tensor/vector.h"
 #include <nvdp/rdp.h>
 

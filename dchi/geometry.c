@@ -1,7 +1,7 @@
 /* How far apart the table's vectors are, and what that makes of a mechanism's draws. */
 #include "base/random.h"
-#include "base/schema.h"
 #include "dchi/dchi.h"
+#include "options/schema.h"
 #include "tensor/vector.h"
 
 #include <omp.h>

@@ -1,7 +1,7 @@
 /* Token inversion (Qu et al. 2021, section 5.4): how often an attacker names the token that a user wrote. */
 #include "base/random.h"
-#include "base/schema.h"
 #include "dchi/dchi.h"
+#include "options/schema.h"
 #include "rdp/pairs.h"
 #include "tensor/vector.h"
 

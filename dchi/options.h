@@ -2,7 +2,7 @@
 #ifndef NVDP_DCHI_OPTIONS_H
 #define NVDP_DCHI_OPTIONS_H
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include <nvdp/sanitize.h>
 
 /* As options name them: enum nvdp_dchi_mechanism comes behind "none". */

@@ -496,7 +496,7 @@ cleanup:
 
 /* ---- the texts ---- */
 
-/* struct nvdp__source: sums over positions, in their order. */
+/* struct nvdp__divergence_source: sums over positions, in their order. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts->texts, m = work->m;
@@ -683,7 +683,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
     static const double most_work = 1.5e10; /* of the vocabulary's worst */
     const bool vectors = dchi->mechanism == NVDP_DCHI_LAPLACE;
     struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
-    const struct nvdp__source source = {fill, &work};
+    const struct nvdp__divergence_source source = {fill, &work};
     struct nvdp_posteriors shape = {.texts = texts->texts,
                                     .offset = (size_t *)texts->offset,
                                     .dim = vectors ? dchi->vectors->dim : 1,

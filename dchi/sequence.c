@@ -11,7 +11,7 @@ struct work {
     double *distance, *value; /* [N (N-1) / 2] eta |s - s'|, of texts i > j in their order; D_l */
 };
 
-/* struct nvdp__source: noise of one kind on both sides, so that both directions are alike. */
+/* struct nvdp__divergence_source: noise of one kind on both sides, so that both directions are alike. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts;
@@ -58,7 +58,7 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
                                    struct nvdp_privacy_report *out) {
     nvdp_status status = NVDP_OK;
     struct work work = {.ctx = ctx, .texts = texts, .dim = dim};
-    const struct nvdp__source source = {fill, &work};
+    const struct nvdp__divergence_source source = {fill, &work};
     struct nvdp_posteriors shape = {.texts = texts,
                                     .dim = dim,
                                     .kappa = 1,

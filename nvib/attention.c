@@ -91,7 +91,7 @@ struct nvdp__block_cache {
     float *d_bias, *d_weight;                   /* [R] */
 };
 
-nvdp_status nvdp__block_declare(struct nvdp__block *block, struct nvdp__params *params) {
+nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params) {
     struct {
         const char *prefix;
         size_t out, in; /* in 0: a LayerNorm */
@@ -117,7 +117,7 @@ nvdp_status nvdp__block_declare(struct nvdp__block *block, struct nvdp__params *
     return block->cache != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
-void nvdp__block_release(struct nvdp__block *block) {
+void nvdp__block_release(struct nvdp__sealed_block *block) {
     if (block->cache == NULL) return;
     free(block->cache->index);
     free(block->cache->q_offset);
@@ -125,7 +125,7 @@ void nvdp__block_release(struct nvdp__block *block) {
     block->cache = NULL;
 }
 
-void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__device *dev,
+void nvdp__block_initialise(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed) {
     const struct nvdp__dense *dense[] = {&block->query,        &block->key,
                                          &block->value,        &block->attention_output,
@@ -142,16 +142,16 @@ void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__
 }
 
 /* The prior's rows in a sample, before the tokens'. */
-static size_t prior_rows(const struct nvdp__block *block) {
+static size_t prior_rows(const struct nvdp__sealed_block *block) {
     return block->weights ? (size_t)block->kappa : 0;
 }
 
 /* Queries are gathered unless every row of z is one. */
-static bool gathers(const struct nvdp__block *block) {
+static bool gathers(const struct nvdp__sealed_block *block) {
     return block->pool != NVDP_POOL_WEIGHTED;
 }
 
-nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
+nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena) {
     struct nvdp__block_cache *c = block->cache;
@@ -213,8 +213,8 @@ nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__devic
 
 /* ---- forward ---- */
 
-static nvdp_status check_sample(const struct nvdp__block *block, const struct nvdp__device *dev,
-                                const struct nvdp__sample *sample) {
+static nvdp_status check_sample(const struct nvdp__sealed_block *block,
+                                const struct nvdp__device *dev, const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
     if (sample->dim != block->dim || (sample->log_pi != NULL) != block->weights) {
         return nvdp__fail(dev->ctx, NVDP_ERR_ARGUMENT,
@@ -241,7 +241,8 @@ static nvdp_status check_sample(const struct nvdp__block *block, const struct nv
 }
 
 /* Which rows are queried, from the sample's own shape alone. */
-static void choose_queries(const struct nvdp__block *block, const struct nvdp__sample *sample) {
+static void choose_queries(const struct nvdp__sealed_block *block,
+                           const struct nvdp__sample *sample) {
     struct nvdp__block_cache *c = block->cache;
     size_t q = 0;
     for (size_t b = 0; b < sample->texts; b++) {
@@ -259,7 +260,7 @@ static void choose_queries(const struct nvdp__block *block, const struct nvdp__s
 }
 
 /* Its views of the cache for this sample. */
-static struct nvdp__attention attention_of(const struct nvdp__block *block,
+static struct nvdp__attention attention_of(const struct nvdp__sealed_block *block,
                                            const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
     size_t head_dim = block->dim / block->heads;
@@ -279,8 +280,9 @@ static struct nvdp__attention attention_of(const struct nvdp__block *block,
     };
 }
 
-static struct nvdp__norm norm_of(const struct nvdp__block *block, const struct nvdp__params *params,
-                                 const struct nvdp__dense *norm, float *mean, float *rstd) {
+static struct nvdp__norm norm_of(const struct nvdp__sealed_block *block,
+                                 const struct nvdp__params *params, const struct nvdp__dense *norm,
+                                 float *mean, float *rstd) {
     struct nvdp__norm made = {.eps = block->eps,
                               .offset = block->cache->q_offset,
                               .gamma = nvdp__value(params, norm->weight),
@@ -294,7 +296,7 @@ static struct nvdp__norm norm_of(const struct nvdp__block *block, const struct n
     return made;
 }
 
-static enum nvdp__act act_of(const struct nvdp__block *block) {
+static enum nvdp__act act_of(const struct nvdp__sealed_block *block) {
     return block->act == NVDP_ACTIVATION_GELU_NEW ? NVDP__ACT_GELU_NEW : NVDP__ACT_GELU;
 }
 
@@ -304,7 +306,7 @@ static void dense(const struct nvdp__device *dev, const struct nvdp__params *par
     nvdp__dense_forward(dev, &layer, x, nvdp__with_rows(y, x.rows));
 }
 
-nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__device *dev,
+nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                                 const struct nvdp__params *params,
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled) {
@@ -365,7 +367,7 @@ static void dense_backward(const struct nvdp__device *dev, const struct nvdp__pa
 
 /* The queries' gradient goes to their rows of z, or to the clean queries: d_clean is set, dz [R, p]
  * (none: skip) is added to. */
-static void query_backward(struct nvdp__block *block, const struct nvdp__device *dev,
+static void query_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor dz) {
     struct nvdp__block_cache *c = block->cache;
     struct nvdp__tensor x = c->query_input, to = dz;
@@ -383,7 +385,7 @@ static void query_backward(struct nvdp__block *block, const struct nvdp__device 
     nvdp__rows_scatter_add(dev, c->queries, block->dim, c->index, c->d_other.data, to.data);
 }
 
-void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
+void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi) {
     struct nvdp__block_cache *c = block->cache;

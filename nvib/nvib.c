@@ -88,16 +88,17 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                 .clips = weights || !nvdp__clips_sequence(&resolved.clip),
                                 .sequence = nvdp__clips_sequence(&resolved.clip),
                                 .gains = resolved.row_index == NVDP__ROW_INDEX_TRAINED};
-    nvib->block = (struct nvdp__block){.dim = p,
-                                       .heads = resolved.latent_heads,
-                                       .inner = p == d ? bert->config.intermediate_size : 4 * p,
-                                       .act = bert->config.hidden_act,
-                                       .eps = (float)bert->config.layer_norm_eps,
-                                       .pool = resolved.pool,
-                                       .kappa = resolved.kappa,
-                                       .weights = weights,
-                                       .residual = nvib->gains,
-                                       .clean_query = resolved.query == NVDP__QUERY_CLEAN};
+    nvib->block =
+        (struct nvdp__sealed_block){.dim = p,
+                                    .heads = resolved.latent_heads,
+                                    .inner = p == d ? bert->config.intermediate_size : 4 * p,
+                                    .act = bert->config.hidden_act,
+                                    .eps = (float)bert->config.layer_norm_eps,
+                                    .pool = resolved.pool,
+                                    .kappa = resolved.kappa,
+                                    .weights = weights,
+                                    .residual = nvib->gains,
+                                    .clean_query = resolved.query == NVDP__QUERY_CLEAN};
     NVDP_TRY(declare(nvib, params));
     NVDP__HAND_OVER(self, nvib);
 cleanup:

@@ -117,13 +117,14 @@ double nvdp__gamma_implicit_log_gradient(double alpha, double log_g);
 /* log pi of a Dirichlet(alpha) draw in steps of the grid, -limit to 0; `scratch` has
  * nvdp__release_scratch(rows) bytes, aligned for any type. */
 size_t nvdp__release_scratch(size_t rows);
-void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t rows,
-                           const double *alpha, void *scratch, int32_t *out);
+void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
+                           size_t rows, const double *alpha, void *scratch, int32_t *out);
 /* Whether the bound below holds of these pseudo-counts: positive, and 2^20 at most together. */
 bool nvdp__release_takes(size_t rows, const double *alpha);
 /* Total variation distance, at most, of such draws from those that exact arithmetic and endless digits
  * would give, for any pseudo-counts of which the first is prior_alpha. */
-double nvdp__release_distance(const struct nvdp__grid *grid, size_t rows, double prior_alpha);
+double nvdp__release_distance(const struct nvdp__rounding_grid *grid, size_t rows,
+                              double prior_alpha);
 
 /* ---- sample.c ---- */
 
@@ -185,7 +186,7 @@ void nvdp__exp(size_t n, const float *x, float *y);
 /* y += a * x, elementwise. */
 void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y);
 
-struct nvdp__block {
+struct nvdp__sealed_block {
     size_t dim; /* p */
     size_t heads;
     size_t inner; /* feed-forward width */
@@ -204,24 +205,24 @@ struct nvdp__block {
 };
 
 /* Declares "nvdp.attention.self.query.weight" and so on. */
-nvdp_status nvdp__block_declare(struct nvdp__block *block, struct nvdp__params *params);
-void nvdp__block_release(struct nvdp__block *block);
+nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params);
+void nvdp__block_release(struct nvdp__sealed_block *block);
 /* Normal(0, sd); LayerNorm 1 / 0. */
-void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__device *dev,
+void nvdp__block_initialise(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed);
 /* For at most max_rows sample rows of max_texts texts. */
-nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
+nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena);
 /* *pooled [texts, p].  clean_query [R, p] (NULL: from z) is for the leaking comparison variant
  * only. NVDP_ERR_ARGUMENT for a sample outside the plan or with a text too short for its pool. */
-nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__device *dev,
+nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                                 const struct nvdp__params *params,
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled);
 /* After the forward of the same sample.  Gradients of parameters are added; dz [R, p] and dlog_pi
  * [R] are set (NULL both: skip; dlog_pi NULL without weights). */
-void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
+void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi);
 
@@ -238,7 +239,7 @@ struct nvdp__nvib {
     struct nvdp__dense mu;
     struct nvdp__dense logvar;                        /* none under a sequence clip */
     size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; none without weights */
-    struct nvdp__block block;
+    struct nvdp__sealed_block block;
     struct nvdp__clip clip;
     bool clips, sequence; /* each vector is clipped; a text's means together, variances 1 */
     bool gains;           /* a row's means have its gain */

@@ -239,7 +239,7 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
  * little more than the query's own row, where a trained layer would mix all rows' noise into it. */
 static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
-    struct nvdp__block *block = &nvib->block;
+    struct nvdp__sealed_block *block = &nvib->block;
     const struct nvdp_bert_config *config = &nvib->bert->config;
     if (nvib->dim != nvib->hidden_size || config->num_hidden_layers == 0 || block->residual) {
         nvdp__block_initialise(block, dev, params, 0.02, seed);

@@ -71,8 +71,8 @@ bool nvdp__release_takes(size_t rows, const double *alpha) {
     return total <= MOST_TOTAL;
 }
 
-void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t rows,
-                           const double *alpha, void *scratch, int32_t *out) {
+void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
+                           size_t rows, const double *alpha, void *scratch, int32_t *out) {
     wide *log_g = scratch, top = 0, sum = 0;
     const wide steps = (wide)ldexp(1, -grid->exponent);
     for (size_t r = 0; r < rows; r++) {
@@ -90,7 +90,8 @@ void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__grid 
 }
 
 /* The derivation is in docs/privacy.md, "The weights' sampler". */
-double nvdp__release_distance(const struct nvdp__grid *grid, size_t rows, double prior_alpha) {
+double nvdp__release_distance(const struct nvdp__rounding_grid *grid, size_t rows,
+                              double prior_alpha) {
     const double m = (double)rows, largest = log(MOST_TOTAL + LEAST_SHAPE);
     double decisions = 100 * sqrt(MOST_TOTAL + LEAST_SHAPE + 1) * EPSILON + 0x1p-92;
     double log_total = fmax(fabs(log(prior_alpha)), largest) + 2 / prior_alpha + 1;

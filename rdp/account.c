@@ -12,7 +12,7 @@
  * whose integrand is nowhere negative, is added up instead, and nothing cancels. */
 #include "rdp/account.h"
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include "rdp/divergence.h"
 
 #include <nvdp/privacy.h>

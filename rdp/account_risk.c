@@ -17,7 +17,7 @@
  *
  *     P_x(S)  <=  e^e P_none(S) + d  <=  e^(e + e') P_x'(S) + e^e d' + d                                                     */
 #include "base/bound.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "rdp/account.h"
 
 #include <nvdp/rdp.h>

@@ -1,5 +1,5 @@
 /* What an attacker's guesses show (nvdp/audit.h). */
-#include "base/schema.h"
+#include "options/schema.h"
 
 #include <math.h>
 #include <nvdp/audit.h>

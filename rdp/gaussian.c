@@ -219,8 +219,8 @@ double nvdp__log_product(size_t n, const double *var) {
  * times 1/|s|.  At order 1 the terms that cancel are below 2 D + n (spread_p + spread_q).  For the
  * exact arithmetic roundings are taken as independent, sqrt(n) of them; for the fast one bounded:
  * a factor has three, each at most epsilon/2. */
-static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                 const struct nvdp__block *q, double value) {
+static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
+                 const struct nvdp__dim_range *q, double value) {
     double s = fabs(plan->order - 1);
     double by = s == 0 ? 1 : 1 + 1 / s;
     if (plan->arithmetic == NVDP_PAIRS_EXACT) {
@@ -231,8 +231,8 @@ static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__blo
     return value < INFINITY && DBL_EPSILON * size * by < 1e-7 * value;
 }
 
-static void from_products(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                          const struct nvdp__block *q, double value[2], bool good[2]) {
+static void from_products(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
+                          const struct nvdp__dim_range *q, double value[2], bool good[2]) {
     double s = plan->order - 1;
     double floor = s == 0 ? 0 : floor_share(plan->arithmetic) * fmax(p->most, q->most);
     double own = p->logs - q->logs;
@@ -254,8 +254,9 @@ static void from_products(const struct nvdp__plan *plan, size_t n, const struct 
 
 /* By polynomials; below 1e-17 per dimension the variances' own rounding shows, which the plain form
  * is to decide. */
-static bool from_polynomials(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                             const struct nvdp__block *q, double value[2]) {
+static bool from_polynomials(const struct nvdp__plan *plan, size_t n,
+                             const struct nvdp__dim_range *p, const struct nvdp__dim_range *q,
+                             double value[2]) {
     const struct nvdp__kernels *run = plan->kernels;
     if (!(plan->narrow.limit > 0 && run->chebyshev(&plan->narrow, n, p, q, value)) &&
         !(plan->wide.limit > 0 && run->chebyshev(&plan->wide, n, p, q, value))) {
@@ -267,8 +268,8 @@ static bool from_polynomials(const struct nvdp__plan *plan, size_t n, const stru
     return value[0] > least && value[1] > least && value[0] < INFINITY && value[1] < INFINITY;
 }
 
-static double slowly(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                     const struct nvdp__block *q) {
+static double slowly(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
+                     const struct nvdp__dim_range *q) {
     if (!isinf(plan->order)) {
         if (plan->order != 1) {
             bool inside = false;
@@ -280,8 +281,8 @@ static double slowly(const struct nvdp__plan *plan, size_t n, const struct nvdp_
     return nvdp__gaussian(plan->order, n, p->mu, p->var, q->mu, q->var);
 }
 
-void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                         const struct nvdp__block *q, const bool wanted[2], bool *small,
+void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
+                         const struct nvdp__dim_range *q, const bool wanted[2], bool *small,
                          double value[2]) {
     bool good[2] = {false, false};
     bool fast = plan->arithmetic == NVDP_PAIRS_FAST && !isinf(plan->order);

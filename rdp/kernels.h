@@ -6,7 +6,7 @@
 
 /* Consecutive dimensions of one text, at most NVDP__CHUNK: a block of the cache. */
 enum { NVDP__CHUNK = 768 };
-struct nvdp__block {
+struct nvdp__dim_range {
     const double *mu, *var; /* [n] */
     double logs;            /* log of the product of the variances */
     double most;            /* no variance is above */
@@ -45,14 +45,14 @@ enum { NVDP__SHIFTS = 16 };
 
 struct nvdp__kernels {
     /* The products of n dimensions of two texts. */
-    void (*products)(double s, double floor, size_t n, const struct nvdp__block *p,
-                     const struct nvdp__block *q, struct nvdp__products *out);
+    void (*products)(double s, double floor, size_t n, const struct nvdp__dim_range *p,
+                     const struct nvdp__dim_range *q, struct nvdp__products *out);
     /* Both divergences times 2; false where some x is above the limit. */
-    bool (*chebyshev)(const struct nvdp__chebyshev *fit, size_t n, const struct nvdp__block *p,
-                      const struct nvdp__block *q, double value[2]);
+    bool (*chebyshev)(const struct nvdp__chebyshev *fit, size_t n, const struct nvdp__dim_range *p,
+                      const struct nvdp__dim_range *q, double value[2]);
     /* D(P || Q) by the plain form's series; *inside: every variance is within its range. */
-    double (*series)(double order, size_t n, const struct nvdp__block *p,
-                     const struct nvdp__block *q, bool *inside);
+    double (*series)(double order, size_t n, const struct nvdp__dim_range *p,
+                     const struct nvdp__dim_range *q, bool *inside);
     /* Whether D(P || Q) is +inf for one of the dimensions: decided as by nvdp__gaussian. */
     bool (*outside)(double s, size_t n, const double *var_p, const double *var_q);
     /* n a multiple of 8. */

@@ -40,8 +40,8 @@ static void ranges_free(struct ranges *ranges) {
     }
 }
 
-static nvdp_status ranges_create(const struct nvdp__pairs *pairs, const struct nvdp__group *group,
-                                 struct ranges *out) {
+static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
+                                 const struct nvdp__adjacent_texts *group, struct ranges *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_posteriors *set = pairs->set;
     const double weight = 1 / (double)group->n;
@@ -83,7 +83,7 @@ cleanup:
 /* --- Infinities, from the ends of the spans --- */
 
 /* The first text that has this number there. */
-static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__group *group,
+static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adjacent_texts *group,
                         enum kind kind, size_t row, size_t k, double value) {
     for (size_t i = 0;; i++) {
         double constant;
@@ -103,7 +103,7 @@ static bool outside(double order, const struct span *var) {
 }
 
 nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
-                                 const struct nvdp__group *group, bool *found, size_t *p,
+                                 const struct nvdp__adjacent_texts *group, bool *found, size_t *p,
                                  size_t *q) {
     struct ranges ranges;
     NVDP_RETURN_IF_FAILED(ranges_create(pairs, group, &ranges));
@@ -191,7 +191,7 @@ struct sums {
 
 struct bounding {
     const struct nvdp__pairs *pairs;
-    const struct nvdp__group *group;
+    const struct nvdp__adjacent_texts *group;
     double order;
     double weight_order;
     struct ranges ranges;
@@ -365,7 +365,8 @@ static nvdp_status prepare(struct bounding *work) {
 }
 
 nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
-                                const struct nvdp__group *group, struct nvdp__bounds *out) {
+                                const struct nvdp__adjacent_texts *group,
+                                struct nvdp__bounds *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__bounds made = {.n = group->n};
     struct bounding work = {.pairs = pairs, .group = group, .order = order};
@@ -426,7 +427,7 @@ enum { TURNS = 16, ROWS_A_ROUND = 64 };
 
 struct search {
     const struct nvdp__pairs *pairs;
-    const struct nvdp__group *group;
+    const struct nvdp__adjacent_texts *group;
     struct nvdp__plan fast, exact;
     struct nvdp__bounds bounds;
     double *scratch; /* [threads, 2 n] */
@@ -524,7 +525,7 @@ static nvdp_status all_rows(struct search *search, bool probe) {
     return NVDP_OK;
 }
 
-static size_t place_of(const struct nvdp__group *group, size_t text) {
+static size_t place_of(const struct nvdp__adjacent_texts *group, size_t text) {
     size_t i = 0;
     while (group->text[i] != text) {
         i++;
@@ -545,7 +546,8 @@ static void climb(struct search *search) {
 }
 
 nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
-                                const struct nvdp__group *group, struct nvdp__largest *out) {
+                                const struct nvdp__adjacent_texts *group,
+                                struct nvdp__largest *out) {
     nvdp_status status = NVDP_OK;
     bool infinite = false;
     size_t threads = (size_t)nvdp_context_threads(pairs->ctx);

@@ -107,7 +107,7 @@ struct step {
 struct measure {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    const struct nvdp__source *source; /* NULL: the set's own divergences */
+    const struct nvdp__divergence_source *source; /* NULL: the set's own divergences */
     const struct nvdp__privacy_options *options;
     double *kept; /* [N, N] the caller's; NULL: not wanted */
     struct nvdp__pairs *pairs;
@@ -435,7 +435,7 @@ cleanup:
 
 nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          const struct nvdp_posteriors *shape,
-                                         const struct nvdp__source *source,
+                                         const struct nvdp__divergence_source *source,
                                          const struct nvdp__privacy_options *options,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out) {

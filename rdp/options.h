@@ -2,7 +2,7 @@
 #ifndef NVDP_RDP_OPTIONS_H
 #define NVDP_RDP_OPTIONS_H
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include <jansson.h>
 #include <nvdp/certificate.h>
 

@@ -149,12 +149,12 @@ static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__
         for (size_t k = 0; k < n; k++) {
             ones[k] = 1;
         }
-        struct nvdp__block p = {.mu = set->mu + first,
-                                .var = pairs->var + first,
-                                .logs = nvdp__log_product(n, pairs->var + first),
-                                .most = pairs->most[i],
-                                .spread = pairs->spread[i]};
-        struct nvdp__block q = {.mu = zeros, .var = ones, .most = 1};
+        struct nvdp__dim_range p = {.mu = set->mu + first,
+                                    .var = pairs->var + first,
+                                    .logs = nvdp__log_product(n, pairs->var + first),
+                                    .most = pairs->most[i],
+                                    .spread = pairs->spread[i]};
+        struct nvdp__dim_range q = {.mu = zeros, .var = ones, .most = 1};
         double part[2];
         nvdp__gaussian_both(plan, n, &p, &q, both, &small, part);
         value[0] += part[0];
@@ -191,16 +191,16 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
 }
 
 /* Rows [row, row + rows) of text i, or a piece of one row. */
-static struct nvdp__block block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
-                                   size_t rows, size_t piece) {
+static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
+                                       size_t rows, size_t piece) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t first = (set->offset[i] + row) * set->dim + piece * pairs->width;
     size_t last = (set->offset[i] + row + rows - 1) * pairs->pieces + piece;
-    return (struct nvdp__block){.mu = set->mu + first,
-                                .var = pairs->var + first,
-                                .logs = pairs->logs[last],
-                                .most = pairs->most[i],
-                                .spread = pairs->spread[i]};
+    return (struct nvdp__dim_range){.mu = set->mu + first,
+                                    .var = pairs->var + first,
+                                    .logs = pairs->logs[last],
+                                    .most = pairs->most[i],
+                                    .spread = pairs->spread[i]};
 }
 
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
@@ -211,8 +211,8 @@ void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *
     size_t rows = nvdp__least(pairs->block_rows, common - row);
     size_t n = pairs->pieces > 1 ? nvdp__least(pairs->width, set->dim - piece * pairs->width)
                                  : rows * set->dim;
-    struct nvdp__block p = block_of(pairs, i, row, rows, piece);
-    struct nvdp__block q = block_of(pairs, j, row, rows, piece);
+    struct nvdp__dim_range p = block_of(pairs, i, row, rows, piece);
+    struct nvdp__dim_range q = block_of(pairs, j, row, rows, piece);
     double part[2];
     nvdp__gaussian_both(plan, n, &p, &q, pair->wanted, &pair->small, part);
     for (int side = 0; side < 2; side++) {

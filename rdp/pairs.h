@@ -26,8 +26,8 @@ double nvdp__log_product(size_t n, const double *var);
 /* value[0] = D(P||Q), value[1] = D(Q||P) where wanted, n <= NVDP__CHUNK.  The same infinities as
  * nvdp__gaussian; exact arithmetic: within 1e-12 of its value, fast: within 2e-7.  *small is a
  * hint from the pair's last block to its next: begin with false. */
-void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct nvdp__block *p,
-                         const struct nvdp__block *q, const bool wanted[2], bool *small,
+void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
+                         const struct nvdp__dim_range *q, const bool wanted[2], bool *small,
                          double value[2]);
 
 /* --- dirichlet.c: the weights' part of a pair, from what is kept of each text --- */
@@ -181,14 +181,14 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
 /* --- largest.c: the largest divergence of a group of texts, without all pairs' sums --- */
 
 /* Texts any two of which are adjacent and not apart by their public length. */
-struct nvdp__group {
+struct nvdp__adjacent_texts {
     const size_t *text; /* [n] */
     size_t n;
 };
 /* A pair that is +inf, found from the extremes of every dimension and pseudo-count: where none is
  * found no pair of the group is.  The decision is that of the exact form. */
 nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
-                                 const struct nvdp__group *group, bool *found, size_t *p,
+                                 const struct nvdp__adjacent_texts *group, bool *found, size_t *p,
                                  size_t *q);
 
 /* The divergence is at most mean + difference + weights, and each of these at most from[set][i] +
@@ -205,7 +205,7 @@ struct nvdp__bounds {
 };
 /* For a finite order at which no pair of the group is infinite. */
 nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
-                                const struct nvdp__group *group, struct nvdp__bounds *out);
+                                const struct nvdp__adjacent_texts *group, struct nvdp__bounds *out);
 void nvdp__bounds_free(struct nvdp__bounds *bounds);
 /* Bounds of the i-th text of the group as P (as Q: `as_q`) against each: gaussian[n] (mean +
  * difference), weights[n]. */
@@ -221,7 +221,8 @@ struct nvdp__largest {
  * left at this order.  The same result on any number of threads.  O(n^2) additions, and the sums of
  * the pairs that no bound rules out. */
 nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
-                                const struct nvdp__group *group, struct nvdp__largest *out);
+                                const struct nvdp__adjacent_texts *group,
+                                struct nvdp__largest *out);
 
 /* --- sampled.c: the largest by bounds, the rest from drawn pairs --- */
 
@@ -248,7 +249,7 @@ nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
 
 /* Where divergences of pairs come from that are not those of posteriors: fill() writes all of one
  * order, as nvdp__pairs_pass() does. */
-struct nvdp__source {
+struct nvdp__divergence_source {
     nvdp_status (*fill)(void *of, double order, double *matrix);
     void *of;
 };
@@ -257,7 +258,7 @@ struct nvdp__source {
  * wanted. */
 nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          const struct nvdp_posteriors *shape,
-                                         const struct nvdp__source *source,
+                                         const struct nvdp__divergence_source *source,
                                          const struct nvdp__privacy_options *options,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out);

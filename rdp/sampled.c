@@ -12,8 +12,8 @@
 /* --- Adjacent texts in groups: any two of a group are adjacent, no two of different groups --- */
 
 struct groups {
-    size_t *text;              /* [N] group after group, ascending in each */
-    struct nvdp__group *group; /* [count] of at least two texts each */
+    size_t *text;                       /* [N] group after group, ascending in each */
+    struct nvdp__adjacent_texts *group; /* [count] of at least two texts each */
     size_t count;
     uint64_t pairs; /* ordered */
 };
@@ -44,7 +44,8 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
         size_t n = first[length + 1];
         first[length + 1] += first[length];
         if (n < 2) continue;
-        made.group[made.count++] = (struct nvdp__group){.text = made.text + first[length], .n = n};
+        made.group[made.count++] =
+            (struct nvdp__adjacent_texts){.text = made.text + first[length], .n = n};
         made.pairs += (uint64_t)n * (n - 1);
     }
     for (size_t i = 0; i < set->texts; i++) {
@@ -60,7 +61,7 @@ cleanup:
 
 /* The ordered pair number `at` < pairs. */
 static void groups_pair(const struct groups *groups, uint64_t at, size_t *i, size_t *j) {
-    const struct nvdp__group *group = groups->group;
+    const struct nvdp__adjacent_texts *group = groups->group;
     for (; at >= (uint64_t)group->n * (group->n - 1); group++) {
         at -= (uint64_t)group->n * (group->n - 1);
     }

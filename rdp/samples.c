@@ -2,7 +2,7 @@
  * sixth chooses, and its error rates on the half that nothing has seen. */
 #include "base/npy.h"
 #include "base/random.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "rdp/pairs.h"
 
 #include <cblas.h>

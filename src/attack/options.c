@@ -1,4 +1,4 @@
-/* The options of attacks: one row each (base/schema.h). */
+/* The options of attacks: one row each (options/schema.h). */
 #include "attack/options.h"
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__exposure_options, member)

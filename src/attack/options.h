@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_ATTACK_OPTIONS_H
 #define NVDP_SRC_ATTACK_OPTIONS_H
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include <nvdp/attack.h>
 
 struct nvdp__exposure_options {

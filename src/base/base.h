@@ -3,8 +3,8 @@
  * src/base, but for context.c, stands on the public headers alone.  The programs (src/cli,
  * experiments) take these files in as their toolbox; of the rest of the library they see what
  * include/nvdp/ declares. */
-#ifndef NVDP_SRC_BASE_H
-#define NVDP_SRC_BASE_H
+#ifndef NVDP_SRC_BASE_BASE_H
+#define NVDP_SRC_BASE_BASE_H
 
 #include <nvdp/context.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Bounds as text: rounded in the safe direction, always with the same number of digits. */
-#ifndef NVDP_SRC_BOUND_H
-#define NVDP_SRC_BOUND_H
+#ifndef NVDP_SRC_BASE_BOUND_H
+#define NVDP_SRC_BASE_BOUND_H
 
 enum { NVDP__BOUND_TEXT = 32 };
 

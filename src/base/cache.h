@@ -2,8 +2,8 @@
  * depends on.  Several processes may share it: files appear whole or not at all, and who finds a
  * damaged one makes it anew.  It holds what texts become, so the folder is made for its owner
  * alone. */
-#ifndef NVDP_SRC_CACHE_H
-#define NVDP_SRC_CACHE_H
+#ifndef NVDP_SRC_BASE_CACHE_H
+#define NVDP_SRC_BASE_CACHE_H
 
 #include "base/file.h"
 #include <sodium.h>

@@ -1,6 +1,6 @@
 /* Text with what has a meaning in a format escaped. */
-#ifndef NVDP_SRC_ESCAPE_H
-#define NVDP_SRC_ESCAPE_H
+#ifndef NVDP_SRC_BASE_ESCAPE_H
+#define NVDP_SRC_BASE_ESCAPE_H
 
 #include "base/base.h"
 #include <stdio.h>

@@ -162,13 +162,13 @@ double nvdp__exact_normal_value(const struct nvdp__exact_normal *normal) {
  *
  * is decided digit by digit of the quotient, however many it takes. */
 
-int64_t nvdp__grid_mean(const struct nvdp__grid *grid, double mean) {
+int64_t nvdp__grid_mean(const struct nvdp__rounding_grid *grid, double mean) {
     const double most = ldexp(1, NVDP__GRID_RANGE + NVDP__MEAN_BITS);
     double units = ldexp(mean, NVDP__MEAN_BITS - grid->exponent);
     return (int64_t)fmax(-most, fmin(most, units));
 }
 
-bool nvdp__grid_takes(const struct nvdp__grid *grid, double sigma) {
+bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma) {
     double steps = ldexp(sigma, -grid->exponent);
     return steps >= ldexp(1, -NVDP__GRID_RANGE) && steps <= ldexp(1, NVDP__GRID_RANGE);
 }
@@ -179,7 +179,7 @@ struct scale {
     int shift;
 };
 
-INLINE struct scale scale_of(const struct nvdp__grid *grid, double sigma) {
+INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigma) {
     union {
         double value;
         uint64_t bits;
@@ -211,8 +211,8 @@ __attribute__((noinline)) static bool reaches(struct nvdp__digits *digits,
     return true;
 }
 
-INLINE int32_t round_one(struct nvdp__digits *digits, const struct nvdp__grid *grid, int64_t mean,
-                         struct scale scale, struct nvdp__exact_normal *normal) {
+INLINE int32_t round_one(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
+                         int64_t mean, struct scale scale, struct nvdp__exact_normal *normal) {
     __int128 from = (normal->negative ? -mean : mean) + (INT64_C(1) << (NVDP__MEAN_BITS - 1));
     wide product = ((wide)(scale.significand * normal->whole) << 64) +
                    (wide)scale.significand * normal->fraction.digit[0];
@@ -226,12 +226,12 @@ INLINE int32_t round_one(struct nvdp__digits *digits, const struct nvdp__grid *g
     return (int32_t)(normal->negative ? -n : n);
 }
 
-int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__grid *grid, int64_t mean,
-                         double sigma, struct nvdp__exact_normal *normal) {
+int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
+                         int64_t mean, double sigma, struct nvdp__exact_normal *normal) {
     return round_one(digits, grid, mean, scale_of(grid, sigma), normal);
 }
 
-void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t n,
+void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid, size_t n,
                      const int64_t *mean, const double *sigma, int32_t *out) {
     struct nvdp__exact_normal normal[BLOCK];
     struct scale scale = scale_of(grid, 1);

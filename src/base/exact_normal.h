@@ -4,8 +4,8 @@
  * released value round((mean + sigma eps)/step) has the very distribution of the rounded Gaussian,
  * tails included: no float generator's end (8.57 sigma for 53 bits), no gap between its values.  All of
  * it is comparisons of digits and products of integers: nothing rounds but what is meant to. */
-#ifndef NVDP_SRC_EXACT_NORMAL_H
-#define NVDP_SRC_EXACT_NORMAL_H
+#ifndef NVDP_SRC_BASE_EXACT_NORMAL_H
+#define NVDP_SRC_BASE_EXACT_NORMAL_H
 
 #include "base/random.h"
 
@@ -49,21 +49,21 @@ bool nvdp__exact_half(struct nvdp__digits *digits);
 bool nvdp__exact_fraction(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x);
 
 /* The multiples of 2^exponent from -limit to limit times it. */
-struct nvdp__grid {
+struct nvdp__rounding_grid {
     int exponent;
     int32_t limit;
 };
 /* In units of 2^-NVDP__MEAN_BITS steps, towards zero, within +-2^30 steps: the mean that is released. */
-int64_t nvdp__grid_mean(const struct nvdp__grid *grid, double mean);
+int64_t nvdp__grid_mean(const struct nvdp__rounding_grid *grid, double mean);
 /* Whether deviates of this standard deviation can be drawn: 2^-30 to 2^30 steps. */
-bool nvdp__grid_takes(const struct nvdp__grid *grid, double sigma);
+bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma);
 /* out = round((mean + sigma eps)/step), eps ~ N(0, 1) exact, beyond the limit the limit.  sigma NULL: all
  * are 1.  The deviates are drawn first, a block at a time, without a look at means or deviations; the
  * rounding has no branch but the one of chance 2^-32 that needs more digits. */
-void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t n,
+void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid, size_t n,
                      const int64_t *mean, const double *sigma, int32_t *out);
 /* The same of a given deviate. */
-int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__grid *grid, int64_t mean,
-                         double sigma, struct nvdp__exact_normal *normal);
+int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
+                         int64_t mean, double sigma, struct nvdp__exact_normal *normal);
 
 #endif

@@ -1,6 +1,6 @@
 /* f16: IEEE 754 binary16, as bits. */
-#ifndef NVDP_SRC_F16_H
-#define NVDP_SRC_F16_H
+#ifndef NVDP_SRC_BASE_F16_H
+#define NVDP_SRC_BASE_F16_H
 
 #include <stdint.h>
 #include <string.h>

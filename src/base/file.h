@@ -1,6 +1,6 @@
 /* Files: reads, and writes that appear under their final name only when complete. */
-#ifndef NVDP_SRC_FILE_H
-#define NVDP_SRC_FILE_H
+#ifndef NVDP_SRC_BASE_FILE_H
+#define NVDP_SRC_BASE_FILE_H
 
 #include "base/base.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The name that a misspelt word, or an old name, was meant to be. */
-#ifndef NVDP_SRC_GUESS_H
-#define NVDP_SRC_GUESS_H
+#ifndef NVDP_SRC_BASE_GUESS_H
+#define NVDP_SRC_BASE_GUESS_H
 
 #include <stddef.h>
 

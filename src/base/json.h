@@ -1,6 +1,6 @@
 /* JSON through jansson, with errors that name the file and the key. */
-#ifndef NVDP_SRC_JSON_H
-#define NVDP_SRC_JSON_H
+#ifndef NVDP_SRC_BASE_JSON_H
+#define NVDP_SRC_BASE_JSON_H
 
 #include "base/base.h"
 #include "base/file.h"

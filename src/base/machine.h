@@ -1,6 +1,6 @@
 /* What the operating system knows of this process and its machine. */
-#ifndef NVDP_SRC_MACHINE_H
-#define NVDP_SRC_MACHINE_H
+#ifndef NVDP_SRC_BASE_MACHINE_H
+#define NVDP_SRC_BASE_MACHINE_H
 
 #include <stddef.h>
 

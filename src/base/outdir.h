@@ -1,6 +1,6 @@
 /* Directories that training writes into. */
-#ifndef NVDP_SRC_OUTDIR_H
-#define NVDP_SRC_OUTDIR_H
+#ifndef NVDP_SRC_BASE_OUTDIR_H
+#define NVDP_SRC_BASE_OUTDIR_H
 
 #include "base/base.h"
 #include <dirent.h>

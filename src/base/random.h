@@ -4,8 +4,8 @@
  * & Shaw 2011) keyed by (seed, purpose, epoch, text): what a text draws does not depend on the
  * batch it is in, on threads, or on what was drawn before.  A release draws from libsodium's
  * ChaCha20 under a key from the operating system: same interface, other source. */
-#ifndef NVDP_SRC_RANDOM_H
-#define NVDP_SRC_RANDOM_H
+#ifndef NVDP_SRC_BASE_RANDOM_H
+#define NVDP_SRC_BASE_RANDOM_H
 
 #include "base/base.h"
 

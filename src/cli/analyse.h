@@ -1,6 +1,6 @@
 /* nvdp sanitize --analyse: what a mechanism does to a vocabulary, and what an attacker makes of it. */
-#ifndef NVDP_CLI_ANALYSE_H
-#define NVDP_CLI_ANALYSE_H
+#ifndef NVDP_SRC_CLI_ANALYSE_H
+#define NVDP_SRC_CLI_ANALYSE_H
 
 #include "common.h"
 

@@ -1,15 +1,15 @@
 /* nvdp bench: how fast training, encoding, measuring and drawing are on this machine. */
-#include "experiments/bench/bench.h"
+#include "bench/bench.h"
 #include "common.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct values {
-    struct nvdp_bench_config config;
-    struct nvdp_bench_rd_config rd;
-    struct nvdp_bench_sanitize_config sanitize;
-    struct nvdp_bench_noise_config noise;
+    struct bench_config config;
+    struct bench_rd_config rd;
+    struct bench_sanitize_config sanitize;
+    struct bench_noise_config noise;
     struct nvdp_config *train;     /* of the step */
     struct nvdp_config *sanitizer; /* of the draws */
     size_t steps;
@@ -103,7 +103,7 @@ static int check_options(struct cli *cli) {
 /* The sanitizer's options among the command's own. */
 static int make_sanitizer_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"mechanism", "eta", "vectors", "model"};
-    struct nvdp_bench_sanitize_config *config = &values->sanitize;
+    struct bench_sanitize_config *config = &values->sanitize;
     nvdp_status status = nvdp_sanitizer_config_create(cli->ctx, &values->sanitizer);
     for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++)
         status =
@@ -142,7 +142,7 @@ static int make_train_config(struct cli *cli, struct values *values) {
 }
 
 static int resolve(struct cli *cli, struct values *values) {
-    struct nvdp_bench_config *config = &values->config;
+    struct bench_config *config = &values->config;
     const char *work = cli->arg[0];
     const bool sanitize = strcmp(work, "sanitize") == 0;
     if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0 &&
@@ -150,10 +150,10 @@ static int resolve(struct cli *cli, struct values *values) {
         return cli_usage(cli, "expected train, encode, rd, sanitize or noise, found '%s'", work);
     CLI_TRY(check_options(cli));
     if (sanitize) return make_sanitizer_config(cli, values);
-    config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
+    config->work = strcmp(work, "encode") == 0 ? BENCH_ENCODE : BENCH_TRAIN;
     bool data = cli_given(cli, "data");
     const char *const training[] = {"dropout", "freeze-layers", "dp"};
-    for (size_t i = 0; i < 3 && config->work == NVDP_BENCH_ENCODE; i++)
+    for (size_t i = 0; i < 3 && config->work == BENCH_ENCODE; i++)
         if (cli_given(cli, training[i]))
             return cli_usage(cli, "option --%s does not apply to 'encode'", training[i]);
     if (data && !cli_given(cli, "task"))
@@ -176,7 +176,7 @@ static int resolve(struct cli *cli, struct values *values) {
 
 /* --- train and encode --- */
 
-static json_t *times_json(const struct nvdp_bench_times *times) {
+static json_t *times_json(const struct bench_times *times) {
     return json_pack("{s:f, s:f, s:f}", "min", times->min, "median", times->median, "mean",
                      times->mean);
 }
@@ -188,7 +188,7 @@ static json_int_t number(const struct nvdp_config *config, const char *name) {
 /* What was asked for. */
 static json_t *config_json(const struct cli *cli, const struct values *values,
                            enum nvdp_precision precision) {
-    const struct nvdp_bench_config *config = &values->config;
+    const struct bench_config *config = &values->config;
     const struct nvdp_config *train = values->train;
     return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
                      cli->arg[0], "method", nvdp_config_get(train, "method"), "arch", config->arch,
@@ -201,7 +201,7 @@ static json_t *config_json(const struct cli *cli, const struct values *values,
 }
 
 static json_t *result_json(const struct cli *cli, const struct values *values,
-                           const struct nvdp_bench_result *r) {
+                           const struct bench_result *r) {
     json_t *object = config_json(cli, values, r->precision);
     json_t *measured = json_pack(
         "{s:f, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:f, s:s}", "dropout",
@@ -221,13 +221,13 @@ static json_t *result_json(const struct cli *cli, const struct values *values,
     return object;
 }
 
-static void times_print(const struct nvdp_bench_times *times, const char *what) {
+static void times_print(const struct bench_times *times, const char *what) {
     cli_row(what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu)", times->mean, times->min,
             times->median, times->count);
 }
 
 static void result_print(const struct cli *cli, const struct values *values,
-                         const struct nvdp_bench_result *r) {
+                         const struct bench_result *r) {
     cli_row("work", "%s, method %s, %zu parameters, %s", cli->arg[0],
             nvdp_config_get(values->train, "method"), r->parameters,
             nvdp_precision_name(r->precision));
@@ -245,8 +245,8 @@ static void result_print(const struct cli *cli, const struct values *values,
 }
 
 static int run_steps(struct cli *cli, const struct values *values) {
-    struct nvdp_bench_result result;
-    CLI_DO(cli, nvdp_bench(cli->ctx, &values->config, &result));
+    struct bench_result result;
+    CLI_DO(cli, run_bench(cli->ctx, &values->config, &result));
     if (cli->json) return cli_print_json(cli, result_json(cli, values, &result));
     result_print(cli, values, &result);
     return CLI_SUCCESS;
@@ -254,8 +254,8 @@ static int run_steps(struct cli *cli, const struct values *values) {
 
 /* --- rd --- */
 
-static json_t *rd_json(const struct cli *cli, const struct nvdp_bench_rd_config *config,
-                       const struct nvdp_bench_rd_result *r) {
+static json_t *rd_json(const struct cli *cli, const struct bench_rd_config *config,
+                       const struct bench_rd_result *r) {
     return json_pack("{s:s, s:I, s:I, s:I, s:f, s:I, s:i, s:I, s:o, s:f, s:f, s:I, s:o, s:o, s:s}",
                      "bench", "rd", "texts", (json_int_t)config->texts, "components",
                      (json_int_t)config->components, "dim", (json_int_t)config->dim, "order",
@@ -268,9 +268,9 @@ static json_t *rd_json(const struct cli *cli, const struct nvdp_bench_rd_config 
 }
 
 static int run_rd(struct cli *cli, const struct values *values) {
-    const struct nvdp_bench_rd_config *config = &values->rd;
-    struct nvdp_bench_rd_result r;
-    CLI_DO(cli, nvdp_bench_rd(cli->ctx, config, &r));
+    const struct bench_rd_config *config = &values->rd;
+    struct bench_rd_result r;
+    CLI_DO(cli, bench_rd(cli->ctx, config, &r));
     if (cli->json) return cli_print_json(cli, rd_json(cli, config, &r));
     cli_row("pairs", "%zu ordered, of %zu components x %zu dimensions", r.pairs, config->components,
             config->dim);
@@ -286,8 +286,8 @@ static int run_rd(struct cli *cli, const struct values *values) {
 /* --- sanitize --- */
 
 static json_t *sanitize_json(const struct cli *cli, const struct values *values,
-                             const struct nvdp_bench_sanitize_result *r) {
-    const struct nvdp_bench_sanitize_config *config = &values->sanitize;
+                             const struct bench_sanitize_result *r) {
+    const struct bench_sanitize_config *config = &values->sanitize;
     return json_pack(
         "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:o, s:I, s:s}",
         "bench", "sanitize", "mechanism", nvdp_config_get(values->sanitizer, "mechanism"), "eta",
@@ -302,8 +302,8 @@ static json_t *sanitize_json(const struct cli *cli, const struct values *values,
 }
 
 static int run_sanitize(struct cli *cli, const struct values *values) {
-    struct nvdp_bench_sanitize_result r;
-    CLI_DO(cli, nvdp_bench_sanitize(cli->ctx, &values->sanitize, &r));
+    struct bench_sanitize_result r;
+    CLI_DO(cli, bench_sanitize(cli->ctx, &values->sanitize, &r));
     if (cli->json) return cli_print_json(cli, sanitize_json(cli, values, &r));
     cli_row("work", "%s, eta %s", nvdp_config_get(values->sanitizer, "mechanism"),
             nvdp_config_get(values->sanitizer, "eta"));
@@ -318,15 +318,15 @@ static int run_sanitize(struct cli *cli, const struct values *values) {
 
 /* --- noise --- */
 
-static json_t *noise_json(const struct nvdp_bench_times *times, double values_per_second) {
+static json_t *noise_json(const struct bench_times *times, double values_per_second) {
     return json_pack("{s:o, s:f}", "seconds_per_step", times_json(times), "values_per_second",
                      values_per_second);
 }
 
 static int run_noise(struct cli *cli, const struct values *values) {
-    struct nvdp_bench_noise_result r;
+    struct bench_noise_result r;
     const int threads = nvdp_context_threads(cli->ctx);
-    CLI_DO(cli, nvdp_bench_noise(cli->ctx, &values->noise, &r));
+    CLI_DO(cli, bench_noise(cli->ctx, &values->noise, &r));
     if (cli->json)
         return cli_print_json(
             cli, json_pack("{s:s, s:I, s:I, s:i, s:o, s:o, s:s}", "bench", "noise", "values",
@@ -344,10 +344,10 @@ static int run_noise(struct cli *cli, const struct values *values) {
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.config = nvdp_bench_config_default(),
-                            .rd = nvdp_bench_rd_config_default(),
-                            .sanitize = nvdp_bench_sanitize_config_default(),
-                            .noise = nvdp_bench_noise_config_default()};
+    struct values values = {.config = bench_config_default(),
+                            .rd = bench_rd_config_default(),
+                            .sanitize = bench_sanitize_config_default(),
+                            .noise = bench_noise_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = resolve(cli, &values);
     if (code == CLI_SUCCESS)

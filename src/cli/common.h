@@ -1,8 +1,8 @@
 /* What the subcommands share: the invocation, the context, exit codes, messages. */
-#ifndef NVDP_CLI_COMMON_H
-#define NVDP_CLI_COMMON_H
+#ifndef NVDP_SRC_CLI_COMMON_H
+#define NVDP_SRC_CLI_COMMON_H
 
-#include "experiments/sweep/sweep.h"
+#include "sweep/sweep.h"
 #include <jansson.h>
 #include <nvdp.h>
 
@@ -145,7 +145,7 @@ int cli_need(struct cli *cli);
 
 /* Shows a sweep's state: a table that stays in its place on a terminal, a line every half a minute
  * elsewhere. */
-void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state);
+void cli_sweep_show(struct cli *cli, const struct sweep_state *state);
 
 /* --- output.c --- */
 void cli_meter_open(struct cli_meter *meter);

@@ -222,13 +222,13 @@ static void put(struct cli_meter *meter, int width, const char *line) {
     meter->lines++;
 }
 
-static void put_groups(struct cli_meter *meter, int width, const struct nvdp_sweep_state *state) {
+static void put_groups(struct cli_meter *meter, int width, const struct sweep_state *state) {
     char line[LINE_ROOM];
     snprintf(line, sizeof line, "%-6s %-*s %6s %6s %6s %8s %9s", "task", NAME_WIDTH, "method",
              "runs", "done", "failed", "running", "s a run");
     put(meter, width, line);
     for (size_t g = 0; g < state->groups; g++) {
-        const struct nvdp_sweep_group *group = &state->group[g];
+        const struct sweep_group *group = &state->group[g];
         char seconds[CLI_DURATION_ROOM] = "-";
         if (!isnan(group->seconds)) snprintf(seconds, sizeof seconds, "%.1f", group->seconds);
         snprintf(line, sizeof line, "%-6s %-*s %6zu %6zu %6zu %8zu %9s", group->task, NAME_WIDTH,
@@ -238,7 +238,7 @@ static void put_groups(struct cli_meter *meter, int width, const struct nvdp_swe
 }
 
 /* "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31" */
-static void describe_job(const struct nvdp_sweep_job *job, char line[LINE_ROOM]) {
+static void describe_job(const struct sweep_job *job, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", state[128] = "begins";
     cli_duration(job->seconds, passed);
     if (!isnan(job->eta_seconds)) cli_duration(job->eta_seconds, left);
@@ -255,7 +255,7 @@ static void describe_job(const struct nvdp_sweep_job *job, char line[LINE_ROOM])
              job->elsewhere ? " elsewhere" : "");
 }
 
-static void put_jobs(struct cli_meter *meter, int width, const struct nvdp_sweep_state *state) {
+static void put_jobs(struct cli_meter *meter, int width, const struct sweep_state *state) {
     for (size_t k = 0; k < state->jobs; k++) {
         char line[LINE_ROOM], indented[LINE_ROOM + 2];
         describe_job(&state->job[k], line);
@@ -265,7 +265,7 @@ static void put_jobs(struct cli_meter *meter, int width, const struct nvdp_sweep
 }
 
 /* "12 of 40 done, 1 failed, 2 running (1 elsewhere), 3:21, ETA 10:00" */
-static void summarise(const struct nvdp_sweep_state *state, char line[LINE_ROOM]) {
+static void summarise(const struct sweep_state *state, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", others[48] = "";
     cli_duration(state->elapsed_seconds, passed);
     if (!isnan(state->eta_seconds)) cli_duration(state->eta_seconds, left);
@@ -274,7 +274,7 @@ static void summarise(const struct nvdp_sweep_state *state, char line[LINE_ROOM]
              state->runs, state->failed, state->running, others, passed, left);
 }
 
-static void draw(struct cli_meter *meter, const struct nvdp_sweep_state *state) {
+static void draw(struct cli_meter *meter, const struct sweep_state *state) {
     char line[LINE_ROOM];
     struct winsize size = screen();
     cli_meter_clear(meter);
@@ -285,7 +285,7 @@ static void draw(struct cli_meter *meter, const struct nvdp_sweep_state *state) 
     fflush(stderr);
 }
 
-void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state) {
+void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
     char line[LINE_ROOM];
     if (cli->quiet) return;
     if (cli->meter.terminal) {

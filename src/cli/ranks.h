@@ -1,7 +1,7 @@
 /* Processes that mpirun started to train together.  mpi.c has them where the build has MPI; else
  * ranks_none.c, in which every process is alone. */
-#ifndef NVDP_CLI_RANKS_H
-#define NVDP_CLI_RANKS_H
+#ifndef NVDP_SRC_CLI_RANKS_H
+#define NVDP_SRC_CLI_RANKS_H
 
 #include "common.h"
 #include <stdarg.h>

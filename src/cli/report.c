@@ -1,12 +1,12 @@
 /* nvdp report: tables and figures of a folder of runs. */
 #include "common.h"
 
-#include "experiments/report/report.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 
 struct values {
-    struct nvdp_report_config config;
+    struct report_config config;
     bool no_figures;
 };
 
@@ -27,31 +27,31 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-static nvdp_status show(struct cli *cli, const struct nvdp_report *report) {
+static nvdp_status show(struct cli *cli, const struct report *report) {
     if (!cli->json) {
-        nvdp_status status = nvdp_report_print(cli->ctx, report, stdout);
+        nvdp_status status = report_print(cli->ctx, report, stdout);
         if (status == NVDP_OK)
             printf("\nWritten to %s: index.html, tables/, figures/, data/\n",
-                   nvdp_report_directory(report));
+                   report_directory(report));
         return status;
     }
     char *text = NULL;
-    nvdp_status status = nvdp_report_json(cli->ctx, report, &text);
+    nvdp_status status = report_json(cli->ctx, report, &text);
     if (status == NVDP_OK) puts(text);
     free(text);
     return status;
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.config = nvdp_report_config_default()};
+    struct values values = {.config = report_config_default()};
     CLI_TRY(cli_begin(cli, &values));
     values.config.directory = cli->arg[0];
     values.config.figures = !values.no_figures;
-    struct nvdp_report *report = NULL;
-    nvdp_status status = nvdp_report_create(cli->ctx, &values.config, &report);
-    if (status == NVDP_OK) status = nvdp_report_write(cli->ctx, report);
+    struct report *report = NULL;
+    nvdp_status status = report_create(cli->ctx, &values.config, &report);
+    if (status == NVDP_OK) status = report_write(cli->ctx, report);
     if (status == NVDP_OK) status = show(cli, report);
-    nvdp_report_free(report);
+    report_free(report);
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct values {
-    struct nvdp_sweep_config config;
+    struct sweep_config config;
     bool dry_run;
     bool no_cache;
 };
@@ -40,19 +40,19 @@ static const struct nvdp_option options[] = {
 
 /* --- --dry-run --- */
 
-static json_t *run_json(const struct nvdp_sweep_plan_run *run) {
+static json_t *run_json(const struct sweep_plan_run *run) {
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:s, s:I, s:I}", "run", run->name, "task",
         run->task, "label", run->label, "method", nvdp_method_name(run->method), "varied",
         run->varied, "lambda_g", cli_number(run->lambda_g), "lambda_d", cli_number(run->lambda_d),
-        "seed", (json_int_t)run->seed, "state", nvdp_sweep_run_state_name(run->state), "steps",
+        "seed", (json_int_t)run->seed, "state", sweep_run_state_name(run->state), "steps",
         (json_int_t)run->steps, "memory_bytes", (json_int_t)run->memory_bytes);
     if (object != NULL && run->message != NULL)
         json_object_set_new(object, "message", json_string(run->message));
     return object;
 }
 
-static int plan_json(struct cli *cli, const struct nvdp_sweep_plan *plan) {
+static int plan_json(struct cli *cli, const struct sweep_plan *plan) {
     json_t *runs = json_array();
     for (size_t i = 0; i < plan->runs; i++)
         json_array_append_new(runs, run_json(&plan->run[i]));
@@ -60,23 +60,22 @@ static int plan_json(struct cli *cli, const struct nvdp_sweep_plan *plan) {
         cli, json_pack("{s:o, s:o}", "runs", runs, "seconds", cli_number(plan->seconds)));
 }
 
-static void plan_print(const struct nvdp_sweep_plan *plan) {
-    size_t count[NVDP_SWEEP_FAILED + 1] = {0};
+static void plan_print(const struct sweep_plan *plan) {
+    size_t count[SWEEP_FAILED + 1] = {0};
     uint64_t steps = 0;
     size_t memory = 0;
     printf("%-8s %10s %8s  %-20s %-20s %s\n", "state", "steps", "MiB", "method", "varied", "run");
     for (size_t i = 0; i < plan->runs; i++) {
-        const struct nvdp_sweep_plan_run *run = &plan->run[i];
-        printf("%-8s %10" PRIu64 " %8.0f  %-20s %-20s %s\n", nvdp_sweep_run_state_name(run->state),
+        const struct sweep_plan_run *run = &plan->run[i];
+        printf("%-8s %10" PRIu64 " %8.0f  %-20s %-20s %s\n", sweep_run_state_name(run->state),
                run->steps, (double)run->memory_bytes / (1 << 20), run->label, run->varied,
                run->name);
         count[run->state]++;
-        if (run->state == NVDP_SWEEP_WAITING) steps += run->steps;
+        if (run->state == SWEEP_WAITING) steps += run->steps;
         if (run->memory_bytes > memory) memory = run->memory_bytes;
     }
     cli_row("runs", "%zu: %zu waiting, %zu running, %zu done, %zu failed", plan->runs,
-            count[NVDP_SWEEP_WAITING], count[NVDP_SWEEP_RUNNING], count[NVDP_SWEEP_DONE],
-            count[NVDP_SWEEP_FAILED]);
+            count[SWEEP_WAITING], count[SWEEP_RUNNING], count[SWEEP_DONE], count[SWEEP_FAILED]);
     cli_row("steps to do", "%" PRIu64, steps);
     cli_row("memory", "%.0f MiB for the largest run; --jobs takes several at a time",
             (double)memory / (1 << 20));
@@ -87,32 +86,32 @@ static void plan_print(const struct nvdp_sweep_plan *plan) {
 }
 
 static int dry_run(struct cli *cli, const struct values *values) {
-    struct nvdp_sweep_plan *plan = NULL;
-    CLI_DO(cli, nvdp_sweep_plan(cli->ctx, &values->config, true, &plan));
+    struct sweep_plan *plan = NULL;
+    CLI_DO(cli, sweep_plan(cli->ctx, &values->config, true, &plan));
     int code = CLI_SUCCESS;
     if (cli->json)
         code = plan_json(cli, plan);
     else
         plan_print(plan);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     return code;
 }
 
 /* --- the result --- */
 
 /* The runs that failed, with their messages, as a list; the object is printed with --json. */
-static json_t *failures_json(const struct nvdp_sweep_plan *plan) {
+static json_t *failures_json(const struct sweep_plan *plan) {
     json_t *list = json_array();
     for (size_t i = 0; i < plan->runs; i++) {
-        const struct nvdp_sweep_plan_run *run = &plan->run[i];
-        if (run->state != NVDP_SWEEP_FAILED) continue;
+        const struct sweep_plan_run *run = &plan->run[i];
+        if (run->state != SWEEP_FAILED) continue;
         json_array_append_new(list, json_pack("{s:s, s:s}", "run", run->name, "message",
                                               run->message != NULL ? run->message : ""));
     }
     return list;
 }
 
-static void print(const struct values *values, const struct nvdp_sweep_result *result,
+static void print(const struct values *values, const struct sweep_result *result,
                   const json_t *failures) {
     size_t i;
     const json_t *failure;
@@ -135,16 +134,15 @@ static void print(const struct values *values, const struct nvdp_sweep_result *r
     cli_row("sweep", "%s", values->config.out);
 }
 
-static int show(struct cli *cli, const struct values *values,
-                const struct nvdp_sweep_result *result) {
-    struct nvdp_sweep_plan *plan = NULL;
-    struct nvdp_sweep_config config = values->config;
+static int show(struct cli *cli, const struct values *values, const struct sweep_result *result) {
+    struct sweep_plan *plan = NULL;
+    struct sweep_config config = values->config;
     config.retry_failed = false;
     json_t *failures = NULL;
     int code = CLI_SUCCESS;
-    if (result->failed > 0 && nvdp_sweep_plan(cli->ctx, &config, false, &plan) == NVDP_OK)
+    if (result->failed > 0 && sweep_plan(cli->ctx, &config, false, &plan) == NVDP_OK)
         failures = failures_json(plan);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     if (cli->json) {
         code = cli_print_json(
             cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "out", config.out, "runs",
@@ -160,13 +158,13 @@ static int show(struct cli *cli, const struct values *values,
     return code == CLI_SUCCESS && result->failed > 0 ? CLI_FAILURE : code;
 }
 
-static void on_report(const struct nvdp_sweep_state *state, void *user) {
+static void on_report(const struct sweep_state *state, void *user) {
     cli_sweep_show(user, state);
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.config = nvdp_sweep_config_default()};
-    struct nvdp_sweep_config *config = &values.config;
+    struct values values = {.config = sweep_config_default()};
+    struct sweep_config *config = &values.config;
     CLI_TRY(cli_begin(cli, &values));
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
     CLI_TRY(cli_resolve_cache(cli, values.no_cache));
@@ -174,8 +172,8 @@ static int run(struct cli *cli) {
     if (values.dry_run) return dry_run(cli, &values);
     config->report = on_report;
     config->user = cli;
-    struct nvdp_sweep_result result;
-    nvdp_status status = nvdp_sweep(cli->ctx, config, &result);
+    struct sweep_result result;
+    nvdp_status status = run_sweep(cli->ctx, config, &result);
     cli_meter_clear(&cli->meter);
     if (status != NVDP_OK) return cli_fail(cli, status);
     return show(cli, &values, &result);

@@ -5,8 +5,8 @@
  * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
  * measure, carve) -> per step: forward, backward.  A new mechanism is one file and one row in
  * src/model/methods.c. */
-#ifndef NVDP_SRC_MECHANISM_H
-#define NVDP_SRC_MECHANISM_H
+#ifndef NVDP_SRC_MECHANISM_MECHANISM_H
+#define NVDP_SRC_MECHANISM_MECHANISM_H
 
 #include "base/random.h"
 #include "bert/encoder.h"

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_MECHANISM_OPTIONS_H
 #define NVDP_SRC_MECHANISM_OPTIONS_H
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include <nvdp/method.h>
 #include <nvdp/posteriors.h>
 

@@ -2,8 +2,8 @@
  *
  * build -> (initialise | load weights) -> plan -> forward / backward.  Planning again for larger
  * batches replaces the arena. */
-#ifndef NVDP_SRC_MODEL_H
-#define NVDP_SRC_MODEL_H
+#ifndef NVDP_SRC_MODEL_MODEL_H
+#define NVDP_SRC_MODEL_MODEL_H
 
 #include "base/cache.h"
 #include "mechanism/mechanism.h"

@@ -27,11 +27,11 @@ nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tok
 }
 
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                struct nvdp__pieces *pieces) {
+                                struct nvdp__piece_table *pieces) {
     nvdp_status status = NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, tokenizer));
     size_t count = nvdp_tokenizer_size(tokenizer);
-    struct nvdp__pieces made = {
+    struct nvdp__piece_table made = {
         .count = count,
         .cls = tokenizer->special[NVDP_TOKEN_CLS],
         .sep = tokenizer->special[NVDP_TOKEN_SEP],
@@ -58,11 +58,11 @@ cleanup:
     return status;
 }
 
-void nvdp__pieces_release(struct nvdp__pieces *pieces) {
+void nvdp__pieces_release(struct nvdp__piece_table *pieces) {
     free(pieces->continues);
     free(pieces->special);
     free(pieces->ordinary);
-    *pieces = (struct nvdp__pieces){0};
+    *pieces = (struct nvdp__piece_table){0};
 }
 
 /* ---- building: lines are read a chunk at a time, a chunk's lines are shared out to threads in

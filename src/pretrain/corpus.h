@@ -6,7 +6,7 @@
 #include "text/tokenizer.h"
 
 /* What pretraining asks about a vocabulary's pieces. */
-struct nvdp__pieces {
+struct nvdp__piece_table {
     size_t count;
     int32_t cls, sep, mask;
     unsigned char *continues; /* [count] whether the piece goes on in a word ("##...") */
@@ -17,8 +17,8 @@ struct nvdp__pieces {
 /* NVDP_ERR_UNSUPPORTED for another tokenizer: whole words are told by "##". */
 nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer);
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                struct nvdp__pieces *pieces);
-void nvdp__pieces_release(struct nvdp__pieces *pieces);
+                                struct nvdp__piece_table *pieces);
+void nvdp__pieces_release(struct nvdp__piece_table *pieces);
 
 enum {
     NVDP__CORPUS_VERSION = 1,

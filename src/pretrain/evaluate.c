@@ -15,7 +15,7 @@ enum { SPECIALS = 2 }; /* [CLS] window [SEP] */
 /* ---- windows ---- */
 
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
-                                       const struct nvdp__pieces *pieces,
+                                       const struct nvdp__piece_table *pieces,
                                        const struct nvdp__mlm_options *config,
                                        struct nvdp__mlm_evaluator *evaluator) {
     nvdp_status status = NVDP_OK;
@@ -171,7 +171,8 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
 }
 
 struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
-                                           const struct nvdp__pieces *pieces, int32_t unknown) {
+                                           const struct nvdp__piece_table *pieces,
+                                           int32_t unknown) {
     uint64_t words = 0;
     uint64_t missing = 0;
     for (size_t i = 0; i < corpus->tokens; i++) {
@@ -234,7 +235,7 @@ struct evaluation {
     const struct nvdp__mlm_options *config;
     char (*digest)[NVDP__DIGEST_HEX];
     struct nvdp_tokenizer *tokenizer;
-    struct nvdp__pieces pieces;
+    struct nvdp__piece_table pieces;
     struct nvdp__corpus corpus;
     struct nvdp__pretrain_model model;
     struct nvdp__mlm_evaluator evaluator;

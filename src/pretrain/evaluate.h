@@ -3,7 +3,7 @@
 #ifndef NVDP_SRC_PRETRAIN_EVALUATE_H
 #define NVDP_SRC_PRETRAIN_EVALUATE_H
 
-#include "base/schema.h"
+#include "options/schema.h"
 #include "pretrain/examples.h"
 #include "pretrain/model.h"
 #include "pretrain/privatize.h"
@@ -45,7 +45,7 @@ struct nvdp__mlm_evaluator {
 };
 
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
-                                       const struct nvdp__pieces *pieces,
+                                       const struct nvdp__piece_table *pieces,
                                        const struct nvdp__mlm_options *config,
                                        struct nvdp__mlm_evaluator *evaluator);
 void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator);
@@ -58,7 +58,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *evaluator,
 
 /* A corpus's words, unknown words and tokens. */
 struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
-                                           const struct nvdp__pieces *pieces, int32_t unknown);
+                                           const struct nvdp__piece_table *pieces, int32_t unknown);
 
 /* nvdp_mlm_evaluate of a plain struct. */
 nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_options *options,

@@ -23,7 +23,7 @@ static nvdp_status add(struct nvdp__examples *examples, const struct nvdp__examp
 
 nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
                                    const struct nvdp__corpus *corpus,
-                                   const struct nvdp__pieces *pieces, size_t length,
+                                   const struct nvdp__piece_table *pieces, size_t length,
                                    const uint64_t *seed, uint32_t epoch) {
     const size_t whole = length - SINGLE_SPECIALS;
     examples->count = 0;
@@ -118,8 +118,8 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
 }
 
 /* The token nearest behind the middle of [from, to) at which a word begins; the middle where there is none. */
-static uint64_t middle_word(const struct nvdp__corpus *corpus, const struct nvdp__pieces *pieces,
-                            uint64_t from, uint64_t to) {
+static uint64_t middle_word(const struct nvdp__corpus *corpus,
+                            const struct nvdp__piece_table *pieces, uint64_t from, uint64_t to) {
     const uint64_t middle = from + (to - from) / 2;
     for (uint64_t at = middle; at < to; at++)
         if (at > from && !pieces->continues[nvdp__corpus_id(corpus, (size_t)at)]) return at;
@@ -128,7 +128,7 @@ static uint64_t middle_word(const struct nvdp__corpus *corpus, const struct nvdp
 
 /* The same without another document: `from` as take_pair's *at.  No second token: a length of 0. */
 static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
-                                          const struct nvdp__pieces *pieces,
+                                          const struct nvdp__piece_table *pieces,
                                           struct nvdp__stream *stream, size_t document, size_t most,
                                           size_t *from) {
     size_t target = draw_target(stream, most);
@@ -175,7 +175,7 @@ static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document)
 
 nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
                                      const struct nvdp__corpus *corpus,
-                                     const struct nvdp__pieces *pieces, size_t length,
+                                     const struct nvdp__piece_table *pieces, size_t length,
                                      uint64_t seed) {
     struct nvdp__noise noise = {.seed = seed};
     examples->count = 0;
@@ -230,7 +230,7 @@ void nvdp__masked_release(struct nvdp__masked *masked) {
     *masked = (struct nvdp__masked){0};
 }
 
-nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__pieces *pieces,
+nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__piece_table *pieces,
                                 double share, bool whole_words, size_t longest,
                                 struct nvdp__masker *masker) {
     *masker = (struct nvdp__masker){
@@ -288,7 +288,7 @@ static void draw(struct nvdp__masker *m, struct nvdp__stream *stream, size_t cou
 
 void nvdp__mask_text(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
                      int32_t *ids, size_t first_row, struct nvdp__masked *masked) {
-    const struct nvdp__pieces *pieces = m->pieces;
+    const struct nvdp__piece_table *pieces = m->pieces;
     draw(m, stream, count, ids);
     for (size_t i = 0; i < count; i++) {
         if (!m->drawn[i]) continue;
@@ -305,8 +305,8 @@ void nvdp__mask_text(struct nvdp__masker *m, struct nvdp__stream *stream, size_t
 /* ---- batches ---- */
 
 nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
-                                 const struct nvdp__pieces *pieces, size_t texts, size_t length,
-                                 double mask_prob, bool whole_words,
+                                 const struct nvdp__piece_table *pieces, size_t texts,
+                                 size_t length, double mask_prob, bool whole_words,
                                  struct nvdp__batcher *batcher) {
     nvdp_status status = NVDP_OK;
     struct nvdp__batcher made = {.corpus = corpus, .pieces = pieces};

@@ -52,7 +52,7 @@ void nvdp__examples_release(struct nvdp__examples *examples);
 /* The windows of an epoch; `seed` NULL: every first cut at the full length (evaluation). */
 nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
                                    const struct nvdp__corpus *corpus,
-                                   const struct nvdp__pieces *pieces, size_t length,
+                                   const struct nvdp__piece_table *pieces, size_t length,
                                    const uint64_t *seed, uint32_t epoch);
 /* The pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
@@ -60,7 +60,7 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
 
 nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
                                      const struct nvdp__corpus *corpus,
-                                     const struct nvdp__pieces *pieces, size_t length,
+                                     const struct nvdp__piece_table *pieces, size_t length,
                                      uint64_t seed);
 /* Adds those that are planted secrets themselves. */
 nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
@@ -78,7 +78,7 @@ struct nvdp__masked {
 };
 
 struct nvdp__masker {
-    const struct nvdp__pieces *pieces;
+    const struct nvdp__piece_table *pieces;
     double share;
     bool whole_words;
     /* of one text of at most `longest` tokens */
@@ -91,7 +91,7 @@ struct nvdp__masker {
 nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
                                 struct nvdp__masked *masked);
 void nvdp__masked_release(struct nvdp__masked *masked);
-nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__pieces *pieces,
+nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__piece_table *pieces,
                                 double share, bool whole_words, size_t longest,
                                 struct nvdp__masker *masker);
 void nvdp__masker_release(struct nvdp__masker *masker);
@@ -106,7 +106,7 @@ void nvdp__mask_text(struct nvdp__masker *masker, struct nvdp__stream *stream, s
 
 struct nvdp__batcher {
     const struct nvdp__corpus *corpus;
-    const struct nvdp__pieces *pieces;
+    const struct nvdp__piece_table *pieces;
     const struct nvdp__plants *plants; /* another's; NULL: the text as it is */
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
@@ -114,8 +114,9 @@ struct nvdp__batcher {
 };
 
 nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
-                                 const struct nvdp__pieces *pieces, size_t texts, size_t length,
-                                 double mask_prob, bool whole_words, struct nvdp__batcher *batcher);
+                                 const struct nvdp__piece_table *pieces, size_t texts,
+                                 size_t length, double mask_prob, bool whole_words,
+                                 struct nvdp__batcher *batcher);
 void nvdp__batcher_release(struct nvdp__batcher *batcher);
 /* Most masked tokens of a batch. */
 size_t nvdp__batcher_masked(size_t texts, size_t length, double mask_prob);

@@ -1,5 +1,5 @@
 /* The options of pretraining and of scoring a masked language model: one row each, from which
- * defaults, checks, help and files follow (base/schema.h). */
+ * defaults, checks, help and files follow (options/schema.h). */
 #include "train/options.h"
 #include "base/json.h"
 #include "pretrain/trainer.h"

@@ -40,7 +40,7 @@ struct nvdp__pretrainer {
     /* What the training before promises to these texts; 0, 0: it did not see them. */
     struct nvdp_dp_guarantee start;
     struct nvdp_tokenizer *tokenizer;
-    struct nvdp__pieces pieces;
+    struct nvdp__piece_table pieces;
     struct nvdp__corpus corpus, eval_corpus;
     struct nvdp__secrets secrets; /* count 0: none */
     struct nvdp__plants plants;

@@ -20,7 +20,7 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__sanitizer_options *options,
                                     enum nvdp__objective objective,
                                     const struct nvdp_tokenizer *tokenizer,
-                                    const struct nvdp__pieces *pieces, size_t dim,
+                                    const struct nvdp__piece_table *pieces, size_t dim,
                                     const float *table, size_t texts, size_t length, size_t masked,
                                     struct nvdp__privatizer *privatizer) {
     nvdp_status status = NVDP_OK;

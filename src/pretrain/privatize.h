@@ -26,7 +26,7 @@ struct nvdp__privatizer {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
     enum nvdp__objective objective;
-    const struct nvdp__pieces *pieces;
+    const struct nvdp__piece_table *pieces;
     const float *table; /* [pieces, D] */
     struct nvdp_sanitizer *sanitizer;
     struct nvdp_dchi *tokens; /* draws tokens: the sanitizer's own, or its laplace's nearest ones */
@@ -49,7 +49,7 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__sanitizer_options *options,
                                     enum nvdp__objective objective,
                                     const struct nvdp_tokenizer *tokenizer,
-                                    const struct nvdp__pieces *pieces, size_t dim,
+                                    const struct nvdp__piece_table *pieces, size_t dim,
                                     const float *table, size_t texts, size_t length, size_t masked,
                                     struct nvdp__privatizer *privatizer);
 void nvdp__privatizer_release(struct nvdp__privatizer *privatizer); /* also one that is all zeros */

@@ -288,7 +288,7 @@ static int by_place(const void *x, const void *y) {
 
 /* Uniform over the text's tokens, moved back to where its word begins. */
 static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
-                           const struct nvdp__pieces *pieces) {
+                           const struct nvdp__piece_table *pieces) {
     uint64_t at = nvdp__stream_below(stream, corpus->tokens);
     while (at > 0 && pieces->continues[nvdp__corpus_id(corpus, at)])
         at--;
@@ -309,7 +309,8 @@ static void count_plants(const struct nvdp__secrets *secrets, size_t *places, si
 nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 const struct nvdp__secrets *secrets,
                                 const struct nvdp__corpus *corpus,
-                                const struct nvdp__pieces *pieces, struct nvdp__plants *plants) {
+                                const struct nvdp__piece_table *pieces,
+                                struct nvdp__plants *plants) {
     nvdp_status status = NVDP_OK;
     struct nvdp__plants made = {.secrets = secrets, .text = corpus->tokens};
     size_t places, windows, tokens;

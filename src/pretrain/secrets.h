@@ -63,7 +63,8 @@ struct nvdp__plants {
 nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 const struct nvdp__secrets *secrets,
                                 const struct nvdp__corpus *corpus,
-                                const struct nvdp__pieces *pieces, struct nvdp__plants *plants);
+                                const struct nvdp__piece_table *pieces,
+                                struct nvdp__plants *plants);
 void nvdp__plants_release(struct nvdp__plants *plants);
 /* The first plant at a token or behind it. */
 size_t nvdp__plants_from(const struct nvdp__plants *plants, uint64_t token);

@@ -1,9 +1,9 @@
 /* What a file or a directory is: as a JSON object, and such an object for people. */
 #include "base/bound.h"
 #include "base/file.h"
-#include "base/hdf5.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "hdf5/hdf5.h"
 #include "share/embeddings_file.h"
 #include "train/measured.h"
 

@@ -1,9 +1,9 @@
 #include "share/embeddings_file.h"
 
 #include "base/f16.h"
-#include "base/schema.h"
 #include "mechanism/options.h"
 #include "model/model.h"
+#include "options/schema.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/share.h>

@@ -5,7 +5,7 @@
 #ifndef NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 #define NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include <nvdp/method.h>
 #include <nvdp/posteriors.h>
 

@@ -3,11 +3,11 @@
 #include "share/encode.h"
 
 #include "base/file.h"
-#include "base/hdf5.h"
 #include "base/json.h"
-#include "base/schema.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
+#include "hdf5/hdf5.h"
+#include "options/schema.h"
 #include "text/batch.h"
 #include "text/sentence.h"
 #include <errno.h>

@@ -4,7 +4,7 @@
  * without its samples, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "rdp/options.h"
 #include "share/embeddings_file.h"
 #include "share/formats.h"

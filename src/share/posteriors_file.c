@@ -6,7 +6,7 @@
  *
  * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against column,
  * of one release; attribute order. */
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -59,7 +59,7 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
     reader->dev = nvdp__device_cpu(ctx);
     reader->shape = *shape;
     nvdp__params_init(&reader->params, ctx);
-    struct nvdp__block *block = &reader->block;
+    struct nvdp__sealed_block *block = &reader->block;
     block->dim = shape->dim;
     block->heads = shape->heads;
     block->inner = shape->inner;

@@ -25,7 +25,7 @@ struct nvdp__reader {
     struct nvdp__device dev;
     struct nvdp__reader_shape shape;
     struct nvdp__params params;
-    struct nvdp__block block;
+    struct nvdp__sealed_block block;
     struct nvdp__dense classifier;
     /* planned */
     struct nvdp__arena arena;

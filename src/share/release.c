@@ -118,7 +118,8 @@ struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
         clip_sequence > 0 && clip_sequence <= 16; /* 16 standard deviations and more to the end */
     return (struct nvdp__release_grids){
         .type = clipped ? NVDP__H5_I16 : NVDP__H5_I32,
-        .z = clipped ? (struct nvdp__grid){-10, INT16_MAX} : (struct nvdp__grid){-12, INT32_MAX},
+        .z = clipped ? (struct nvdp__rounding_grid){-10, INT16_MAX}
+                     : (struct nvdp__rounding_grid){-12, INT32_MAX},
         .log_pi = {-8, INT16_MAX},
     };
 }

@@ -9,7 +9,7 @@
 #define NVDP_SRC_SHARE_RELEASE_H
 
 #include "base/exact_normal.h"
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "mechanism/mechanism.h"
 #include "share/ledger.h"
 #include <nvdp/certificate.h>
@@ -44,7 +44,7 @@ void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
  * Log weights: int16 of 2^-8. */
 struct nvdp__release_grids {
     enum nvdp__h5_type type;
-    struct nvdp__grid z, log_pi;
+    struct nvdp__rounding_grid z, log_pi;
 };
 struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
 /* NVDP_ERR_ARGUMENT where a deviation or the pseudo-counts of one of the texts are beyond what can be drawn

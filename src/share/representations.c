@@ -50,8 +50,8 @@ struct writer {
     struct nvdp__sanitized *done;
     struct nvdp_dataset_config config;
     enum nvdp__table_format format[NVDP__SANITIZE_SPLITS];
-    struct nvdp__row_pieces *classes; /* the file that tells them */
-    struct nvdp__row_pieces *file_rows;
+    struct nvdp__row_chunks *classes; /* the file that tells them */
+    struct nvdp__row_chunks *file_rows;
     struct nvdp__text_batch batch;
     size_t columns, rows; /* texts of a row; of all files */
     bool labelled;
@@ -71,7 +71,7 @@ struct writer {
 };
 
 /* The rows become the batch's tokens. */
-static nvdp_status tokenize(struct writer *writer, const struct nvdp__row *row, size_t n) {
+static nvdp_status tokenize(struct writer *writer, const struct nvdp__text_row *row, size_t n) {
     nvdp__text_batch_clear(&writer->batch);
     for (size_t i = 0; i < n; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].text));
@@ -113,8 +113,8 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
 }
 
 /* What is said of the rows themselves. */
-static nvdp_status write_columns(struct writer *writer, int32_t split, const struct nvdp__row *row,
-                                 size_t n) {
+static nvdp_status write_columns(struct writer *writer, int32_t split,
+                                 const struct nvdp__text_row *row, size_t n) {
     const size_t texts = n * writer->columns;
     for (size_t i = 0; i <= texts; i++)
         writer->offset[i] = (int64_t)(writer->token + writer->batch.offset[i]);
@@ -144,7 +144,7 @@ static nvdp_status changed(const struct writer *writer) {
 }
 
 /* Some rows of a split; `first` of its file's texts. */
-static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__row *row, size_t n,
+static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text_row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
     NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(writer->ctx, "sanitize: cancelled"));
@@ -177,10 +177,10 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
     const struct nvdp__rows *rows = NULL;
     uint64_t texts = 0;
     writer->empty = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__row_pieces_open(writer->ctx, &writer->config, use, of->path[s],
+    NVDP_RETURN_IF_FAILED(nvdp__row_chunks_open(writer->ctx, &writer->config, use, of->path[s],
                                                 writer->format[s], &writer->file_rows));
     do {
-        NVDP_RETURN_IF_FAILED(nvdp__row_pieces_next(writer->file_rows, &rows));
+        NVDP_RETURN_IF_FAILED(nvdp__row_chunks_next(writer->file_rows, &rows));
         writer->columns = rows->task.pair ? 2 : 1;
         for (size_t first = 0; first < rows->count; first += CHUNK_TEXTS) {
             const size_t left = rows->count - first, n = nvdp__least(left, CHUNK_TEXTS);
@@ -197,7 +197,7 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
         writer->classes = writer->file_rows;
         writer->config.labels_from = &rows->task;
     } else {
-        nvdp__row_pieces_close(writer->file_rows);
+        nvdp__row_chunks_close(writer->file_rows);
     }
     writer->file_rows = NULL;
     return NVDP_OK;
@@ -222,7 +222,7 @@ static nvdp_status open_files(struct writer *writer) {
         NVDP_RETURN_IF_FAILED(nvdp__check_regular(writer->ctx, path));
         writer->format[s] = NVDP__TABLE_LINES;
         if (!writer->of->lines)
-            NVDP_RETURN_IF_FAILED(nvdp__pieces_format(
+            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_format(
                 writer->ctx, nvdp__task_layout(writer->config.task), path, &writer->format[s]));
     }
     return NVDP_OK;
@@ -287,8 +287,8 @@ nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represe
     NVDP_TRY(nvdp__h5_commit(writer.file, true));
 cleanup:
     nvdp__h5_free(writer.file);
-    nvdp__row_pieces_close(writer.classes);
-    nvdp__row_pieces_close(writer.file_rows);
+    nvdp__row_chunks_close(writer.classes);
+    nvdp__row_chunks_close(writer.file_rows);
     nvdp__text_batch_release(&writer.batch);
     free(writer.offset);
     free(writer.id);

@@ -3,8 +3,8 @@
  * The order of the file: the options and the files, which texts are for what, the reader and its
  * memory, scores, epochs. */
 #include "base/file.h"
-#include "base/schema.h"
 #include "mechanism/options.h"
+#include "options/schema.h"
 #include "share/reader.h"
 #include "text/batch.h"
 #include "text/task.h"

@@ -155,7 +155,7 @@ struct sanitize {
     bool vectors; /* come out, as one file */
     bool folder;  /* else a file, or lines */
     DIR *lock;    /* of the folder */
-    struct nvdp__pieces pieces;
+    struct nvdp__table_chunks pieces;
     /* rows of one piece */
     struct chunk {
         struct nvdp__field *field; /* [rows][columns] */
@@ -498,8 +498,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
         return NVDP_OK;
     }
     while (!row && more) {
-        NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&work->pieces, &more));
-        if (more) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&work->pieces, &row));
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->pieces, &more));
+        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->pieces, &row));
     }
     if (!row)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
@@ -519,13 +519,13 @@ static nvdp_status pass(struct sanitize *work, struct part *part, bool counting)
     nvdp_status status = NVDP_OK;
     bool more = true, row = true;
     work->chunk.row = work->chunk.rows = 0;
-    NVDP_TRY(nvdp__pieces_open(work->ctx, part->path, part->format, &work->pieces));
+    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->pieces));
     NVDP_TRY(begin_file(work, part, counting));
     while (more) {
-        NVDP_TRY(nvdp__pieces_next(&work->pieces, &row));
+        NVDP_TRY(nvdp__table_chunks_next(&work->pieces, &row));
         if (row) NVDP_TRY(add_row(work, part));
         if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, counting));
-        if (!row) NVDP_TRY(nvdp__pieces_read(&work->pieces, &more));
+        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->pieces, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
         NVDP_TRY(
@@ -533,7 +533,7 @@ static nvdp_status pass(struct sanitize *work, struct part *part, bool counting)
     if (!counting) tell(work, part);
     work->bytes += work->pieces.read;
 cleanup:
-    nvdp__pieces_close(&work->pieces);
+    nvdp__table_chunks_close(&work->pieces);
     return status;
 }
 
@@ -581,7 +581,7 @@ static nvdp_status find_splits(struct sanitize *work) {
             work->parts++;
             part->name = base_name(part->path);
             NVDP_RETURN_IF_FAILED(
-                nvdp__pieces_format(ctx, &work->layout, part->path, &part->format));
+                nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
             continue;
         }
         free(part->path);

@@ -5,7 +5,7 @@
 #ifndef NVDP_SRC_SHARE_SIGN_H
 #define NVDP_SRC_SHARE_SIGN_H
 
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 
 enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
 

@@ -170,7 +170,7 @@ static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *optio
     NVDP_TRY(NVDP__NEW(ctx, made.first, rows->count));
     if (some) NVDP_TRY(nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
     for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__row *row = &rows->row[i];
+        const struct nvdp__text_row *row = &rows->row[i];
         const size_t begin = made.count;
         if (some && !chosen[i]) continue;
         NVDP_TRY(append(ctx, sanitizer, row->text, &list, &made));
@@ -202,7 +202,7 @@ static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size
         const size_t length = end != NULL ? (size_t)(end - bytes) - at : size - at;
         NVDP_RETURN_IF_FAILED(
             nvdp__reserve(ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row));
-        rows->row[rows->count++] = (struct nvdp__row){.text = {bytes + at, length}};
+        rows->row[rows->count++] = (struct nvdp__text_row){.text = {bytes + at, length}};
         at += length + 1;
     }
     return NVDP_OK;

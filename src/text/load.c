@@ -323,7 +323,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labelled, &dataset));
     for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__row *row = &rows->row[i];
+        const struct nvdp__text_row *row = &rows->row[i];
         texts[i] = (struct nvdp__text){.text = row->text.text,
                                        .pair = rows->task.pair ? row->pair.text : NULL,
                                        .text_size = row->text.size,

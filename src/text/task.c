@@ -248,7 +248,7 @@ struct reader {
     const struct nvdp_dataset_config *config;
     struct nvdp__layout layout;
     enum nvdp__label_use use;
-    struct nvdp__pieces pieces; /* of a whole file that is in memory the cursor alone */
+    struct nvdp__table_chunks pieces; /* of a whole file that is in memory the cursor alone */
     size_t columns;
     size_t text, pair, label, id; /* columns, or NO_COLUMN */
     bool collect;                 /* class names are what the file's rows say */
@@ -276,8 +276,8 @@ static nvdp_status read_header(struct reader *reader) {
     bool row = true, more = true;
     if (reader->pieces.input != NULL) {
         for (row = false; !row && more;) {
-            NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&reader->pieces, &more));
-            if (more) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&reader->pieces, &row));
+            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&reader->pieces, &more));
+            if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->pieces, &row));
         }
     } else if ((row = nvdp__tsv_more(tsv))) {
         NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
@@ -422,7 +422,7 @@ static nvdp_status prepare_labels(struct reader *reader) {
     return NVDP_OK;
 }
 
-static nvdp_status read_label(struct reader *reader, struct nvdp__row *row) {
+static nvdp_status read_label(struct reader *reader, struct nvdp__text_row *row) {
     struct nvdp__field field = reader->pieces.tsv.field[reader->label];
     row->label_text = field;
     if (reader->rows->task.regression) return read_score(reader, field, &row->label);
@@ -444,7 +444,8 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     reader->pending = false;
     *row_found = pending;
     if (!pending && whole) *row_found = nvdp__tsv_more(tsv);
-    if (!pending && !whole) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&reader->pieces, row_found));
+    if (!pending && !whole)
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->pieces, row_found));
     if (!*row_found) return NVDP_OK;
     int64_t index = reader->index++;
     if (!pending && whole) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
@@ -460,7 +461,7 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] != NO_COLUMN && tsv->field[needed[i]].text == NULL)
             return nvdp__tsv_no_value(tsv, needed[i]);
-    struct nvdp__row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
+    struct nvdp__text_row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
     if (reader->pair != NO_COLUMN) row.pair = tsv->field[reader->pair];
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
                       (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
@@ -549,14 +550,14 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     reader.pieces.tsv.pool = (struct nvdp__pool){0};
     NVDP__HAND_OVER(rows, read);
 cleanup:
-    nvdp__pieces_close(&reader.pieces);
+    nvdp__table_chunks_close(&reader.pieces);
     nvdp__rows_release(&read);
     return status;
 }
 
 /* ---- the same, a piece at a time ---- */
 
-struct nvdp__row_pieces {
+struct nvdp__row_chunks {
     struct nvdp_dataset_config config;
     struct reader reader;
     struct nvdp__rows rows;
@@ -564,18 +565,18 @@ struct nvdp__row_pieces {
     bool begun, found, more;
 };
 
-nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
+nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__table_format format, struct nvdp__row_pieces **out) {
+                                  enum nvdp__table_format format, struct nvdp__row_chunks **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__row_pieces *of = nvdp__calloc(ctx, 1, sizeof *of);
+    struct nvdp__row_chunks *of = nvdp__calloc(ctx, 1, sizeof *of);
     if (of == NULL) return NVDP_ERR_MEMORY;
     of->config = *config;
     of->labels.ctx = ctx;
     of->more = true;
     of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
-    NVDP_TRY(nvdp__pieces_open(ctx, path, format, &of->reader.pieces));
+    NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.pieces));
     if (format == NVDP__TABLE_LINES) {
         of->reader.columns = 1;
         of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;
@@ -585,12 +586,12 @@ nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
     }
     NVDP__HAND_OVER(out, of);
 cleanup:
-    nvdp__row_pieces_close(of);
+    nvdp__row_chunks_close(of);
     return status;
 }
 
 /* What nvdp__rows_parse does when it has all rows. */
-static nvdp_status end(struct nvdp__row_pieces *of) {
+static nvdp_status end(struct nvdp__row_chunks *of) {
     struct reader *reader = &of->reader;
     if (!of->found)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
@@ -606,13 +607,14 @@ static nvdp_status end(struct nvdp__row_pieces *of) {
     return status;
 }
 
-nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp__rows **out) {
+nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out) {
     struct nvdp__rows *rows = &of->rows;
     size_t number;
     rows->count = 0;
     while (rows->count == 0 && of->more) {
         bool row = true;
-        if (of->begun) NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&of->reader.pieces, &of->more));
+        if (of->begun)
+            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&of->reader.pieces, &of->more));
         of->begun = true;
         while (row)
             NVDP_RETURN_IF_FAILED(read_row(&of->reader, &row));
@@ -626,9 +628,9 @@ nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp
     return NVDP_OK;
 }
 
-void nvdp__row_pieces_close(struct nvdp__row_pieces *of) {
+void nvdp__row_chunks_close(struct nvdp__row_chunks *of) {
     if (of == NULL) return;
-    nvdp__pieces_close(&of->reader.pieces);
+    nvdp__table_chunks_close(&of->reader.pieces);
     nvdp__rows_release(&of->rows);
     nvdp__strings_release(&of->labels);
     free(of);

@@ -109,9 +109,9 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 /* ---- the same of files of any size, a piece at a time (pieces.c) ---- */
 
 /* Zero it, open it, close it. */
-struct nvdp__pieces {
+struct nvdp__table_chunks {
     struct nvdp_context *ctx;
-    struct nvdp__tsv tsv;   /* of the present row; fields are valid until nvdp__pieces_read */
+    struct nvdp__tsv tsv;   /* of the present row; fields are valid until nvdp__table_chunks_read */
     struct nvdp__field row; /* its bytes in the file, without its LF or CRLF */
     uint64_t read;          /* bytes so far */
     bool quiet;             /* errors of rows are not recorded */
@@ -122,15 +122,16 @@ struct nvdp__pieces {
     struct nvdp__pool names; /* of JSON's members */
 };
 /* How the file's rows are read: GLUE's as they are, a user's own by their name; quoted ones are told. */
-nvdp_status nvdp__pieces_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
-                                const char *path, enum nvdp__table_format *format);
-nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path,
-                              enum nvdp__table_format format, struct nvdp__pieces *pieces);
+nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                                      const char *path, enum nvdp__table_format *format);
+nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
+                                    enum nvdp__table_format format,
+                                    struct nvdp__table_chunks *pieces);
 /* The next piece: forgets the rows before.  *more false: there is nothing left. */
-nvdp_status nvdp__pieces_read(struct nvdp__pieces *pieces, bool *more);
+nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *pieces, bool *more);
 /* The next row of the piece; *row false: there is none left in it. */
-nvdp_status nvdp__pieces_next(struct nvdp__pieces *pieces, bool *row);
-void nvdp__pieces_close(struct nvdp__pieces *pieces);
+nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *pieces, bool *row);
+void nvdp__table_chunks_close(struct nvdp__table_chunks *pieces);
 
 /* Finds a header's column by its exact name; *column is `fields` where it is missing.  A name that
  * is there twice: NVDP_ERR_INPUT. */
@@ -169,7 +170,7 @@ enum nvdp__label_use {
     NVDP__LABELS_IGNORED   /* hidden test labels */
 };
 
-struct nvdp__row {
+struct nvdp__text_row {
     struct nvdp__field text, pair, id, label_text;
     int64_t index; /* rows before it in the file, bad ones too */
     float label;
@@ -180,7 +181,7 @@ struct nvdp__rows {
     struct nvdp_task task;
     const char **labels; /* owned: task.labels where they are not static */
     bool labelled, has_id;
-    struct nvdp__row *row;
+    struct nvdp__text_row *row;
     size_t count, capacity;
     size_t skipped;  /* bad ones on request, and MNLI's without a gold label */
     size_t not_utf8; /* rows with such a text */
@@ -198,14 +199,14 @@ void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t 
 
 /* The rows of a file of any size, a piece at a time; `path` must outlive it.  NVDP__TABLE_LINES: a text a line, and
  * the configuration is not read. */
-struct nvdp__row_pieces;
-nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
+struct nvdp__row_chunks;
+nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__table_format format, struct nvdp__row_pieces **out);
+                                  enum nvdp__table_format format, struct nvdp__row_chunks **out);
 /* The next rows, until the next call; count 0: there are none left.  Where a user's file tells its classes itself,
  * labels are NaN, and (*out)->task has the classes when there are none left. */
-nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp__rows **out);
-void nvdp__row_pieces_close(struct nvdp__row_pieces *of); /* NULL allowed */
+nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);
+void nvdp__row_chunks_close(struct nvdp__row_chunks *of); /* NULL allowed */
 
 #endif

@@ -142,7 +142,7 @@ static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
     if (status != NVDP_OK)
         NVDP_TRY(nvdp__fail(t->ctx, status, "%s: it cannot be read once more", path));
     for (size_t i = 0; i < rows.count; i++) {
-        const struct nvdp__row *row = &rows.row[i];
+        const struct nvdp__text_row *row = &rows.row[i];
         const size_t number = (size_t)row->index;
         NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
         if (rows.task.pair)

@@ -5,7 +5,7 @@
 #define NVDP_SRC_TRAIN_DP_H
 
 #include "base/ranks.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "tensor/per_example.h"
 #include <jansson.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "base/cache.h"
 #include "base/json.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "rdp/options.h"
 
 #include <nvdp/measured.h>

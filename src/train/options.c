@@ -1,5 +1,5 @@
 /* The options of training: one row each, from which defaults, checks, help, files, the grids of
- * sweeps, the differences in reports, and the comparison on --resume follow (base/schema.h). */
+ * sweeps, the differences in reports, and the comparison on --resume follow (options/schema.h). */
 #include "train/options.h"
 
 #include "mechanism/options.h"

@@ -2,9 +2,9 @@
 #ifndef NVDP_SRC_TRAIN_OPTIONS_H
 #define NVDP_SRC_TRAIN_OPTIONS_H
 
-#include "base/schema.h"
 #include "mechanism/options.h"
 #include "model/noise.h"
+#include "options/schema.h"
 #include "train/dp.h"
 #include "train/optimizer.h"
 #include <nvdp/train.h>
@@ -42,7 +42,7 @@ enum nvdp__encoder_kind {
 struct nvdp__adamw_options {
     double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
 };
-/* The rows of AdamW's options (base/schema.h), for a struct that has them as members. */
+/* The rows of AdamW's options (options/schema.h), for a struct that has them as members. */
 /* clang-format off */
 #define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
     {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", lr_, NVDP_OPTION_AT(type, lr),          \

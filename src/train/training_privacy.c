@@ -1,7 +1,7 @@
 /* How private the training of a folder's model was: the run's record, accounted anew. */
 #include "base/file.h"
 #include "base/json.h"
-#include "base/schema.h"
+#include "options/schema.h"
 #include "train/dp.h"
 
 #include <math.h>

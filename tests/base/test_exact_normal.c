@@ -10,7 +10,7 @@
 #include <time.h>
 
 static const struct nvdp__noise SEEDED = {.seed = 20261122};
-static const struct nvdp__grid FINE = {-10, 32767};
+static const struct nvdp__rounding_grid FINE = {-10, 32767};
 
 static struct nvdp__digits seeded(uint64_t text) {
     struct nvdp__digits digits;
@@ -181,7 +181,7 @@ enum { MANY = 1 << 21 };
 
 Test(exact_normal, chi_square_on_a_grid) {
     enum { CELLS = 129 };
-    const struct nvdp__grid grid = {-3, CELLS / 2}; /* eighths, to +-8 */
+    const struct nvdp__rounding_grid grid = {-3, CELLS / 2}; /* eighths, to +-8 */
     static int32_t out[MANY];
     static int64_t mean[MANY];
     static double sigma[MANY];
@@ -266,7 +266,7 @@ Test(exact_normal, rounds_as_rational_arithmetic_does) {
     struct nvdp__digits digits = seeded(30);
     for (int i = 0; i < 100000; i++) {
         static const int exponents[] = {-10, -12, -16, 3};
-        const struct nvdp__grid grid = {exponents[mix(&state) % 4], INT32_MAX};
+        const struct nvdp__rounding_grid grid = {exponents[mix(&state) % 4], INT32_MAX};
         int q = (int)(mix(&state) % 61) - 30;
         if (i % 3 == 0) q = 10; /* sigma 2^10 steps: the one that matters */
         uint64_t significand = (UINT64_C(1) << 52) | mix(&state) >> 12;

@@ -1,5 +1,5 @@
 /* Benchmarks: what they count, what they refuse; the numbers themselves are the machine's. */
-#include "experiments/bench/bench.h"
+#include "bench/bench.h"
 #include "support.h"
 #include "tiny_task.h"
 
@@ -21,13 +21,13 @@ static struct nvdp_config *training(struct nvdp_context *ctx, const char *const 
     return config;
 }
 
-static struct nvdp_bench_config tiny(struct nvdp_context *ctx, enum nvdp_bench_work work,
-                                     enum nvdp_method method, struct nvdp_config **train) {
+static struct bench_config tiny(struct nvdp_context *ctx, enum bench_work work,
+                                enum nvdp_method method, struct nvdp_config **train) {
     const char *const options[][2] = {{"method", nvdp_method_name(method)},
                                       {"batch", "2"},
                                       {"max-length", "8"},
                                       {"dropout", "-1"}};
-    struct nvdp_bench_config config = nvdp_bench_config_default();
+    struct bench_config config = bench_config_default();
     *train = training(ctx, options, 4);
     config.work = work;
     config.arch = "tiny";
@@ -36,14 +36,13 @@ static struct nvdp_bench_config tiny(struct nvdp_context *ctx, enum nvdp_bench_w
     return config;
 }
 
-static struct nvdp_bench_result must_bench(struct nvdp_context *ctx,
-                                           const struct nvdp_bench_config *config) {
-    struct nvdp_bench_result result;
-    cr_assert_eq(nvdp_bench(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+static struct bench_result must_bench(struct nvdp_context *ctx, const struct bench_config *config) {
+    struct bench_result result;
+    cr_assert_eq(run_bench(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     return result;
 }
 
-static void consistent(const struct nvdp_bench_config *config, const struct nvdp_bench_result *r) {
+static void consistent(const struct bench_config *config, const struct bench_result *r) {
     cr_assert_eq(r->step.count, config->steps);
     cr_assert_gt(r->step.min, 0);
     cr_assert_leq(r->step.min, r->step.median);
@@ -66,8 +65,8 @@ Test(bench, counts_what_a_step_multiplies) {
     for (int method = 0; method < 2; method++) {
         enum nvdp_method which = method == 0 ? NVDP_METHOD_BASE : NVDP_METHOD_NVDP;
         struct nvdp_config *training = NULL;
-        struct nvdp_bench_config config = tiny(ctx, NVDP_BENCH_TRAIN, which, &training);
-        struct nvdp_bench_result train = must_bench(ctx, &config);
+        struct bench_config config = tiny(ctx, BENCH_TRAIN, which, &training);
+        struct bench_result train = must_bench(ctx, &config);
         consistent(&config, &train);
         cr_assert_eq(train.tokens, 32);
         cr_assert_eq(train.texts, 4);
@@ -75,8 +74,8 @@ Test(bench, counts_what_a_step_multiplies) {
         cr_assert_float_eq(train.flops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
         double weights = 12.0 * 128 * 128 * 2;
         cr_assert_float_eq(train.encoder_flops / train.tokens_per_second, 6 * weights, 1e-3);
-        config.work = NVDP_BENCH_ENCODE;
-        struct nvdp_bench_result encode = must_bench(ctx, &config);
+        config.work = BENCH_ENCODE;
+        struct bench_result encode = must_bench(ctx, &config);
         consistent(&config, &encode);
         seconds = encode.step.mean * 2;
         cr_assert_float_eq(encode.flops * seconds / (2 * tiny_flops), 1, 1e-9);
@@ -116,9 +115,9 @@ Test(bench, sizes_are_google_s) {
 Test(bench, real_texts_in_the_order_of_training) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_bench_config config = nvdp_bench_config_default();
+    struct bench_config config = bench_config_default();
     const char *path = support_scratch_path("batches.jsonl");
-    config.work = NVDP_BENCH_ENCODE;
+    config.work = BENCH_ENCODE;
     config.steps = 16; /* an epoch has 15 batches of 8 */
     const char *const options[][2] = {{"data", task.data},
                                       {"task", "sst2"},
@@ -128,7 +127,7 @@ Test(bench, real_texts_in_the_order_of_training) {
     struct nvdp_config *train = training(ctx, options, 5);
     config.train = train;
     config.batches = path;
-    struct nvdp_bench_result result = must_bench(ctx, &config);
+    struct bench_result result = must_bench(ctx, &config);
     nvdp_config_free(train);
     consistent(&config, &result);
     cr_assert_eq(result.texts, 128);
@@ -157,17 +156,17 @@ Test(bench, real_texts_in_the_order_of_training) {
     nvdp_context_free(ctx);
 }
 
-static void refused(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
+static void refused(struct nvdp_context *ctx, const struct bench_config *config,
                     const char *message) {
-    struct nvdp_bench_result result;
-    cr_assert_eq(nvdp_bench(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    struct bench_result result;
+    cr_assert_eq(run_bench(ctx, config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
 }
 
 Test(bench, refuses_what_cannot_be) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *train = NULL;
-    struct nvdp_bench_config config = tiny(ctx, NVDP_BENCH_TRAIN, NVDP_METHOD_NVDP, &train);
+    struct bench_config config = tiny(ctx, BENCH_TRAIN, NVDP_METHOD_NVDP, &train);
     config.arch = "medium";
     refused(ctx, &config, "arch 'medium': expected tiny");
     config.arch = NULL;
@@ -186,13 +185,13 @@ Test(bench, refuses_what_cannot_be) {
 
 Test(bench, rd_counts_ordered_pairs) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bench_rd_config config = nvdp_bench_rd_config_default();
+    struct bench_rd_config config = bench_rd_config_default();
     config.texts = 7;
     config.components = 5;
     config.dim = 16;
     config.steps = 3;
-    struct nvdp_bench_rd_result result;
-    cr_assert_eq(nvdp_bench_rd(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct bench_rd_result result;
+    cr_assert_eq(bench_rd(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.pairs, 42);
     cr_assert_eq(result.step.count, 3);
     cr_assert_float_eq(result.pairs_per_second * result.step.mean, 42, 1e-9);
@@ -201,7 +200,7 @@ Test(bench, rd_counts_ordered_pairs) {
      * deviations of the mean over 42 pairs are below a quarter of it */
     cr_assert_float_eq(result.sum.mean_finite, 64 * 0.55 * 0.18, 0.25 * 64 * 0.55 * 0.18);
     config.texts = 1;
-    cr_assert_eq(nvdp_bench_rd(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(bench_rd(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "texts: expected 2"));
     nvdp_context_free(ctx);
 }

@@ -1,6 +1,6 @@
 /* Bad input and bad places for output, through the program: the message names file, line or tensor,
  * what was expected and what was found; the exit code is right; nothing is left behind. */
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "program.h"
 
 #include <criterion/criterion.h>

@@ -16,11 +16,10 @@ static struct {
 static size_t commands;
 
 /* Names that are no options: variables of CSS, an example of any option. */
-static const char *const others[] = {
-    "experiments/report/page.c --ink",   "experiments/report/page.c --soft",
-    "experiments/report/page.c --paper", "experiments/report/page.c --line",
-    "experiments/report/page.c --card",  "experiments/report/page.c --mark",
-    "experiments/report/page.c --best",  "src/cli/manual.c --option"};
+static const char *const others[] = {"src/report/page.c --ink",   "src/report/page.c --soft",
+                                     "src/report/page.c --paper", "src/report/page.c --line",
+                                     "src/report/page.c --card",  "src/report/page.c --mark",
+                                     "src/report/page.c --best",  "src/cli/manual.c --option"};
 
 static void read_commands(void) {
     struct outcome list = program_expect(0, "--help");

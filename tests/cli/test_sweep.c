@@ -1,6 +1,6 @@
 /* nvdp sweep as its users meet it. */
-#include "experiments/sweep/internal.h"
 #include "program.h"
+#include "sweep/internal.h"
 
 #include <criterion/criterion.h>
 #include <nvdp.h>
@@ -189,7 +189,7 @@ Test(sweep, a_grid_knows_every_option_of_train) {
     struct outcome help = program_expect(0, "train --help");
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
-    struct nvdp__grid grid;
+    struct sweep_grid grid;
     int options = 0;
     for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
         char given[64], text[256];
@@ -200,7 +200,7 @@ Test(sweep, a_grid_knows_every_option_of_train) {
         snprintf(text, sizeof text, "{\"tasks\": [\"sst2\"], \"methods\": [\"nvdp\"], \"%s\": {}}",
                  given);
         support_write_text(path, text);
-        cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+        cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
         cr_expect_null(strstr(nvdp_context_error(ctx), "unknown key"), "--%s is unknown to grids",
                        given);
         options++;

@@ -1,7 +1,7 @@
 /* What the fuzz entries share: libFuzzer's prototype, bytes as a file, how an input may be refused.
  */
-#ifndef NVDP_TESTS_FUZZ_H
-#define NVDP_TESTS_FUZZ_H
+#ifndef NVDP_TESTS_FUZZ_FUZZ_H
+#define NVDP_TESTS_FUZZ_FUZZ_H
 
 #include <nvdp/context.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Any bytes as a grid.json: what is read names runs of its own, each with options in their ranges.
  */
-#include "experiments/sweep/internal.h"
 #include "fuzz.h"
+#include "sweep/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void check(const struct nvdp__grid *grid) {
+static void check(const struct sweep_grid *grid) {
     if (grid->count == 0) abort();
     for (size_t i = 0; i < grid->count; i++) {
         struct nvdp_config *config = NULL;
@@ -24,12 +24,12 @@ static void check(const struct nvdp__grid *grid) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct nvdp__grid grid;
+    struct sweep_grid grid;
     struct fuzz_file file = fuzz_open(data, size);
-    nvdp_status status = nvdp__grid_read(file.ctx, file.path, &grid);
+    nvdp_status status = sweep_grid_read(file.ctx, file.path, &grid);
     if (status == NVDP_OK) {
         check(&grid);
-        nvdp__grid_release(&grid);
+        sweep_grid_release(&grid);
     } else {
         fuzz_refused(file.ctx, status);
     }

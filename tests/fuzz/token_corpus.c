@@ -16,7 +16,7 @@ static void mend(uint8_t *bytes, size_t size) {
 }
 
 static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
-                const struct nvdp__pieces *pieces) {
+                const struct nvdp__piece_table *pieces) {
     struct nvdp__examples examples = {.ctx = ctx};
     struct nvdp__batcher batcher;
     const uint64_t seed = 1;
@@ -42,7 +42,7 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct nvdp__normalization rules = {true, true, true};
     struct nvdp_tokenizer *tokenizer = NULL;
-    struct nvdp__pieces pieces = {0};
+    struct nvdp__piece_table pieces = {0};
     struct nvdp__corpus corpus;
     uint8_t *bytes = malloc(size + 1);
     if (bytes == NULL) abort();

@@ -11,7 +11,7 @@ static void check(const struct nvdp__rows *rows, const uint8_t *data, size_t siz
     static volatile unsigned sum; /* read, so that a sanitizer sees what is not there */
     if (rows->count == 0) abort();
     for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__row *row = &rows->row[i];
+        const struct nvdp__text_row *row = &rows->row[i];
         const bool copied =
             row->text.text < start || row->text.text + row->text.size > start + size;
         if (copied && rows->pool.blocks == 0) abort();

@@ -289,7 +289,7 @@ Test(init, out_of_memory) {
 
 /* Ordinary attention over the tokens, no residual: the layer that the block becomes (next test). */
 static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
-    const struct nvdp__block *b = &setup->nvib->block;
+    const struct nvdp__sealed_block *b = &setup->nvib->block;
     const struct nvdp__params *params = &setup->params;
     const struct nvdp__device *dev = &setup->dev;
     float q[TOKENS * WIDTH], k[TOKENS * WIDTH], v[TOKENS * WIDTH], context[TOKENS * WIDTH];

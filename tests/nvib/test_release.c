@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const struct nvdp__grid GRID = {-8, INT16_MAX};
+static const struct nvdp__rounding_grid GRID = {-8, INT16_MAX};
 
 static struct nvdp__digits seeded(uint64_t text) {
     static const struct nvdp__noise noise = {.seed = 4711};

@@ -1,7 +1,7 @@
 # Every function that docs/equations.md names is in the library's sources, and every test among the tests.
 file(READ ${SOURCE}/docs/equations.md page)
 file(GLOB files ${SOURCE}/rdp/*.[ch] ${SOURCE}/nvib/*.[ch] ${SOURCE}/vib/*.[ch] ${SOURCE}/dchi/*.[ch] ${SOURCE}/src/*/*.[ch]
-  ${SOURCE}/src/tensor/*.inc ${SOURCE}/experiments/report/*.[ch])
+  ${SOURCE}/src/tensor/*.inc ${SOURCE}/src/report/*.[ch])
 set(code "")
 foreach(file ${files})
   file(READ ${file} text)

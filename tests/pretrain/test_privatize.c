@@ -97,7 +97,7 @@ Test(privatize, input_and_targets) {
         for (int objective = NVDP__OBJECTIVE_VANILLA; objective <= NVDP__OBJECTIVE_DENOISING;
              objective += 2) {
             struct bench *b = open_bench(mechanisms[m], (enum nvdp__objective)objective, 1);
-            const struct nvdp__pieces *pieces = &b->toy.pieces;
+            const struct nvdp__piece_table *pieces = &b->toy.pieces;
             const struct nvdp__batch *batch = b->batcher.batch;
             const struct nvdp__masked *masked = &b->batcher.masked;
             size_t tokens = 0, changed = 0, left = 0, elsewhere = 0;

@@ -7,14 +7,14 @@ static const int widths[WIDTHS] = {2, 4, 8};
 
 struct texts {
     double mu[2][WIDE], var[2][WIDE];
-    struct nvdp__block block[2];
+    struct nvdp__dim_range block[2];
 };
 
 /* Fills in what a block knows of its variances. */
 static void describe(struct texts *texts, size_t n) {
     for (int side = 0; side < 2; side++) {
-        struct nvdp__block *block = &texts->block[side];
-        *block = (struct nvdp__block){.mu = texts->mu[side], .var = texts->var[side]};
+        struct nvdp__dim_range *block = &texts->block[side];
+        *block = (struct nvdp__dim_range){.mu = texts->mu[side], .var = texts->var[side]};
         block->logs = nvdp__log_product(n, texts->var[side]);
         for (size_t k = 0; k < n; k++) {
             block->most = fmax(block->most, texts->var[side][k]);

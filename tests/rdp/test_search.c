@@ -35,7 +35,7 @@ static struct plain plain_of(const struct nvdp_posteriors *set, double order, si
 static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp__pairs *pairs = NULL;
-    struct nvdp__group group = {.text = everyone, .n = made->texts};
+    struct nvdp__adjacent_texts group = {.text = everyone, .n = made->texts};
     struct nvdp__largest got;
     struct nvdp__bounds bounds;
     bool infinite = false;
@@ -97,7 +97,7 @@ Test(search, weights_alone) {
                                   .seed = seed};
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         size_t rows = set->offset[TEXTS];
-        struct nvdp__group group = {.text = everyone, .n = TEXTS};
+        struct nvdp__adjacent_texts group = {.text = everyone, .n = TEXTS};
         struct nvdp__pairs *pairs = NULL;
         struct nvdp__largest got;
         for (size_t r = 0; r < rows; r++) {
@@ -124,7 +124,7 @@ Test(search, rules_out_most_pairs) {
                               .with_alpha = true,
                               .policy = NVDP_LENGTH_HIDDEN};
     size_t all[600];
-    struct nvdp__group group = {.text = all, .n = 600};
+    struct nvdp__adjacent_texts group = {.text = all, .n = 600};
     struct nvdp__largest got[2];
     for (size_t i = 0; i < 600; i++) {
         all[i] = i;

@@ -1,7 +1,7 @@
 /* Analyses of text privatization in a report: found, matched with runs, tabled, drawn. */
 #include "made_runs.h"
 
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,8 +117,8 @@ Test(analyses, figures) {
 /* Without runs; other files and folders; what is no analysis becomes a remark. */
 Test(analyses, alone) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     char list[8600], file[4200];
     analysis("other", "a.json", "geometry", "none", 0, "null", "\"neighbours\": []");
     made_run_file("other", "analyses", "b.json", "{\"analysis\": \"geometry\"}");
@@ -129,24 +129,24 @@ Test(analyses, alone) {
     snprintf(list, sizeof list, "%s/analyses,%s/analyses/i.json", made_folder("other"),
              made_folder("other2"));
     config.directory = made_folder("empty");
-    cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_INPUT);
+    cr_expect_eq(report_create(ctx, &config, &report), NVDP_ERR_INPUT);
     config.analyses = list;
     config.figures = false;
-    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(report->analyses, 2);
-    support_contains(report_note(report, "b.json"), "expected what nvdp sanitize --analyse");
-    support_contains(report_note(report, "c.json"), "c.json");
+    support_contains(made_note(report, "b.json"), "expected what nvdp sanitize --analyse");
+    support_contains(made_note(report, "c.json"), "c.json");
     cr_expect_eq(report->notes, 2);
     cr_expect_str_eq(report->analysis[1].label, "mail.txt, 100 x 50");
-    cr_expect_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(file, sizeof file, "%s/tables/inversion.txt", nvdp_report_directory(report));
+    cr_expect_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(file, sizeof file, "%s/tables/inversion.txt", report_directory(report));
     char *text = support_read(file);
     support_contains(text, "santext");
     free(text);
-    snprintf(file, sizeof file, "%s/tables/table1.txt", nvdp_report_directory(report));
+    snprintf(file, sizeof file, "%s/tables/table1.txt", report_directory(report));
     struct stat info;
     cr_expect_neq(stat(file, &info), 0);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -174,8 +174,8 @@ Test(analyses, exposures) {
     static const char audit[] = "{\"canaries\": 20, \"auc\": 0.75, \"delta\": 1e-5, \"epsilon\": "
                                 "2.5, \"confidence\": 0.95}";
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     char path[4200];
     exposure("secrets", "plain.json", "null", 10, audit);
     exposure("secrets", "private.json", "{\"epsilon\": 8, \"delta\": 1e-5}", 1.75, "null");
@@ -183,30 +183,30 @@ Test(analyses, exposures) {
     made_run_file("secrets", "analyses", "bad.json", "{\"attack\": \"exposure\"}");
     config.directory = made_folder("secrets");
     config.figures = false;
-    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(report->analyses, 3);
-    support_contains(report_note(report, "bad.json"), "expected what nvdp attack --kind exposure");
-    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(path, sizeof path, "%s/tables/exposure.csv", nvdp_report_directory(report));
+    support_contains(made_note(report, "bad.json"), "expected what nvdp attack --kind exposure");
+    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(path, sizeof path, "%s/tables/exposure.csv", report_directory(report));
     char *text = support_read(path);
     support_contains(text, "\"private, epsilon 8 (10.00 bits)\",HSH,text,0,50,9.50,1.50,1.25 to "
                            "1.75,0");
     support_contains(text, "plain (10.00 bits),HSH,text,30,1,0.50,10.00,-,100");
     support_contains(text, "HS,canary,1,9,");
     free(text);
-    snprintf(path, sizeof path, "%s/tables/audit.txt", nvdp_report_directory(report));
+    snprintf(path, sizeof path, "%s/tables/audit.txt", report_directory(report));
     text = support_read(path);
     support_contains(text, "VIOLATION: worse, epsilon 2 is less private than promised.");
     support_lacks(text, "VIOLATION: plain");
     free(text);
-    snprintf(path, sizeof path, "%s/figures/exposure.dat", nvdp_report_directory(report));
+    snprintf(path, sizeof path, "%s/figures/exposure.dat", report_directory(report));
     text = support_read(path); /* canaries are not drawn; one secret has no interval */
     support_contains(text, "# index 0: plain, HSH in text\n# occurrences\texposure\tlow\thigh\n"
                            "0.3\t1.5\t1.25\t1.75\n30\t10\t10\t10\n");
     support_contains(text, "# index 1: private, epsilon 8, HSH in text\n");
     support_lacks(text, "HS in window");
     free(text);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -229,9 +229,9 @@ Test(analyses, attacks) {
                   "{\"attack\": \"pair\", \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
                   "{\"right\": 0.75}]}");
     made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
-    struct nvdp_report *report = made_report(ctx, "attacks");
-    support_contains(report_note(report, "none.json"), "expected what nvdp attack --json prints");
-    nvdp_report_free(report);
+    struct report *report = made_report(ctx, "attacks");
+    support_contains(made_note(report, "none.json"), "expected what nvdp attack --json prints");
+    report_free(report);
     char *text = report_written("attacks", "tables/attacks.csv");
     support_contains(
         text,

@@ -1,7 +1,7 @@
 /* Figures' scripts and data, the page, and what happens where gnuplot is missing or fails. */
 #include "made_runs.h"
 
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -190,20 +190,20 @@ Test(figures, infinite_explained) {
 /* The first point's label stands where labels stand, the others' wherever they cover nothing; where
  * points crowd, and at the edge, some have none. */
 Test(figures, labels_beside_points) {
-    struct nvdp__spot spot[] = {{.x = 50, .y = 50, .width = 30},
-                                {.x = 50, .y = 44, .width = 30},
-                                {.x = 195, .y = 50, .width = 30},
-                                {.x = 150, .y = 3, .width = 30}};
-    nvdp__place_labels(spot, 4, (double[]){200, 100});
+    struct report_spot spot[] = {{.x = 50, .y = 50, .width = 30},
+                                 {.x = 50, .y = 44, .width = 30},
+                                 {.x = 195, .y = 50, .width = 30},
+                                 {.x = 150, .y = 3, .width = 30}};
+    report_place_labels(spot, 4, (double[]){200, 100});
     int side[] = {0, 2, 2, 1};
     for (int i = 0; i < 4; i++)
         cr_expect(spot[i].labelled && spot[i].side == side[i], "label %d: side %d", i,
                   spot[i].side);
-    struct nvdp__spot crowd[40];
+    struct report_spot crowd[40];
     int shown = 0;
     for (int i = 0; i < 40; i++)
-        crowd[i] = (struct nvdp__spot){.x = 100, .y = 50, .width = 30};
-    nvdp__place_labels(crowd, 40, (double[]){200, 100});
+        crowd[i] = (struct report_spot){.x = 100, .y = 50, .width = 30};
+    report_place_labels(crowd, 40, (double[]){200, 100});
     for (int i = 0; i < 40; i++)
         shown += crowd[i].labelled;
     cr_expect_eq(shown, 4);
@@ -275,14 +275,14 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
 static struct heard write_with(const char *folder, const char *program) {
     struct heard heard = {""};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     nvdp_context_set_log(ctx, hear, &heard);
     config.directory = made_folder(folder);
     config.gnuplot = program;
-    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK);
-    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_report_free(report);
+    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK);
+    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    report_free(report);
     nvdp_context_free(ctx);
     return heard;
 }
@@ -349,7 +349,7 @@ Test(figures, drawn) {
 
 Test(figures, a_drawing_among_others) {
     struct nvdp_context *ctx = support_context();
-    char *text = nvdp__inline_svg(
+    char *text = report_inline_svg(
         ctx, "<?xml?>\n<svg><circle id='gpDot'/><use xlink:href='#gpPt6'/></svg>\n", "fig");
     cr_expect_str_eq(text, "<svg><circle id='fig-gpDot'/><use xlink:href='#fig-gpPt6'/></svg>\n");
     free(text);

@@ -8,13 +8,13 @@
 #include <string.h>
 
 Test(groups, statistics) {
-    struct nvdp__stat stat = nvdp__stat_of(3, (double[]){1, 2, 6});
+    struct report_stat stat = report_stat_of(3, (double[]){1, 2, 6});
     cr_expect_eq(stat.n, 3);
     cr_expect_float_eq(stat.mean, 3, 1e-15);
     cr_expect_float_eq(stat.sd, sqrt(7), 1e-15);
-    cr_expect(isnan(nvdp__stat_of(1, (double[]){5}).sd));
-    cr_expect(isnan(nvdp__stat_of(0, NULL).mean));
-    stat = nvdp__stat_of(2, (double[]){1, INFINITY});
+    cr_expect(isnan(report_stat_of(1, (double[]){5}).sd));
+    cr_expect(isnan(report_stat_of(0, NULL).mean));
+    stat = report_stat_of(2, (double[]){1, INFINITY});
     cr_expect(isinf(stat.mean) && isnan(stat.sd));
 }
 
@@ -30,16 +30,16 @@ Test(groups, validation_chooses) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 4; i++)
         made_run("chooses", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "chooses");
+    struct report *report = made_report(ctx, "chooses");
     cr_expect_eq(report->groups, 2);
-    const struct nvdp__group *group = report_selected(report, "nvdp");
+    const struct report_group *group = made_selected(report, "nvdp");
     cr_expect_eq(group->lambda_g, 1e-3); /* .85 against .845 */
     cr_expect_eq(group->runs, 2);
     cr_expect_str_eq(group->best->name, "a1");
     cr_expect_float_eq(group->score[0].mean, .75, 1e-15);
     cr_expect_float_eq(group->score[0].sd, sqrt(.005), 1e-15);
-    cr_expect_float_eq(group->quantity[NVDP__SUM_MAX].mean, 8, 1e-15);
-    nvdp_report_free(report);
+    cr_expect_float_eq(group->quantity[REPORT_SUM_MAX].mean, 8, 1e-15);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -52,10 +52,10 @@ Test(groups, ties) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 3; i++)
         made_run("ties", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "ties");
-    cr_expect_eq(report_selected(report, "nvdp")->lambda_g, 1e-2);
+    struct report *report = made_report(ctx, "ties");
+    cr_expect_eq(made_selected(report, "nvdp")->lambda_g, 1e-2);
     cr_expect_str_eq(report->group[0].best->name, "a1");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -78,12 +78,12 @@ Test(groups, references_have_no_lambda) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++)
         made_run("references", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "references");
+    struct report *report = made_report(ctx, "references");
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect(isnan(report->group[0].lambda_g));
     cr_expect_eq(report->notes, 0); /* and are not asked for their privacy */
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -125,24 +125,24 @@ Test(groups, settings) {
     char text[NVDP__NUMBER_SIZE];
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("settings", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "settings");
+    struct report *report = made_report(ctx, "settings");
     cr_assert_eq(report->groups, 6);
     for (size_t g = 0; g < 6; g++) {
         cr_expect_str_eq(report->family[report->group[g].family].label, want[g][0]);
-        cr_expect_str_eq(nvdp__say_setting(text, &report->group[g]), want[g][1]);
+        cr_expect_str_eq(report_say_setting(text, &report->group[g]), want[g][1]);
     }
     cr_expect_eq(report->group[4].runs, 2);
-    cr_expect_eq(report->group[3].quantity[NVDP__CERTIFIED].mean, nvdp_gdp_epsilon(3, 1e-5));
-    cr_expect_eq(report->group[5].quantity[NVDP__CERTIFIED].n, 0);
-    cr_expect_eq(report->group[3].quantity[NVDP__GUESS].mean, nvdp_guess_bound(.001, 1.5, 1, 0));
-    cr_expect_eq(report->group[3].quantity[NVDP__BITS].mean, 1.5 * 1.5 / 2 / M_LN2);
-    cr_expect_eq(report->group[5].quantity[NVDP__GUESS].n, 0);
-    cr_expect_str_eq(nvdp__say_point(text, &report->group[0]), "1");
-    cr_expect_str_eq(nvdp__say_point(text, &report->group[2]), "C 3");
+    cr_expect_eq(report->group[3].quantity[REPORT_CERTIFIED].mean, nvdp_gdp_epsilon(3, 1e-5));
+    cr_expect_eq(report->group[5].quantity[REPORT_CERTIFIED].n, 0);
+    cr_expect_eq(report->group[3].quantity[REPORT_GUESS].mean, nvdp_guess_bound(.001, 1.5, 1, 0));
+    cr_expect_eq(report->group[3].quantity[REPORT_BITS].mean, 1.5 * 1.5 / 2 / M_LN2);
+    cr_expect_eq(report->group[5].quantity[REPORT_GUESS].n, 0);
+    cr_expect_str_eq(report_say_point(text, &report->group[0]), "1");
+    cr_expect_str_eq(report_say_point(text, &report->group[2]), "C 3");
     /* All validation scores are alike: the most private one. */
-    cr_expect_str_eq(nvdp__say_setting(text, report_selected(report, "vib-fixed (sequence clip)")),
+    cr_expect_str_eq(report_say_setting(text, made_selected(report, "vib-fixed (sequence clip)")),
                      "C 3, lambda 1e-2");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -169,14 +169,14 @@ Test(groups, bases) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("bases", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "bases");
+    struct report *report = made_report(ctx, "bases");
     cr_assert_eq(report->families, 2);
     cr_expect_str_eq(report->family[0].label, "nvdp (from-base b12/{task}-{seed}-*)");
     cr_expect_str_eq(report->family[1].label, "nvdp (from-base none)");
     cr_expect_eq(report->groups, 3);
-    cr_expect_eq(report_selected(report, report->family[0].label)->runs, 2);
+    cr_expect_eq(made_selected(report, report->family[0].label)->runs, 2);
     support_contains(report->run[0].command, " --from-base b12/sst2-2-");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -189,10 +189,10 @@ Test(groups, bases_of_folds) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("cv", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "cv");
+    struct report *report = made_report(ctx, "cv");
     cr_assert_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -218,20 +218,20 @@ Test(groups, bounds) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("bounds", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "bounds");
+    struct report *report = made_report(ctx, "bounds");
     cr_assert_eq(report->runs, 5);
-    cr_expect_float_eq(report->run[0].quantity[NVDP__BOUND], 19.8, 1e-12);
-    cr_expect(isnan(report->run[1].quantity[NVDP__BOUND]));
-    cr_expect(isnan(report->run[2].quantity[NVDP__BOUND]));
-    cr_expect_float_eq(report->run[3].quantity[NVDP__BOUND], 2.2, 1e-12);
-    cr_expect(isnan(report->run[4].quantity[NVDP__BOUND]));
+    cr_expect_float_eq(report->run[0].quantity[REPORT_BOUND], 19.8, 1e-12);
+    cr_expect(isnan(report->run[1].quantity[REPORT_BOUND]));
+    cr_expect(isnan(report->run[2].quantity[REPORT_BOUND]));
+    cr_expect_float_eq(report->run[3].quantity[REPORT_BOUND], 2.2, 1e-12);
+    cr_expect(isnan(report->run[4].quantity[REPORT_BOUND]));
     support_contains(report->run[0].command, " --method vtdp --lambda 0 --clip-sequence 3 --seed");
     support_contains(report->run[3].command, " --clip-sequence 1 ");
     cr_expect_eq(report->notes, 1);
-    support_contains(report_note(report, "b"),
+    support_contains(made_note(report, "b"),
                      "its largest divergence, 2.21, is above the bound that clip_sequence 1 "
                      "proves, 2.2");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -254,7 +254,7 @@ Test(groups, labels) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 6; i++)
         made_run("labels", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "labels");
+    struct report *report = made_report(ctx, "labels");
     cr_expect_eq(report->families, 4);
     const char *want[] = {"vtdp", "nvdp (kl, mu-tau 1)", "nvdp (published, mu-tau 0.3)",
                           "nvdp (published, mu-tau 1)"};
@@ -263,7 +263,7 @@ Test(groups, labels) {
     }
     cr_expect_eq(report->family[3].shade, 2);
     cr_expect_eq(report->tasks, 2);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -275,12 +275,12 @@ Test(groups, sweeps_label_and_data_folders) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++)
         made_run("named", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "named");
+    struct report *report = made_report(ctx, "named");
     cr_expect_str_eq(report->task[0].label, "sst2 (one/sst2)");
     cr_expect_str_eq(report->task[1].label, "sst2 (other/sst2)");
     cr_expect_str_eq(report->family[0].label, "narrow");
     cr_expect_str_eq(report->family[1].label, "nvdp");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -309,11 +309,11 @@ Test(groups, labels_tell_what_runs_are) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("telling", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "telling");
+    struct report *report = made_report(ctx, "telling");
     cr_assert_eq(report->families, 7);
     for (size_t f = 0; f < 7; f++)
         cr_expect_str_eq(report->family[f].label, want[f]);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -331,8 +331,8 @@ Test(groups, folds_are_repetitions) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("folds", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "folds");
-    struct nvdp__comparison *list = NULL;
+    struct report *report = made_report(ctx, "folds");
+    struct report_comparison *list = NULL;
     size_t count = 0;
     cr_assert_eq(report->groups, 2);
     cr_expect_str_eq(report->family[0].label, "base");
@@ -340,13 +340,13 @@ Test(groups, folds_are_repetitions) {
     cr_expect_str_eq(report->group[0].run[1]->name, "a2");
     cr_expect_float_eq(report->group[0].score[0].mean, .6, 1e-15);
     cr_expect_eq(report->group[1].runs, 2);
-    support_contains(report_note(report, "c1"), "the same configuration and seed as b3");
-    cr_assert_eq(nvdp__compare(ctx, report, &list, &count), NVDP_OK);
+    support_contains(made_note(report, "c1"), "the same configuration and seed as b3");
+    cr_assert_eq(report_compare(ctx, report, &list, &count), NVDP_OK);
     cr_assert_eq(count, 1);
     cr_expect_eq(list[0].seeds, 2);
     cr_expect_float_eq(list[0].mean, -.15, 1e-15); /* .5 - .7, .7 - .8 */
     free(list);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -370,8 +370,8 @@ Test(groups, columns_are_tasks) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("columns", &runs[i]);
-    struct nvdp_report *report = made_report(ctx, "columns");
-    struct nvdp__comparison *list = NULL;
+    struct report *report = made_report(ctx, "columns");
+    struct report_comparison *list = NULL;
     size_t count = 9;
     cr_assert_eq(report->tasks, 3);
     for (size_t t = 0; t < 3; t++)
@@ -380,10 +380,10 @@ Test(groups, columns_are_tasks) {
     cr_assert_eq(report->groups, 4);
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect_eq(report->group[2].task, 1);
-    cr_expect_eq(nvdp__compare(ctx, report, &list, &count), NVDP_OK);
+    cr_expect_eq(report_compare(ctx, report, &list, &count), NVDP_OK);
     cr_expect_eq(count, 0); /* base and reg share one seed in each task */
     free(list);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -409,29 +409,28 @@ Test(groups, remarks) {
     made_run_file("remarks/runs", "empty", "notes.txt", "");
     support_write_text(support_scratch_path("remarks/failed/gone.json"),
                        "{\"message\": \"no memory\"}");
-    struct nvdp_report *report = made_report(ctx, "remarks");
+    struct report *report = made_report(ctx, "remarks");
     cr_expect_eq(report->runs, 4);
-    support_contains(report_note(report, "begun"), "no result.json");
-    support_contains(report_note(report, "broken"), "run.json: line 1: expected JSON");
-    support_contains(report_note(report, "same"), "the same configuration and seed as good");
-    support_contains(report_note(report, "unmeasured"), "nvdp privacy ");
-    support_contains(report_note(report, "strange"),
-                     "expected a number at 'rd.sum.max', found none");
-    support_contains(report_note(report, "empty"), "no run.json");
-    support_contains(report_note(report, "gone.json"), "failed: no memory");
+    support_contains(made_note(report, "begun"), "no result.json");
+    support_contains(made_note(report, "broken"), "run.json: line 1: expected JSON");
+    support_contains(made_note(report, "same"), "the same configuration and seed as good");
+    support_contains(made_note(report, "unmeasured"), "nvdp privacy ");
+    support_contains(made_note(report, "strange"), "expected a number at 'rd.sum.max', found none");
+    support_contains(made_note(report, "empty"), "no run.json");
+    support_contains(made_note(report, "gone.json"), "failed: no memory");
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 3);
-    cr_expect_eq(report->group[0].quantity[NVDP__SUM_MAX].n, 1);
-    nvdp_report_free(report);
+    cr_expect_eq(report->group[0].quantity[REPORT_SUM_MAX].n, 1);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
 static void expect_refused(const char *directory, const char *message) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     config.directory = directory;
-    cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_INPUT);
+    cr_expect_eq(report_create(ctx, &config, &report), NVDP_ERR_INPUT);
     cr_expect_null(report);
     support_contains(nvdp_context_error(ctx), message);
     nvdp_context_free(ctx);
@@ -450,11 +449,11 @@ Test(groups, one_run) {
     static const struct made_run run = {.name = "one", .lambda = 1, .rd_max = 1};
     struct nvdp_context *ctx = support_context();
     made_run("single", &run);
-    struct nvdp_report *report = made_report(ctx, "single/one/");
+    struct report *report = made_report(ctx, "single/one/");
     cr_expect_eq(report->runs, 1);
     cr_expect_str_eq(report->run[0].name, "one");
     cr_expect_eq(report->run[0].epochs, 1); /* the torn last line is none */
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -482,23 +481,23 @@ Test(groups, measurements_are_not_mixed) {
     made_run_file("mixed", "twice", "privacy-releases-2.json",
                   MEASURED("\"complete\": true, ", "2", "66"));
     made_run_file("mixed", "old", "privacy.json", MEASURED("", "1", "55")); /* 20 of 40 texts */
-    struct nvdp_report *report = made_report(ctx, "mixed");
+    struct report *report = made_report(ctx, "mixed");
     cr_expect_eq(report->runs, 5);
     for (size_t i = 0; i < report->runs; i++) {
-        const struct nvdp__report_run *run = &report->run[i];
-        const double max = run->quantity[NVDP__SUM_MAX];
+        const struct report_run *run = &report->run[i];
+        const double max = run->quantity[REPORT_SUM_MAX];
         cr_expect_eq(run->measured, run->name[1] == '\0', "%s", run->name);
         cr_expect(run->measured ? max == (run->name[0] == 'a' ? 5 : 6) : isnan(max), "%s: %g",
                   run->name, max);
     }
-    support_contains(report_note(report, "part"),
+    support_contains(made_note(report, "part"),
                      "no complete measurement: 20 of its 40 texts were measured; all of them: "
                      "nvdp privacy ");
-    support_contains(report_note(report, "old"), "no complete measurement: 20 of its 40 texts");
-    support_contains(report_note(report, "twice"),
+    support_contains(made_note(report, "old"), "no complete measurement: 20 of its 40 texts");
+    support_contains(made_note(report, "twice"),
                      "it was measured with other options than most runs here (order 1.1, delta "
                      "1e-05, 1 release, split dev)");
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -518,7 +517,7 @@ Test(groups, command_lines) {
         .nvib = "\"clip_mu_radius\": 4.0, \"clip_alpha_max\": \"inf\", \"regularizer\": \"kl\""};
     struct nvdp_context *ctx = support_context();
     made_run("commands", &run);
-    struct nvdp_report *report = made_report(ctx, "commands");
+    struct report *report = made_report(ctx, "commands");
     const char *command = report->run[0].command;
     support_contains(command, "nvdp train --task sst2 --data 'my data' --model bert --method nvdp "
                               "--lambda-g 0.001 --lambda-d 0.25 ");
@@ -534,7 +533,7 @@ Test(groups, command_lines) {
     support_lacks(command, "regression");
     support_lacks(command, "pair");
     support_lacks(command, "kl-schedule"); /* implied */
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -546,20 +545,20 @@ Test(groups, out_of_memory) {
     made_run("memory", &runs[0]);
     made_run("memory", &runs[1]);
     made_run_file("memory", "c", "run.json", "{}");
-    struct nvdp_report_config config = nvdp_report_config_default();
+    struct report_config config = report_config_default();
     config.directory = made_folder("memory");
-    struct nvdp_report *report = NULL;
+    struct report *report = NULL;
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     for (; status != NVDP_OK && k < 1000; k++) {
         nvdp__fail_allocation(ctx, k + 1);
-        status = nvdp_report_create(ctx, &config, &report);
+        status = report_create(ctx, &config, &report);
         if (status != NVDP_OK) cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(ctx));
     }
     cr_expect_gt(k, 50);
     cr_assert_eq(status, NVDP_OK);
     nvdp__fail_allocation(ctx, 0);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
 }
 
@@ -617,35 +616,35 @@ Test(groups, privatized_texts_are_methods) {
     write_texts("texts", "c", "santext", 2, 10);
     write_texts("texts", "d", "santext", 5, 30);
     write_texts("texts", "e", "laplace-nearest", 50, 20);
-    struct nvdp_report *report = made_report(ctx, "texts");
+    struct report *report = made_report(ctx, "texts");
     cr_expect_eq(report->families, 4);
     cr_expect_str_eq(report->family[0].label, "base");
     cr_expect(report->family[0].reference);
     for (size_t f = 1; f < report->families; f++) { /* mechanisms without looks of their own */
-        const struct nvdp__look one = nvdp__look_of(&report->family[f]);
+        const struct report_look one = report_look_of(&report->family[f]);
         for (size_t g = 0; g < f; g++) {
-            const struct nvdp__look other = nvdp__look_of(&report->family[g]);
+            const struct report_look other = report_look_of(&report->family[g]);
             cr_expect_str_neq(one.colour, other.colour);
         }
     }
-    const struct nvdp__group *group = report_selected(report, "santext");
+    const struct report_group *group = made_selected(report, "santext");
     cr_expect_eq(group->eta, 5);
-    cr_expect_eq(group->quantity[NVDP__SUM_MEAN].mean, 30);
-    cr_expect_eq(group->quantity[NVDP__SUM_MAX].mean, 120);
-    cr_expect_eq(group->quantity[NVDP__EPSILON_MAX].mean, 180);
-    cr_expect_eq(group->quantity[NVDP__EPSILON_MEAN].mean, 90);
-    cr_expect_eq(group->quantity[NVDP__EXACT_MAX].mean, 150);
-    cr_expect_eq(report->run[0].quantity[NVDP__EXACT_MAX], 12);
-    cr_expect_eq(report->run[0].quantity[NVDP__EXACT_MEAN], 6);
-    cr_expect_eq(group->quantity[NVDP__INFINITE].mean, 0);
+    cr_expect_eq(group->quantity[REPORT_SUM_MEAN].mean, 30);
+    cr_expect_eq(group->quantity[REPORT_SUM_MAX].mean, 120);
+    cr_expect_eq(group->quantity[REPORT_EPSILON_MAX].mean, 180);
+    cr_expect_eq(group->quantity[REPORT_EPSILON_MEAN].mean, 90);
+    cr_expect_eq(group->quantity[REPORT_EXACT_MAX].mean, 150);
+    cr_expect_eq(report->run[0].quantity[REPORT_EXACT_MAX], 12);
+    cr_expect_eq(report->run[0].quantity[REPORT_EXACT_MEAN], 6);
+    cr_expect_eq(group->quantity[REPORT_INFINITE].mean, 0);
     cr_expect(group->best->how.given_length && !group->best->how.same_length);
     cr_expect_not(report->family[group->family].reference);
     char text[NVDP__NUMBER_SIZE];
-    cr_expect_str_eq(nvdp__say_setting(text, group), "eta 5");
-    group = report_selected(report, "folder");
+    cr_expect_str_eq(report_say_setting(text, group), "eta 5");
+    group = made_selected(report, "folder");
     cr_expect_str_eq(report->family[group->family].method, "laplace-nearest");
     cr_expect_eq(group->eta, 50);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
     char *figure = report_written("texts", "figures/epsilon_mean.dat");
     support_contains(figure, "# index 0: sst2, santext\n");
@@ -693,14 +692,14 @@ Test(groups, sanitized_folders_and_adapted_models) {
         made_run("folders", &runs[i]);
     write_texts("folders", "a1", "santext-plus", 1, 2);
     write_texts("folders", "a2", "santext-plus", 2, 3);
-    struct nvdp_report *report = made_report(ctx, "folders");
+    struct report *report = made_report(ctx, "folders");
     cr_assert_eq(report->tasks, 1);
     cr_expect_str_eq(report->task[0].label, "sst2");
     cr_expect_str_eq(report->task[0].data, "glue");
     cr_expect_eq(report->families, 3);
     cr_expect_eq(report->groups, 5);
-    cr_expect_eq(report_selected(report, "plus")->eta, 2);
-    cr_expect_str_eq(report_selected(report, "adapted")->run[0]->name, "c2");
-    nvdp_report_free(report);
+    cr_expect_eq(made_selected(report, "plus")->eta, 2);
+    cr_expect_str_eq(made_selected(report, "adapted")->run[0]->name, "c2");
+    report_free(report);
     nvdp_context_free(ctx);
 }

@@ -1,5 +1,5 @@
 /* A report tells runs apart by exactly the options that affect results. */
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -30,13 +30,13 @@ static bool is_a_column(const char *name) {
 static void differences(const char *method) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
-    struct nvdp__report_run run = {.method = (char *)method};
+    struct report_run run = {.method = (char *)method};
     char *text = NULL;
     cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
     cr_assert_eq(nvdp_config_set(config, "method", method), NVDP_OK);
     cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
     run.config = json_loads(text, 0, NULL);
-    cr_assert_eq(nvdp__report_options(ctx, &run), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(report_options(ctx, &run), NVDP_OK, "%s", nvdp_context_error(ctx));
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *option = nvdp_config_option(config, i);
         bool has = strcmp(method, "base") != 0 || (option->traits & NVDP_TRAIT_BOTTLENECK) == 0;

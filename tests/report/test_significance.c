@@ -1,5 +1,5 @@
 /* Paired tests against published and closed values. */
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 Test(significance, students_sleep) {
     const double a[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
     const double b[] = {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
-    struct nvdp__paired pair = nvdp__paired_t(10, a, b);
+    struct report_paired pair = report_paired_t(10, a, b);
     cr_expect_eq(pair.n, 10);
     cr_expect_float_eq(pair.mean, -1.58, 1e-14);
     cr_expect_float_eq(pair.sd, sqrt(13.616 / 9), 1e-14);
@@ -18,7 +18,7 @@ Test(significance, students_sleep) {
     cr_expect_float_eq(pair.p, 0.002833, 5e-7);
     cr_expect_float_eq(pair.low, -2.4598858, 5e-8);
     cr_expect_float_eq(pair.high, -0.7001142, 5e-8);
-    struct nvdp__paired turned = nvdp__paired_t(10, b, a);
+    struct report_paired turned = report_paired_t(10, b, a);
     cr_expect_eq(turned.t, -pair.t);
     cr_expect_eq(turned.p, pair.p);
     cr_expect_float_eq(turned.low, -pair.high, 1e-15);
@@ -27,7 +27,7 @@ Test(significance, students_sleep) {
 /* One degree of freedom is Cauchy's law, p = 1 - 2 atan(t)/pi; two: p = 1 - t/sqrt(t^2 + 2). */
 Test(significance, few_pairs_in_closed_form) {
     const double a[] = {0.71, 0.74, 0.69}, b[] = {0.70, 0.70, 0.67};
-    struct nvdp__paired two = nvdp__paired_t(2, a, b), three = nvdp__paired_t(3, a, b);
+    struct report_paired two = report_paired_t(2, a, b), three = report_paired_t(3, a, b);
     cr_expect_float_eq(two.t, 5.0 / 3, 1e-12); /* differences .01, .04: .025 / .015 */
     cr_expect_float_eq(two.p, 1 - 2 * atan(5.0 / 3) / M_PI, 1e-13);
     cr_expect_float_eq(two.high, 0.025 + 0.015 * tan(0.475 * M_PI), 1e-12);
@@ -44,31 +44,31 @@ Test(significance, what_pairs_share_does_not_count) {
         c[i] = a[i] + i * 10;
         d[i] = b[i] + i * 10;
     }
-    cr_expect_float_eq(nvdp__paired_t(4, c, d).p, nvdp__paired_t(4, a, b).p, 1e-12);
+    cr_expect_float_eq(report_paired_t(4, c, d).p, report_paired_t(4, a, b).p, 1e-12);
 }
 
 Test(significance, no_spread_no_verdict) {
     const double a[] = {0.7, 0.8, 0.9}, b[] = {0.6, 0.7, 0.8}; /* .1, to rounding */
     const double c[] = {0.7, NAN, 0.9}, d[] = {0.7, INFINITY, 0.9};
-    struct nvdp__paired same = nvdp__paired_t(3, a, b);
+    struct report_paired same = report_paired_t(3, a, b);
     cr_expect_float_eq(same.mean, 0.1, 1e-15);
     cr_expect(isnan(same.p) && isnan(same.t) && isnan(same.low) && isnan(same.high));
-    struct nvdp__paired equal = nvdp__paired_t(3, a, a);
+    struct report_paired equal = report_paired_t(3, a, a);
     cr_expect_eq(equal.p, 1);
     cr_expect_eq(equal.sd, 0);
-    struct nvdp__paired one = nvdp__paired_t(1, a, b);
+    struct report_paired one = report_paired_t(1, a, b);
     cr_expect_float_eq(one.mean, 0.1, 1e-15);
     cr_expect(isnan(one.sd) && isnan(one.p));
-    cr_expect(isnan(nvdp__paired_t(0, NULL, NULL).mean));
-    cr_expect(isnan(nvdp__paired_t(3, a, c).p));
-    cr_expect(isnan(nvdp__paired_t(3, a, d).p));
+    cr_expect(isnan(report_paired_t(0, NULL, NULL).mean));
+    cr_expect(isnan(report_paired_t(3, a, c).p));
+    cr_expect(isnan(report_paired_t(3, a, d).p));
 }
 
 /* By hand: .005 x 4, .01 x 3, .03 x 2, and .04 x 1, which may not fall below .06. */
 Test(significance, holm) {
     const double p[] = {0.01, 0.04, NAN, 0.03, 0.005}, want[] = {0.03, 0.06, NAN, 0.06, 0.02};
     double adjusted[5];
-    nvdp__holm(5, p, adjusted);
+    report_holm(5, p, adjusted);
     for (int i = 0; i < 5; i++) {
         if (isnan(want[i]))
             cr_expect(isnan(adjusted[i]));
@@ -76,12 +76,12 @@ Test(significance, holm) {
             cr_expect_float_eq(adjusted[i], want[i], 1e-15, "%d: %g", i, adjusted[i]);
     }
     const double ties[] = {0.4, 0.02, 0.02};
-    nvdp__holm(3, ties, adjusted);
+    report_holm(3, ties, adjusted);
     cr_expect_float_eq(adjusted[1], 0.06, 1e-15);
     cr_expect_float_eq(adjusted[2], 0.06, 1e-15);
     cr_expect_float_eq(adjusted[0], 0.4, 1e-15);
     const double large[] = {0.6, 0.9};
-    nvdp__holm(2, large, adjusted);
+    report_holm(2, large, adjusted);
     cr_expect_eq(adjusted[0], 1);
     cr_expect_eq(adjusted[1], 1);
 }
@@ -94,7 +94,7 @@ Test(significance, scores_out_of_range) {
         for (int j = 0; j < 8; j++) {
             const double a[] = {odd[i], odd[j], 1}, b[] = {odd[j], 0.5, odd[i]};
             for (size_t n = 0; n <= 3; n++) {
-                struct nvdp__paired pair = nvdp__paired_t(n, a, b);
+                struct report_paired pair = report_paired_t(n, a, b);
                 cr_expect_eq(pair.n, n);
                 cr_expect(isnan(pair.p) || (pair.p >= 0 && pair.p <= 1), "%g", pair.p);
             }

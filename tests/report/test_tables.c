@@ -1,7 +1,7 @@
 /* The tables' exact texts. */
 #include "made_runs.h"
 
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -324,18 +324,18 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
         free(text);
     }
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report *report = made_report(ctx, "apart");
+    struct report *report = made_report(ctx, "apart");
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    cr_assert_eq(nvdp_report_print(ctx, report, to), NVDP_OK);
+    cr_assert_eq(report_print(ctx, report, to), NVDP_OK);
     fclose(to);
     char *budget = strstr(text, "Score at a largest divergence within a budget"),
          *apart = strstr(text, "Not private, within no budget: for comparison");
     cr_assert(budget != NULL && apart > budget);
     cr_expect_null(memmem(budget, (size_t)(apart - budget), "base", 4));
     free(text);
-    nvdp_report_free(report);
+    report_free(report);
     nvdp_context_free(ctx);
     text = report_written("apart", "index.html");
     support_contains(text, "<caption>Not private, within no budget: for comparison</caption>");
@@ -372,20 +372,20 @@ Test(tables, infinite_pairs) {
 /* The budgets are the user's. */
 Test(tables, budgets_asked_for) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     made_run("asked", &spent[1]);
     config.directory = made_folder("asked");
     config.budgets = "7.5,inf";
-    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK);
+    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK);
     cr_expect_eq(report->budgets, 2);
-    cr_expect(nvdp__chosen(report, 0, 0, NVDP__SUM_MAX, report->budget[0]) == NULL);
-    cr_expect(nvdp__chosen(report, 0, 0, NVDP__SUM_MAX, report->budget[1]) == report->group);
-    nvdp_report_free(report);
+    cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[0]) == NULL);
+    cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[1]) == report->group);
+    report_free(report);
     static const char *const wrong[] = {"", "1,,3", "1,", "-1", "nan", "1 3", "x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         config.budgets = wrong[i];
-        cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_ARGUMENT, "%s", wrong[i]);
+        cr_expect_eq(report_create(ctx, &config, &report), NVDP_ERR_ARGUMENT, "%s", wrong[i]);
         support_contains(nvdp_context_error(ctx), "budgets: expected 1 to 16 numbers of nats");
     }
     nvdp_context_free(ctx);
@@ -588,15 +588,15 @@ Test(tables, numbers) {
                  {-66.14, "-66.1"},
                  {2e7, "2.00e+07"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cr_expect_str_eq(nvdp__say_number(text, cases[i].value), cases[i].want);
+        cr_expect_str_eq(report_say_number(text, cases[i].value), cases[i].want);
     }
-    cr_expect_str_eq(nvdp__say_share(text, .00001), "<0.1 %");
-    cr_expect_str_eq(nvdp__say_share(text, .99999), ">99.9 %");
-    cr_expect_str_eq(nvdp__say_share(text, 1), "100 %");
-    cr_expect_str_eq(nvdp__say_lambda(text, .0025), "2.5e-3");
-    cr_expect_str_eq(nvdp__say_lambda(text, .1), "0.1");
-    cr_expect_str_eq(nvdp__say_lambda(text, 0), "0");
-    cr_expect_str_eq(nvdp__say_p(text, .00001), "<0.001");
+    cr_expect_str_eq(report_say_share(text, .00001), "<0.1 %");
+    cr_expect_str_eq(report_say_share(text, .99999), ">99.9 %");
+    cr_expect_str_eq(report_say_share(text, 1), "100 %");
+    cr_expect_str_eq(report_say_lambda(text, .0025), "2.5e-3");
+    cr_expect_str_eq(report_say_lambda(text, .1), "0.1");
+    cr_expect_str_eq(report_say_lambda(text, 0), "0");
+    cr_expect_str_eq(report_say_p(text, .00001), "<0.001");
 }
 
 Test(tables, numbers_in_full) {

@@ -1,6 +1,6 @@
 /* Plain encoding: the reference checkpoint's hidden states, and every way an input can be wrong. */
 #include "base/file.h"
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "share/encode.h"
 #include "support.h"
 #include <criterion/criterion.h>

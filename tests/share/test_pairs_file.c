@@ -1,5 +1,5 @@
 /* Files of divergences say which text is P and which Q. */
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>

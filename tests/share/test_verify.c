@@ -1,7 +1,7 @@
 /* Shared files that verify themselves: what exports write holds, and one changed value does not. */
 #include "base/bound.h"
 #include "base/file.h"
-#include "base/hdf5.h"
+#include "hdf5/hdf5.h"
 #include "made_embeddings.h"
 #include "share/formats.h"
 #include "share/release.h"

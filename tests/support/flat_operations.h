@@ -1,6 +1,6 @@
 /* Dense layers, activations and LayerNorm over plain pointers, for tests. */
-#ifndef NVDP_TESTS_FLAT_OPERATIONS_H
-#define NVDP_TESTS_FLAT_OPERATIONS_H
+#ifndef NVDP_TESTS_SUPPORT_FLAT_OPERATIONS_H
+#define NVDP_TESTS_SUPPORT_FLAT_OPERATIONS_H
 
 #include "tensor/ops.h"
 

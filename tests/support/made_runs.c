@@ -136,35 +136,35 @@ void made_run(const char *folder, const struct made_run *run) {
     made_run_file(folder, run->name, "sweep.json", text);
 }
 
-struct nvdp_report *made_report(struct nvdp_context *ctx, const char *folder) {
-    struct nvdp_report_config config = nvdp_report_config_default();
-    struct nvdp_report *report = NULL;
+struct report *made_report(struct nvdp_context *ctx, const char *folder) {
+    struct report_config config = report_config_default();
+    struct report *report = NULL;
     config.directory = made_folder(folder);
-    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     return report;
 }
 
 char *report_written(const char *folder, const char *file) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report *report = made_report(ctx, folder);
+    struct report *report = made_report(ctx, folder);
     char path[4096];
     report->figures = false;
-    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(path, sizeof path, "%s/%s", nvdp_report_directory(report), file);
-    nvdp_report_free(report);
+    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(path, sizeof path, "%s/%s", report_directory(report), file);
+    report_free(report);
     nvdp_context_free(ctx);
     return support_read(path);
 }
 
-const struct nvdp__group *report_selected(const struct nvdp_report *report, const char *label) {
+const struct report_group *made_selected(const struct report *report, const char *label) {
     for (size_t f = 0; f < report->families; f++) {
-        if (strcmp(report->family[f].label, label) == 0) return nvdp__selected(report, 0, f);
+        if (strcmp(report->family[f].label, label) == 0) return report_selected(report, 0, f);
     }
     cr_assert(false, "no method is called '%s'", label);
     return NULL;
 }
 
-const char *report_note(const struct nvdp_report *report, const char *run) {
+const char *made_note(const struct report *report, const char *run) {
     for (size_t i = 0; i < report->notes; i++) {
         if (strcmp(report->note[i].name, run) == 0) return report->note[i].text;
     }

@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_MADE_RUNS_H
 #define NVDP_TESTS_SUPPORT_MADE_RUNS_H
 
-#include "experiments/report/parts.h"
+#include "report/parts.h"
 #include "support.h"
 
 /* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */
@@ -36,12 +36,12 @@ const char *made_folder(const char *folder);
 void made_run_file(const char *folder, const char *run, const char *file, const char *text);
 
 /* Reads SCRATCH/folder; fails the test where that fails. */
-struct nvdp_report *made_report(struct nvdp_context *ctx, const char *folder);
+struct report *made_report(struct nvdp_context *ctx, const char *folder);
 /* The same without figures, written; returns one file of it, free(). */
 char *report_written(const char *folder, const char *file);
 /* The row of the label at its selected lambda in the report's first task. */
-const struct nvdp__group *report_selected(const struct nvdp_report *report, const char *label);
+const struct report_group *made_selected(const struct report *report, const char *label);
 /* The text of the note on a run; "" where there is none. */
-const char *report_note(const struct nvdp_report *report, const char *run);
+const char *made_note(const struct report *report, const char *run);
 
 #endif

@@ -1,6 +1,6 @@
 /* The encoder on the plain kernels (plain_kernels.h): its own source, compiled again over them. */
-#ifndef NVDP_TESTS_PLAIN_ENCODER_H
-#define NVDP_TESTS_PLAIN_ENCODER_H
+#ifndef NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
+#define NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
 
 #include "bert/encoder.h"
 

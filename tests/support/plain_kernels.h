@@ -1,7 +1,7 @@
 /* The library's tensor operations over the reference kernels, under other names; what is compiled
  * after this header (an encoder's source) runs on them.  Float32 alone. */
-#ifndef NVDP_TESTS_PLAIN_KERNELS_H
-#define NVDP_TESTS_PLAIN_KERNELS_H
+#ifndef NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
+#define NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
 
 #include "tensor/ops.h"
 #include "tensor/optimizer.h"

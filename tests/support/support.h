@@ -1,6 +1,6 @@
 /* What tests share: where the reference data lies, scratch directories, files, numbers. */
-#ifndef NVDP_TESTS_SUPPORT_H
-#define NVDP_TESTS_SUPPORT_H
+#ifndef NVDP_TESTS_SUPPORT_SUPPORT_H
+#define NVDP_TESTS_SUPPORT_SUPPORT_H
 
 #include "base/base.h"
 #include <jansson.h>

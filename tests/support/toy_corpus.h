@@ -7,7 +7,7 @@
 struct toy {
     struct nvdp_context *ctx;
     struct nvdp_tokenizer *tokenizer;
-    struct nvdp__pieces pieces;
+    struct nvdp__piece_table pieces;
     struct nvdp__corpus corpus;
     const char *text; /* its file */
 };

@@ -1,6 +1,6 @@
 /* grid.json: what it expands to, and what is said of one that is wrong. */
-#include "experiments/sweep/internal.h"
 #include "support.h"
+#include "sweep/internal.h"
 
 #include <criterion/criterion.h>
 #include <limits.h>
@@ -10,23 +10,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct nvdp__grid read_grid(struct nvdp_context *ctx, const char *text) {
-    struct nvdp__grid grid;
+static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {
+    struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     support_write_text(path, text);
-    cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
     return grid;
 }
 
 /* A grid of one task with these members beside it. */
-static struct nvdp__grid read_members(struct nvdp_context *ctx, const char *members) {
+static struct sweep_grid read_members(struct nvdp_context *ctx, const char *members) {
     char text[4096];
     snprintf(text, sizeof text, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}",
              members);
     return read_grid(ctx, text);
 }
 
-static size_t count_label(const struct nvdp__grid *grid, const char *label) {
+static size_t count_label(const struct sweep_grid *grid, const char *label) {
     size_t count = 0;
     for (size_t i = 0; i < grid->count; i++) {
         count += strcmp(grid->run[i].label, label) == 0;
@@ -34,7 +34,7 @@ static size_t count_label(const struct nvdp__grid *grid, const char *label) {
     return count;
 }
 
-static const struct nvdp__sweep_run *first(const struct nvdp__grid *grid, const char *label) {
+static const struct sweep_run *first(const struct sweep_grid *grid, const char *label) {
     for (size_t i = 0; i < grid->count; i++) {
         if (strcmp(grid->run[i].label, label) == 0) return &grid->run[i];
     }
@@ -44,50 +44,50 @@ static const struct nvdp__sweep_run *first(const struct nvdp__grid *grid, const 
 
 Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_members(
+    struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2, 1], \"seeds\": [1, 2], "
              "\"lr\": [1e-3, 2e-3], \"latent-dim\": [8, 16], \"max-length\": 64, \"epochs\": 1");
     cr_assert_eq(count_label(&grid, "base"), 2 * 2);         /* seeds, lr */
     cr_assert_eq(count_label(&grid, "nvdp"), 3 * 2 * 2 * 2); /* lambdas, seeds, lr, width */
     for (size_t i = 0; i < grid.count; i++) {
-        const struct nvdp__sweep_run *run = &grid.run[i];
-        cr_assert_eq(nvdp__run_number(run, "lambda-g"), nvdp__run_number(run, "lambda-d"));
-        cr_assert_eq(nvdp__run_number(run, "max-length"), 64);
-        cr_assert_eq(nvdp__run_number(run, "epochs"), 1);
+        const struct sweep_run *run = &grid.run[i];
+        cr_assert_eq(sweep_run_number(run, "lambda-g"), sweep_run_number(run, "lambda-d"));
+        cr_assert_eq(sweep_run_number(run, "max-length"), 64);
+        cr_assert_eq(sweep_run_number(run, "epochs"), 1);
         cr_assert_str_eq(nvdp_config_get(run->config, "data"), "d");
-        cr_assert_eq(nvdp__run_number(run, "seed"), i < grid.count / 2 ? 1 : 2,
+        cr_assert_eq(sweep_run_number(run, "seed"), i < grid.count / 2 ? 1 : 2,
                      "all of a seed, then the next");
         for (size_t k = 0; k < i; k++) {
             cr_assert_str_neq(grid.run[i].name, grid.run[k].name);
         }
     }
-    const struct nvdp__sweep_run *base = first(&grid, "base"), *nvdp = first(&grid, "nvdp");
+    const struct sweep_run *base = first(&grid, "base"), *nvdp = first(&grid, "nvdp");
     cr_assert_not(base->private_);
-    cr_assert_eq(nvdp__run_number(base, "lambda-g"), 0);
+    cr_assert_eq(sweep_run_number(base, "lambda-g"), 0);
     cr_assert_null(json_object_get(base->varied, "latent_dim"));
     cr_assert(nvdp->private_);
     cr_assert_eq(json_integer_value(json_object_get(nvdp->varied, "latent_dim")), 8);
     cr_assert_not_null(json_object_get(nvdp->varied, "lr"));
     cr_assert_eq(json_object_size(nvdp->varied), 2);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, lambdas_may_be_a_full_grid) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_members(
+    struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"nvdp\", \"base\"], \"lambda_g\": [0.1, 1], \"lambda_d\": [1, 2, 3]");
     cr_assert_eq(count_label(&grid, "nvdp"), 6);
     cr_assert_eq(count_label(&grid, "base"), 1);
-    cr_assert_eq(nvdp__run_number(&grid.run[0], "lambda-g"), 0.1);
-    cr_assert_eq(nvdp__run_number(&grid.run[2], "lambda-d"), 3);
-    nvdp__grid_release(&grid);
+    cr_assert_eq(sweep_run_number(&grid.run[0], "lambda-g"), 0.1);
+    cr_assert_eq(sweep_run_number(&grid.run[2], "lambda-d"), 3);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, what_is_more_specific_wins) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_grid(
+    struct sweep_grid grid = read_grid(
         ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": {\"rte\": \"R\", \"mrpc\": \"M\"}, "
              "\"model\": \"m\", \"seeds\": [1], \"lambdas\": [1, 2], \"epochs\": 1, \"batch\": 8, "
              "\"per_task\": {\"mrpc\": {\"epochs\": 2, \"data\": \"other\"}}, "
@@ -99,33 +99,33 @@ Test(grid, what_is_more_specific_wins) {
     cr_assert_eq(count_label(&grid, "nvdp"), 2, "one lambda for each task");
     cr_assert_eq(count_label(&grid, "narrow"), 4);
     for (size_t i = 0; i < grid.count; i++) {
-        const struct nvdp__sweep_run *run = &grid.run[i];
+        const struct sweep_run *run = &grid.run[i];
         bool mrpc = strcmp(run->task, "mrpc") == 0;
         cr_assert_str_eq(nvdp_config_get(run->config, "data"), mrpc ? "other" : "R");
         if (strcmp(run->label, "base") == 0) {
-            cr_assert_eq(nvdp__run_number(run, "epochs"), mrpc ? 2 : 1);
+            cr_assert_eq(sweep_run_number(run, "epochs"), mrpc ? 2 : 1);
         } else if (strcmp(run->label, "nvdp") == 0) {
-            cr_assert_eq(nvdp__run_number(run, "epochs"), 3);
-            cr_assert_eq(nvdp__run_number(run, "lambda-g"), 5);
-            cr_assert_eq(nvdp__run_number(run, "lambda-d"), 6);
+            cr_assert_eq(sweep_run_number(run, "epochs"), 3);
+            cr_assert_eq(sweep_run_number(run, "lambda-g"), 5);
+            cr_assert_eq(sweep_run_number(run, "lambda-d"), 6);
             cr_assert_str_eq(nvdp_config_get(run->config, "kl-schedule"), "constant");
-            cr_assert_eq(nvdp__run_number(run, "batch"), 8);
+            cr_assert_eq(sweep_run_number(run, "batch"), 8);
         } else {
-            cr_assert_eq(nvdp__run_number(run, "epochs"), 4);
-            cr_assert_eq(nvdp__run_number(run, "lambda-g"), 7);
-            cr_assert_eq(nvdp__run_number(run, "lambda-d"), 7);
+            cr_assert_eq(sweep_run_number(run, "epochs"), 4);
+            cr_assert_eq(sweep_run_number(run, "lambda-g"), 7);
+            cr_assert_eq(sweep_run_number(run, "lambda-d"), 7);
             cr_assert_str_eq(nvdp_config_get(run->config, "kl-schedule"), "warmup",
                              "as the regulariser implies");
-            cr_assert_eq(nvdp__run_number(run, "batch"), 16);
+            cr_assert_eq(sweep_run_number(run, "batch"), 16);
         }
     }
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, a_preset_gives_what_the_grid_does_not) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_members(
+    struct sweep_grid grid = read_members(
         ctx, "\"preset\": \"private\", \"lambdas\": [0.5], \"methods\": [\"base\", {\"name\": "
              "\"mine\", \"method\": \"nvdp\", \"delta\": 7}]");
     cr_assert_eq(grid.count, 2);
@@ -136,13 +136,13 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
     cr_expect_str_eq(nvdp_config_get(mine, "delta"), "7");
     cr_expect_str_eq(nvdp_config_get(mine, "lambda"), "0.5");
     cr_expect_null(nvdp_config_get(first(&grid, "base")->config, "preset"));
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_grid(
+    struct sweep_grid grid = read_grid(
         ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": \"d\", \"seeds\": [1, 20], \"methods\": "
              "[\"nvdp\"], \"from_base\": \"{task/{task}-{seed}{seed}\"}");
     const char *const expected[] = {"{task/rte-11", "{task/mrpc-11", "{task/rte-2020",
@@ -150,7 +150,7 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     cr_assert_eq(grid.count, 4);
     for (size_t i = 0; i < 4; i++)
         cr_assert_str_eq(nvdp_config_get(grid.run[i].config, "from-base"), expected[i]);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     char run[PATH_MAX], members[2 * PATH_MAX];
     snprintf(run, sizeof run, "%s", support_scratch_path("rte-base-s1-0a"));
     snprintf(
@@ -160,7 +160,7 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     cr_assert_eq(mkdir(run, 0700), 0);
     grid = read_grid(ctx, members);
     cr_assert_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), run);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
@@ -178,7 +178,7 @@ static void make_run(const char *name, const char *noise) {
 Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
     struct nvdp_context *ctx = support_context();
     char members[2 * PATH_MAX], plain[PATH_MAX], path[PATH_MAX];
-    struct nvdp__grid grid;
+    struct sweep_grid grid;
     snprintf(
         members, sizeof members,
         "{\"tasks\": [\"rte\"], \"data\": \"d\", \"methods\": [\"nvdp\"], \"from_base\": \"%s\"}",
@@ -189,11 +189,11 @@ Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
     snprintf(plain, sizeof plain, "%s", support_scratch_path("rte-base-s1-b"));
     grid = read_grid(ctx, members);
     cr_expect_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), plain);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     make_run("rte-base-s1-d", NULL);
     snprintf(path, sizeof path, "%s", support_scratch_path("grid.json"));
     support_write_text(path, members);
-    cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+    cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected one run directory, found 4"));
     nvdp_context_free(ctx);
 }
@@ -201,7 +201,7 @@ Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
 /* Models and folders of a run's own options, in a list too; what is no option stays as it is. */
 Test(grid, paths_name_the_runs_options) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_grid(
+    struct sweep_grid grid = read_grid(
         ctx,
         "{\"tasks\": [\"rte\"], \"data\": \"{task}/{seed}\", \"model\": \"m\", \"methods\": ["
         "{\"name\": \"a\", \"method\": \"base\", \"token_noise\": \"santext\", \"eta\": [2, 0.5], "
@@ -215,7 +215,7 @@ Test(grid, paths_name_the_runs_options) {
         cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "model"), models[i]);
         cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "data"), data[i]);
     }
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
@@ -231,14 +231,14 @@ Test(grid, published_grids_of_text_privatization) {
                  {"santext-plus", 75}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        struct nvdp__grid grid;
+        struct sweep_grid grid;
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
-        cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
         cr_expect_eq(grid.count, grids[i].runs, "%s: %zu", grids[i].name, grid.count);
         for (size_t r = 0; r < grid.count; r++) /* every place in braces is an option's */
             cr_expect_null(strchr(nvdp_config_get(grid.run[r].config, "model"), '{'));
-        nvdp__grid_release(&grid);
+        sweep_grid_release(&grid);
     }
     nvdp_context_free(ctx);
 }
@@ -249,26 +249,26 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
 
 Test(grid, equal_runs_stand_once) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_members(
+    struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 1], \"lambdas\": [1, 1.0]");
     cr_assert_eq(grid.count, 2);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     char notice[512] = "";
     nvdp_context_set_log(ctx, keep_notice, notice);
     grid = read_members(ctx, "\"methods\": [\"nvdp\", {\"name\": \"again\", \"method\": "
                              "\"nvdp\", \"lambda\": [0.01, 3]}]");
     cr_assert_eq(count_label(&grid, "again"), 1, "the default is 0.01");
     cr_assert_not_null(strstr(notice, "a run of 'again' is one of 'nvdp' already"), "%s", notice);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 /* A run that two grids name has one name, so that a changed grid keeps it. */
 Test(grid, names_follow_from_the_resolved_options_alone) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid one =
+    struct sweep_grid one =
         read_members(ctx, "\"methods\": [\"nvdp\"], \"lambdas\": [1e-3], \"log_every\": 3");
-    struct nvdp__grid many = read_members(
+    struct sweep_grid many = read_members(
         ctx, "\"methods\": [{\"name\": \"mine\", \"method\": \"nvdp\", \"lambda-g\": 0.001, "
              "\"lambda_d\": 0.001, \"kappa\": [1, 2]}], \"seeds\": [1, 5], \"lr\": 2e-5");
     cr_assert_eq(one.count, 1);
@@ -276,19 +276,19 @@ Test(grid, names_follow_from_the_resolved_options_alone) {
     cr_assert_str_eq(one.run[0].name, many.run[0].name, "the defaults said aloud");
     cr_assert_eq(strncmp(one.run[0].name, "rte-nvdp-l0.001-s1-", 19), 0, "%s", one.run[0].name);
     cr_assert_str_neq(many.run[0].name, many.run[1].name);
-    nvdp__grid_release(&one);
-    nvdp__grid_release(&many);
+    sweep_grid_release(&one);
+    sweep_grid_release(&many);
     nvdp_context_free(ctx);
 }
 
 Test(grid, measures_are_read) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_members(
+    struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"nvdp\"], \"keep\": \"results\", \"attack\": {\"rte\": \"names\"}, "
              "\"privacy\": {\"max_pairs\": 50, \"order\": 2, \"split\": \"train\", \"limit\": 9, "
              "\"seed\": 4, \"releases\": 3, \"arithmetic\": \"exact\"}, "
              "\"share\": {\"limit\": 10, \"epochs\": 2}");
-    cr_assert_eq(grid.keep, NVDP__KEEP_RESULTS);
+    cr_assert_eq(grid.keep, SWEEP_KEEP_RESULTS);
     static const char *const measured[][2] = {
         {"max-pairs", "50"}, {"order", "2"},     {"seed", "4"}, {"arithmetic", "exact"},
         {"releases", "3"},   {"split", "train"}, {"limit", "9"}};
@@ -298,39 +298,39 @@ Test(grid, measures_are_read) {
     cr_assert_str_eq(nvdp_config_get(grid.exported, "limit"), "10");
     cr_assert_str_eq(nvdp_config_get(grid.reuse, "epochs"), "2");
     cr_assert_str_eq(grid.run[0].attack, "names");
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     grid = read_members(ctx, "\"methods\": [\"nvdp\"]");
-    cr_assert_eq(grid.keep, NVDP__KEEP_MODEL);
+    cr_assert_eq(grid.keep, SWEEP_KEEP_MODEL);
     cr_assert_not(nvdp_config_is_set(grid.measured, "order"));
     cr_assert_not(grid.share);
     cr_assert_null(grid.run[0].attack);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, options_have_their_names_of_the_command_line) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid = read_grid(
+    struct sweep_grid grid = read_grid(
         ctx, "{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", \"methods\": [\"nvdp\"], "
              "\"text-column\": \"review\", \"label-column\": \"stars\", \"regression\": true, "
              "\"clip-mu\": 3, \"clip_logvar_max\": \"inf\", \"skip-bad-rows\": true, "
              "\"decay-to\": \"pretrained\", \"delta\": 1}");
-    const struct nvdp__sweep_run *run = &grid.run[0];
+    const struct sweep_run *run = &grid.run[0];
     cr_assert_str_eq(nvdp_config_get(run->config, "text-column"), "review");
     cr_assert_str_eq(nvdp_config_get(run->config, "label-column"), "stars");
     cr_assert_str_eq(nvdp_config_get(run->config, "regression"), "true");
-    cr_assert_eq(nvdp__run_number(run, "clip-mu"), 3);
-    cr_assert_eq(nvdp__run_number(run, "clip-logvar-max"), INFINITY);
-    cr_assert_eq(nvdp__run_number(run, "delta"), 1);
+    cr_assert_eq(sweep_run_number(run, "clip-mu"), 3);
+    cr_assert_eq(sweep_run_number(run, "clip-logvar-max"), INFINITY);
+    cr_assert_eq(sweep_run_number(run, "delta"), 1);
     cr_assert_str_eq(nvdp_config_get(run->config, "skip-bad-rows"), "true");
     cr_assert_str_eq(nvdp_config_get(run->config, "decay-to"), "pretrained");
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
 Test(grid, failed_allocations_are_told_and_leak_nothing) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid;
+    struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     support_write_text(path, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
                              "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 2]}");
@@ -338,12 +338,12 @@ Test(grid, failed_allocations_are_told_and_leak_nothing) {
     uint64_t k = 0;
     while (status == NVDP_ERR_MEMORY && k < 20000) {
         nvdp__fail_allocation(ctx, ++k);
-        status = nvdp__grid_read(ctx, path, &grid);
+        status = sweep_grid_read(ctx, path, &grid);
     }
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_gt(k, 5);
     nvdp__fail_allocation(ctx, 0);
-    nvdp__grid_release(&grid);
+    sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
 
@@ -415,9 +415,9 @@ Test(grid, errors_name_file_key_and_what_was_expected) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct nvdp__grid grid;
+        struct sweep_grid grid;
         support_write_text(path, wrong[i].grid);
-        cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "%s", wrong[i].grid);
+        cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "%s", wrong[i].grid);
         const char *message = nvdp_context_error(ctx);
         cr_expect_eq(strncmp(message, path, strlen(path)), 0, "%s: %s", wrong[i].grid, message);
         cr_expect_not_null(strstr(message, wrong[i].message), "%s: %s", wrong[i].grid, message);
@@ -427,7 +427,7 @@ Test(grid, errors_name_file_key_and_what_was_expected) {
 
 Test(grid, too_many_runs_are_refused_before_they_are_made) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__grid grid;
+    struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     char text[8192] = "{" HEAD NVDP;
     static const char *const keys[] = {"lr", "warmup", "beta1", "dropout"};
@@ -440,7 +440,7 @@ Test(grid, too_many_runs_are_refused_before_they_are_made) {
     }
     strcat(text, "}");
     support_write_text(path, text);
-    cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+    cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "at most 10000 runs"), "%s",
                        nvdp_context_error(ctx));
     nvdp_context_free(ctx);

@@ -1,7 +1,7 @@
 /* Leases between processes of one machine, and those of machines that are only heard of. */
 #include "base/file.h"
-#include "experiments/sweep/internal.h"
 #include "support.h"
+#include "sweep/internal.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -23,17 +23,17 @@ static const char *sweep_directory(void) {
     return directory;
 }
 
-static enum nvdp__lease_state look(const char *directory, struct nvdp__lease *lease) {
-    enum nvdp__lease_state state;
-    struct nvdp__process self = nvdp__process_self();
-    cr_assert_eq(nvdp__lease_look(NULL, directory, "run", &self, lease, &state), NVDP_OK);
+static enum sweep_lease_state look(const char *directory, struct sweep_lease *lease) {
+    enum sweep_lease_state state;
+    struct sweep_process self = sweep_process_self();
+    cr_assert_eq(sweep_lease_look(NULL, directory, "run", &self, lease, &state), NVDP_OK);
     return state;
 }
 
-static bool take(const char *directory, struct nvdp__lease *lease) {
+static bool take(const char *directory, struct sweep_lease *lease) {
     bool won = false;
-    struct nvdp__process self = nvdp__process_self();
-    cr_assert_eq(nvdp__lease_take(NULL, directory, "run", &self, TIMEOUT, lease, &won), NVDP_OK);
+    struct sweep_process self = sweep_process_self();
+    cr_assert_eq(sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, lease, &won), NVDP_OK);
     return won;
 }
 
@@ -52,12 +52,12 @@ static pid_t start_process(const char *directory, bool heir, pid_t *child) {
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        struct nvdp__lease lease = {0};
-        enum nvdp__lease_state state;
+        struct sweep_lease lease = {0};
+        enum sweep_lease_state state;
         bool won = false;
-        struct nvdp__process self = nvdp__process_self();
-        (void)nvdp__lease_look(NULL, directory, "run", &self, &lease, &state);
-        (void)nvdp__lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
+        struct sweep_process self = sweep_process_self();
+        (void)sweep_lease_look(NULL, directory, "run", &self, &lease, &state);
+        (void)sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
         pid_t own = heir ? fork() : getpid();
         if (own == 0) {
             close(ends[1]);
@@ -82,58 +82,58 @@ static void end_process(pid_t pid) {
 
 Test(lease, one_s_own_keeps_others_out_until_it_is_given_back) {
     const char *directory = sweep_directory();
-    struct nvdp__process self = nvdp__process_self();
-    struct nvdp__lease mine = {0}, other = {0};
-    cr_assert_eq(look(directory, &mine), NVDP__LEASE_FREE);
+    struct sweep_process self = sweep_process_self();
+    struct sweep_lease mine = {0}, other = {0};
+    cr_assert_eq(look(directory, &mine), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &mine));
-    cr_assert_eq(look(directory, &other), NVDP__LEASE_HELD);
-    cr_assert_eq(nvdp__lease_release(NULL, directory, "run", &self, "failed", &mine), NVDP_OK);
-    cr_assert_eq(look(directory, &other), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &other), SWEEP_LEASE_HELD);
+    cr_assert_eq(sweep_lease_release(NULL, directory, "run", &self, "failed", &mine), NVDP_OK);
+    cr_assert_eq(look(directory, &other), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &other));
     cr_assert_eq(other.number, 2);
-    nvdp__lease_forget(&other);
+    sweep_lease_forget(&other);
 }
 
 Test(lease, a_dead_process_of_this_machine_is_noticed_at_once) {
     const char *directory = sweep_directory();
-    struct nvdp__lease lease = {0};
+    struct sweep_lease lease = {0};
     pid_t pid = start_process(directory, false, NULL);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_HELD);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_HELD);
     end_process(pid);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &lease));
     cr_assert_eq(lease.number, 2);
-    nvdp__lease_forget(&lease);
+    sweep_lease_forget(&lease);
 }
 
 Test(lease, a_worker_that_outlives_its_process_keeps_the_run) {
     const char *directory = sweep_directory();
-    struct nvdp__lease lease = {0};
+    struct sweep_lease lease = {0};
     pid_t heir = 0;
     pid_t pid = start_process(directory, true, &heir);
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_HELD);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_HELD);
     kill(heir, SIGKILL);
-    for (int i = 0; i < 500 && look(directory, &lease) != NVDP__LEASE_FREE; i++) {
+    for (int i = 0; i < 500 && look(directory, &lease) != SWEEP_LEASE_FREE; i++) {
         rest(0.01);
     }
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
 }
 
 /* Both saw the same dead lease; the second one's decision comes late. */
 Test(lease, of_two_takers_one_wins) {
     const char *directory = sweep_directory();
-    struct nvdp__process self = nvdp__process_self();
-    struct nvdp__lease a = {0}, b = {0};
+    struct sweep_process self = sweep_process_self();
+    struct sweep_lease a = {0}, b = {0};
     end_process(start_process(directory, false, NULL));
-    cr_assert_eq(look(directory, &a), NVDP__LEASE_FREE);
-    cr_assert_eq(look(directory, &b), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &a), SWEEP_LEASE_FREE);
+    cr_assert_eq(look(directory, &b), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &b));
     cr_assert_not(take(directory, &a));
-    cr_assert_eq(look(directory, &a), NVDP__LEASE_HELD);
+    cr_assert_eq(look(directory, &a), SWEEP_LEASE_HELD);
     /* even after the winner has gone */
-    struct nvdp__lease late = {.number = 1};
-    cr_assert_eq(nvdp__lease_release(NULL, directory, "run", &self, "done", &b), NVDP_OK);
+    struct sweep_lease late = {.number = 1};
+    cr_assert_eq(sweep_lease_release(NULL, directory, "run", &self, "done", &b), NVDP_OK);
     cr_assert_not(take(directory, &late));
 }
 
@@ -149,15 +149,15 @@ Test(lease, of_many_processes_at_once_one_wins) {
             cr_assert_geq(pid[i], 0);
             if (pid[i] > 0) continue;
             char go;
-            struct nvdp__lease lease = {0};
-            enum nvdp__lease_state state;
-            struct nvdp__process self = nvdp__process_self();
+            struct sweep_lease lease = {0};
+            enum sweep_lease_state state;
+            struct sweep_process self = sweep_process_self();
             bool won = false;
             close(ends[1]);
             (void)!read(ends[0], &go, 1); /* ends for all at once */
-            (void)nvdp__lease_look(NULL, directory, "run", &self, &lease, &state);
-            if (state == NVDP__LEASE_FREE && lease.number == (uint64_t)round)
-                (void)nvdp__lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
+            (void)sweep_lease_look(NULL, directory, "run", &self, &lease, &state);
+            if (state == SWEEP_LEASE_FREE && lease.number == (uint64_t)round)
+                (void)sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
             _exit(won ? 1 : 0); /* dies as a killed one does: free for the next round */
         }
         close(ends[0]);
@@ -192,59 +192,59 @@ static void touch(const char *directory, long second) {
 
 Test(lease, one_of_another_machine_is_held_while_it_is_renewed) {
     const char *directory = sweep_directory();
-    struct nvdp__lease lease = {0};
+    struct sweep_lease lease = {0};
     write_remote(directory, "0.3");
     touch(directory, 1000000); /* its clock may be wrong: only changes count */
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_SILENT);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_SILENT);
     for (int i = 1; i <= 4; i++) {
         rest(0.12);
         touch(directory, 1000000 + i);
-        cr_assert_eq(look(directory, &lease), NVDP__LEASE_HELD);
+        cr_assert_eq(look(directory, &lease), SWEEP_LEASE_HELD);
     }
     rest(0.35);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
 }
 
 Test(lease, a_silent_one_is_free_after_its_own_timeout) {
     const char *directory = sweep_directory();
-    struct nvdp__lease lease = {0};
+    struct sweep_lease lease = {0};
     write_remote(directory, "0.2");
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_SILENT);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_SILENT);
     rest(0.25);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_FREE);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &lease));
     cr_assert_eq(lease.number, 2);
-    nvdp__lease_forget(&lease);
+    sweep_lease_forget(&lease);
 }
 
 Test(lease, a_damaged_record_is_somebody_elsewhere) {
     const char *directory = sweep_directory();
     char path[4096];
-    struct nvdp__lease lease = {0};
+    struct sweep_lease lease = {0};
     snprintf(path, sizeof path, "%s/claims/run.1", directory);
     support_write_text(path, "{\"host\":");
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_SILENT);
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_SILENT);
     write_remote(directory, NULL);
-    cr_assert_eq(look(directory, &lease), NVDP__LEASE_HELD, "rewritten: renewed");
+    cr_assert_eq(look(directory, &lease), SWEEP_LEASE_HELD, "rewritten: renewed");
 }
 
 Test(lease, who_was_taken_over_learns_it) {
     const char *directory = sweep_directory();
-    struct nvdp__lease mine = {0}, other = {.number = 1};
+    struct sweep_lease mine = {0}, other = {.number = 1};
     bool lost = true;
     cr_assert(take(directory, &mine));
-    cr_assert_eq(nvdp__lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
     cr_assert_not(lost);
     cr_assert(take(directory, &other)); /* as one does for whom this process is silent */
-    cr_assert_eq(nvdp__lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
     cr_assert(lost);
-    nvdp__lease_forget(&mine);
-    nvdp__lease_forget(&other);
+    sweep_lease_forget(&mine);
+    sweep_lease_forget(&other);
 }
 
 Test(lease, renewing_changes_the_file_s_time) {
     const char *directory = sweep_directory();
-    struct nvdp__lease mine = {0};
+    struct sweep_lease mine = {0};
     struct stat before, after;
     char path[4096];
     bool lost;
@@ -252,9 +252,9 @@ Test(lease, renewing_changes_the_file_s_time) {
     cr_assert(take(directory, &mine));
     cr_assert_eq(stat(path, &before), 0);
     rest(0.02);
-    cr_assert_eq(nvdp__lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
     cr_assert_eq(stat(path, &after), 0);
     cr_assert(after.st_mtim.tv_nsec != before.st_mtim.tv_nsec ||
               after.st_mtim.tv_sec != before.st_mtim.tv_sec);
-    nvdp__lease_forget(&mine);
+    sweep_lease_forget(&mine);
 }

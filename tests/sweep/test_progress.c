@@ -1,13 +1,13 @@
 /* How far a run is, written and read; the time that the rest takes, from what is known. */
-#include "experiments/sweep/internal.h"
 #include "support.h"
+#include "sweep/internal.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct nvdp__run_progress unknown = {
+static const struct sweep_run_progress unknown = {
     .rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
 
 /* A sweep's directory with a folder for the run "run"; returns its path. */
@@ -25,13 +25,13 @@ static bool same(double a, double b) {
 
 Test(progress, comes_back_as_it_was_written) {
     const char *out = run_directory();
-    const struct nvdp__run_progress some[] = {
+    const struct sweep_run_progress some[] = {
         {"train", "step", 12, 400, 5.25, 73.9, 2.5, 76.2},
         {"pairs", "pair", 0, 0, NAN, NAN, 1e5, NAN},
     };
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
-        nvdp__progress_write(out, "run", &some[i]);
-        struct nvdp__run_progress read = nvdp__progress_read(NULL, out, "run");
+        sweep_progress_write(out, "run", &some[i]);
+        struct sweep_run_progress read = sweep_progress_read(NULL, out, "run");
         cr_assert_str_eq(read.phase, some[i].phase);
         cr_assert_str_eq(read.unit, some[i].unit);
         cr_assert_eq(read.done, some[i].done);
@@ -56,10 +56,10 @@ Test(progress, what_cannot_be_understood_says_nothing) {
         "{\"phase\": \"train\", \"unit\": \"step\", \"done\": 1, \"total\": 2, \"seconds\": -1}",
     };
     const char *out = run_directory();
-    cr_assert_str_eq(nvdp__progress_read(NULL, out, "run").phase, "", "there is none");
+    cr_assert_str_eq(sweep_progress_read(NULL, out, "run").phase, "", "there is none");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         support_write_text(support_scratch_path("sweep/runs/run/progress.json"), wrong[i]);
-        struct nvdp__run_progress read = nvdp__progress_read(NULL, out, "run");
+        struct sweep_run_progress read = sweep_progress_read(NULL, out, "run");
         cr_expect_str_eq(read.phase, "", "%s", wrong[i]);
         cr_expect(isnan(read.rate) && isnan(read.eta_seconds) && isnan(read.training_seconds));
     }
@@ -67,28 +67,28 @@ Test(progress, what_cannot_be_understood_says_nothing) {
     memset(text + strlen(text), 'x', 200); /* longer than there is place for */
     strcat(text, "\", \"unit\": \"step\", \"done\": 1, \"total\": 2, \"seconds\": 1}");
     support_write_text(support_scratch_path("sweep/runs/run/progress.json"), text);
-    cr_assert_eq(strlen(nvdp__progress_read(NULL, out, "run").phase), 23);
+    cr_assert_eq(strlen(sweep_progress_read(NULL, out, "run").phase), 23);
 }
 
 /* Six runs, four of one method and two of another; the third takes twice the work. */
 enum { RUNS = 6 };
 struct six {
-    struct nvdp__sweep_run run[RUNS];
-    struct nvdp__entry entry[RUNS];
-    struct nvdp_sweep_group group[2];
-    struct nvdp__pace pace[2];
-    struct nvdp__grid grid;
-    struct nvdp__table table;
+    struct sweep_run run[RUNS];
+    struct sweep_entry entry[RUNS];
+    struct sweep_group group[2];
+    struct sweep_pace pace[2];
+    struct sweep_grid grid;
+    struct sweep_table table;
 };
 
 static void make_six(struct six *six) {
     *six = (struct six){.group = {{.runs = 4}, {.runs = 2}}};
     for (size_t i = 0; i < RUNS; i++) {
         six->run[i].work = i == 2 ? 200 : 100;
-        six->entry[i] = (struct nvdp__entry){.group = i / 4, .seconds = NAN, .progress = unknown};
+        six->entry[i] = (struct sweep_entry){.group = i / 4, .seconds = NAN, .progress = unknown};
     }
-    six->grid = (struct nvdp__grid){.run = six->run, .count = RUNS};
-    six->table = (struct nvdp__table){.grid = &six->grid,
+    six->grid = (struct sweep_grid){.run = six->run, .count = RUNS};
+    six->table = (struct sweep_table){.grid = &six->grid,
                                       .entry = six->entry,
                                       .group = six->group,
                                       .pace = six->pace,
@@ -96,29 +96,29 @@ static void make_six(struct six *six) {
 }
 
 static double eta(struct six *six, size_t workers) {
-    struct nvdp_sweep_state state;
-    nvdp__table_count(&six->table, &state);
-    return nvdp__table_eta(&six->table, workers);
+    struct sweep_state state;
+    sweep_table_count(&six->table, &state);
+    return sweep_table_eta(&six->table, workers);
 }
 
 Test(eta, from_the_rates_of_running_runs_then_from_finished_ones) {
     struct six six;
     make_six(&six);
     cr_assert(isnan(eta(&six, 1)), "nothing is known");
-    six.entry[0].state = NVDP__ENTRY_HERE;
+    six.entry[0].state = SWEEP_ENTRY_HERE;
     cr_assert(isnan(eta(&six, 1)), "no step is done");
     /* 5 of 50 seconds: half a second for a unit of work; 45 here, 50 + 100 + 50, 2 x 50 */
-    six.entry[0].progress = (struct nvdp__run_progress){"train", "step", 10, 100, 2, 45, 5, 50};
+    six.entry[0].progress = (struct sweep_run_progress){"train", "step", 10, 100, 2, 45, 5, 50};
     cr_assert_float_eq(eta(&six, 1), 345, 1e-9);
     cr_assert_float_eq(eta(&six, 3), 115, 1e-9);
     cr_assert_float_eq(eta(&six, 100), 100, 1e-9, "no less than the longest run");
     /* another method, elsewhere, is four times as slow: its own runs go by it */
-    six.entry[4].state = NVDP__ENTRY_ELSEWHERE;
+    six.entry[4].state = SWEEP_ENTRY_ELSEWHERE;
     six.entry[4].progress =
-        (struct nvdp__run_progress){"train", "step", 50, 100, .5, 100, 100, 200};
+        (struct sweep_run_progress){"train", "step", 50, 100, .5, 100, 100, 200};
     cr_assert_float_eq(eta(&six, 1), 45 + 50 + 100 + 50 + 100 + 200, 1e-9);
     /* the first ends after 80 seconds, as it was measured too: its method goes by that */
-    six.entry[0].state = NVDP__ENTRY_DONE;
+    six.entry[0].state = SWEEP_ENTRY_DONE;
     six.entry[0].seconds = 80;
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
     /* past its time: nothing is left but the steps that it says */
@@ -127,7 +127,7 @@ Test(eta, from_the_rates_of_running_runs_then_from_finished_ones) {
     strcpy(six.entry[4].progress.phase, "pairs");
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 200, 1e-9);
     for (size_t i = 1; i < RUNS; i++) {
-        six.entry[i].state = i % 2 == 0 ? NVDP__ENTRY_DONE : NVDP__ENTRY_FAILED;
+        six.entry[i].state = i % 2 == 0 ? SWEEP_ENTRY_DONE : SWEEP_ENTRY_FAILED;
     }
     cr_assert_eq(eta(&six, 1), 0);
 }

@@ -1,6 +1,6 @@
 /* Whole sweeps on a tiny task: every run once, whoever works and whatever is killed. */
-#include "experiments/sweep/internal.h"
 #include "support.h"
+#include "sweep/internal.h"
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
@@ -43,17 +43,16 @@ static const char *write_grid(const struct task *task, const char *members) {
     return path;
 }
 
-static struct nvdp_sweep_config config_of(const char *grid, const char *out) {
-    struct nvdp_sweep_config config = nvdp_sweep_config_default();
+static struct sweep_config config_of(const char *grid, const char *out) {
+    struct sweep_config config = sweep_config_default();
     config.grid = grid;
     config.out = out;
     return config;
 }
 
-static struct nvdp_sweep_result must_sweep(struct nvdp_context *ctx,
-                                           const struct nvdp_sweep_config *config) {
-    struct nvdp_sweep_result result;
-    cr_assert_eq(nvdp_sweep(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+static struct sweep_result must_sweep(struct nvdp_context *ctx, const struct sweep_config *config) {
+    struct sweep_result result;
+    cr_assert_eq(run_sweep(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     return result;
 }
 
@@ -135,8 +134,8 @@ Test(sweep, makes_every_run_with_its_results) {
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
     const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
-    struct nvdp_sweep_config config = config_of(grid, out);
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_config config = config_of(grid, out);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 6);
     cr_assert_eq(result.done, 6);
     cr_assert_eq(result.made, 6);
@@ -172,8 +171,8 @@ Test(sweep, several_jobs_give_the_same_results) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
-    struct nvdp_sweep_config one = config_of(grid, support_scratch_path("one"));
-    struct nvdp_sweep_config three = config_of(grid, support_scratch_path("three"));
+    struct sweep_config one = config_of(grid, support_scratch_path("one"));
+    struct sweep_config three = config_of(grid, support_scratch_path("three"));
     three.jobs = 3;
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* bits follow from a run's threads */
     cr_assert_eq(must_sweep(ctx, &one).made, 6);
@@ -186,11 +185,11 @@ Test(sweep, a_changed_grid_keeps_what_still_fits) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
+    struct sweep_config config = config_of(write_grid(&task, SMALL), out);
     cr_assert_eq(must_sweep(ctx, &config).made, 3);
     config.grid = write_grid(&task, "\"methods\": [\"base\", {\"name\": \"mine\", \"method\": "
                                     "\"nvdp\"}], \"lambdas\": [1e-1, 1], \"epochs\": 1");
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.made, 1);
     cr_assert_eq(count_in(out, "runs"), 4, "what the grid has lost stays");
@@ -210,16 +209,16 @@ Test(sweep, a_changed_grid_keeps_what_still_fits) {
 /* --- several processes --- */
 
 /* Runs the sweep in a process of its own, which dies with this one. */
-static pid_t start_sweep(const struct nvdp_sweep_config *config) {
+static pid_t start_sweep(const struct sweep_config *config) {
     (void)omp_pause_resource_all(omp_pause_hard); /* a child has none of its parent's threads */
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid > 0) return pid;
     struct nvdp_context *ctx = NULL;
-    struct nvdp_sweep_result result = {0};
+    struct sweep_result result = {0};
     if (nvdp_context_create(&ctx) != NVDP_OK) _exit(100);
     (void)nvdp_context_set_threads(ctx, 1);
-    nvdp_status status = nvdp_sweep(ctx, config, &result);
+    nvdp_status status = run_sweep(ctx, config, &result);
     _exit(status == NVDP_OK ? (int)result.made : 101);
 }
 
@@ -234,7 +233,7 @@ Test(sweep, two_processes_on_one_directory_run_each_run_once) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    struct nvdp_sweep_config config =
+    struct sweep_config config =
         config_of(write_grid(&task, SMALL ", \"seeds\": [1, 2, 3, 4]"), out);
     pid_t a = start_sweep(&config), b = start_sweep(&config);
     int made_a = exit_code(a), made_b = exit_code(b);
@@ -271,8 +270,8 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     const char *grid =
         write_grid(&task, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
                                 "\"checkpoint_seconds\": 0.03");
-    struct nvdp_sweep_config whole = config_of(grid, support_scratch_path("whole"));
-    struct nvdp_sweep_config parts = config_of(grid, support_scratch_path("parts"));
+    struct sweep_config whole = config_of(grid, support_scratch_path("whole"));
+    struct sweep_config parts = config_of(grid, support_scratch_path("parts"));
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
     must_sweep(ctx, &whole);
     int kills = 0;
@@ -287,7 +286,7 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
         waitpid(pid, NULL, 0);
     }
     cr_assert_gt(kills, 2);
-    struct nvdp_sweep_result result = must_sweep(ctx, &parts);
+    struct sweep_result result = must_sweep(ctx, &parts);
     cr_assert_eq(result.done, 6);
     cr_assert_eq(result.failed, 0);
     cr_assert_gt(count_in(parts.out, "claims"), 6, "leases of the dead were taken over");
@@ -320,15 +319,15 @@ Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
          "\"methods\": [{\"name\": \"broken\", \"method\": \"base\", \"data\": \"%s\", "
          "\"seed\": 7, \"holdout\": 0.4}, \"base\", \"nvdp\"], \"epochs\": 1",
          bad);
-    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_config config = config_of(write_grid(&task, members), out);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 2);
     cr_assert_eq(result.failed, 1);
-    struct nvdp_sweep_plan *plan = NULL;
-    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
-    cr_assert_eq(plan->run[0].state, NVDP_SWEEP_FAILED);
+    struct sweep_plan *plan = NULL;
+    cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    cr_assert_eq(plan->run[0].state, SWEEP_FAILED);
     cr_assert_not_null(strstr(plan->run[0].message, "train.tsv:7"), "%s", plan->run[0].message);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     /* again: it stays failed; with retry it fails again, and repaired it is done */
     result = must_sweep(ctx, &config);
     cr_assert_eq(result.failed, 1);
@@ -353,16 +352,16 @@ static bool crash(void *user) {
 Test(sweep, a_worker_that_crashes_is_a_failed_run) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_sweep_config config = config_of(
+    struct sweep_config config = config_of(
         write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 1"), support_scratch_path("sweep"));
     pid_t self = getpid();
     nvdp_context_set_cancel(ctx, crash, &self);
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.failed, 1);
-    struct nvdp_sweep_plan *plan = NULL;
-    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    struct sweep_plan *plan = NULL;
+    cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
     cr_assert_not_null(strstr(plan->run[0].message, "signal 6"), "%s", plan->run[0].message);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config.retry_failed = true;
     cr_assert_eq(must_sweep(ctx, &config).done, 1);
@@ -383,27 +382,26 @@ static bool stop(void *user) {
 Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_sweep_config config =
+    struct sweep_config config =
         config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 8, \"patience\": 0, "
                                     "\"checkpoint_seconds\": 0"),
                   support_scratch_path("sweep"));
     struct stop_when when = {getpid(), config.out};
-    struct nvdp_sweep_result result;
+    struct sweep_result result;
     nvdp_context_set_cancel(ctx, stop, &when);
-    cr_assert_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    cr_assert_eq(run_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "continues"), "%s", nvdp_context_error(ctx));
     nvdp_context_set_cancel(ctx, NULL, NULL);
-    struct nvdp_sweep_plan *plan = NULL;
-    cr_assert_eq(nvdp_sweep_plan(ctx, &config, true, &plan), NVDP_OK);
-    cr_assert_eq(plan->run[0].state, NVDP_SWEEP_WAITING, "%s",
-                 nvdp_sweep_run_state_name(plan->run[0].state));
+    struct sweep_plan *plan = NULL;
+    cr_assert_eq(sweep_plan(ctx, &config, true, &plan), NVDP_OK);
+    cr_assert_eq(plan->run[0].state, SWEEP_WAITING, "%s", sweep_run_state_name(plan->run[0].state));
     cr_assert_eq(plan->run[0].steps, 8 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
     /* later the training continues: a new one would write run.json anew */
     char path[PATH_SIZE];
     struct stat before, after;
     fill(path, "%s/runs/%s/run.json", config.out, plan->run[0].name);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     cr_assert_eq(stat(path, &before), 0);
     cr_assert_eq(must_sweep(ctx, &config).done, 1);
     cr_assert_eq(stat(path, &after), 0);
@@ -425,7 +423,7 @@ Test(sweep, sharing_leaves_readers_scores) {
          "\"methods\": [\"base\", \"nvdp\"], \"epochs\": 1, \"keep\": \"results\", \"share\": "
          "{\"epochs\": 1}, \"attack\": \"%s\", \"privacy\": {\"order\": 2}",
          names);
-    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
+    struct sweep_config config = config_of(write_grid(&task, members), out);
     cr_assert_eq(must_sweep(ctx, &config).done, 2);
     struct dirent **entries;
     int count = names_in(out, "runs", &entries);
@@ -455,47 +453,47 @@ Test(sweep, one_who_does_not_wait_leaves_runs_to_those_who_have_them) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
-    struct nvdp_sweep_plan *plan = NULL;
-    struct nvdp__lease held = {0};
+    struct sweep_config config = config_of(write_grid(&task, SMALL), out);
+    struct sweep_plan *plan = NULL;
+    struct sweep_lease held = {0};
     char path[PATH_SIZE];
     bool won = false;
-    struct nvdp__process self = nvdp__process_self();
-    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    struct sweep_process self = sweep_process_self();
+    cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
     fill(path, "%s/claims", out);
     mkdir(out, 0777);
     mkdir(path, 0777);
-    cr_assert_eq(nvdp__lease_take(ctx, out, plan->run[1].name, &self, 60, &held, &won), NVDP_OK);
+    cr_assert_eq(sweep_lease_take(ctx, out, plan->run[1].name, &self, 60, &held, &won), NVDP_OK);
     cr_assert(won);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     config.leave = true;
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.done, 2);
-    nvdp__lease_forget(&held);
+    sweep_lease_forget(&held);
     nvdp_context_free(ctx);
 }
 
 struct taker {
     const char *out;
-    struct nvdp__lease lease;
+    struct sweep_lease lease;
     bool won;
 };
 
 /* Another process, which takes the running one for dead. */
-static void take_over(const struct nvdp_sweep_state *state, void *user) {
+static void take_over(const struct sweep_state *state, void *user) {
     struct taker *taker = user;
-    struct nvdp__process self = nvdp__process_self();
+    struct sweep_process self = sweep_process_self();
     if (taker->won || state->jobs == 0) return;
-    taker->lease = (struct nvdp__lease){.number = 1};
-    (void)nvdp__lease_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->lease,
+    taker->lease = (struct sweep_lease){.number = 1};
+    (void)sweep_lease_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->lease,
                            &taker->won);
 }
 
 Test(sweep, a_run_that_was_taken_over_is_let_go) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_sweep_config config =
+    struct sweep_config config =
         config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
                   support_scratch_path("sweep"));
     struct taker taker = {.out = config.out};
@@ -503,11 +501,11 @@ Test(sweep, a_run_that_was_taken_over_is_let_go) {
     config.user = &taker;
     config.stale_seconds = 1; /* looks at its leases eight times as often */
     config.leave = true;
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert(taker.won);
     cr_assert_eq(result.done, 0);
     cr_assert_eq(result.failed, 0);
-    nvdp__lease_forget(&taker.lease);
+    sweep_lease_forget(&taker.lease);
     nvdp_context_free(ctx);
 }
 
@@ -530,10 +528,10 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
         {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct nvdp_sweep_result result;
+        struct sweep_result result;
         const char *grid = write_grid(&task, wrong[i].members);
-        struct nvdp_sweep_config config = config_of(grid, out);
-        cr_expect_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_INPUT, "%s", wrong[i].members);
+        struct sweep_config config = config_of(grid, out);
+        cr_expect_eq(run_sweep(ctx, &config, &result), NVDP_ERR_INPUT, "%s", wrong[i].members);
         cr_expect_not_null(strstr(nvdp_context_error(ctx), wrong[i].message), "%s: %s",
                            wrong[i].members, nvdp_context_error(ctx));
         cr_expect_not(exists(out, "runs"));
@@ -565,8 +563,8 @@ Test(sweep, privatized_texts_have_their_privacy) {
          "\"santext\", \"eta\": 3}, {\"name\": \"folder\", \"method\": \"base\", "
          "\"data\": \"%s\"}, \"base\"], \"epochs\": 1",
          folder);
-    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
-    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    struct sweep_config config = config_of(write_grid(&task, members), out);
+    struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 3, "%s", nvdp_context_error(ctx));
     struct dirent **entries;
     int count = names_in(out, "runs", &entries), found = 0;
@@ -593,10 +591,10 @@ Test(sweep, privatized_texts_have_their_privacy) {
     nvdp_context_free(ctx);
 }
 
-static void watch(const struct nvdp_sweep_state *state, void *user) {
+static void watch(const struct sweep_state *state, void *user) {
     struct seen *seen = user;
     for (size_t k = 0; k < state->jobs; k++) {
-        const struct nvdp_sweep_job *job = &state->job[k];
+        const struct sweep_job *job = &state->job[k];
         if (strcmp(job->phase, "train") != 0) continue;
         cr_assert_not(job->elsewhere);
         cr_assert_eq(job->total, 2000 * 14); /* 108 texts in batches of 8 */
@@ -618,20 +616,19 @@ Test(sweep, steps_and_an_eta_are_told_before_any_run_is_done) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct seen seen = {0}, *shown = &seen;
-    struct nvdp_sweep_config config =
-        config_of(write_grid(&task, LONG), support_scratch_path("sweep"));
-    struct nvdp_sweep_result result;
+    struct sweep_config config = config_of(write_grid(&task, LONG), support_scratch_path("sweep"));
+    struct sweep_result result;
     config.report = watch;
     config.user = &seen;
     config.jobs = 2;
     nvdp_context_set_cancel(ctx, has_seen, &shown);
-    cr_assert_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    cr_assert_eq(run_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
     cr_assert_eq(seen.done, 0);
     cr_assert_lt(seen.after, 10);
     nvdp_context_free(ctx);
 }
 
-static void watch_others(const struct nvdp_sweep_state *state, void *user) {
+static void watch_others(const struct sweep_state *state, void *user) {
     bool *seen = user;
     *seen = state->jobs == 1 && state->job[0].elsewhere && state->job[0].phase[0] != '\0' &&
             state->job[0].seconds > 0 && !isnan(state->eta_seconds);
@@ -640,19 +637,19 @@ static void watch_others(const struct nvdp_sweep_state *state, void *user) {
 Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_sweep_config config =
+    struct sweep_config config =
         config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 2000, \"patience\": 0"),
                   support_scratch_path("sweep"));
-    struct nvdp_sweep_plan *plan = NULL;
-    struct nvdp__run_progress progress = {.phase = ""};
+    struct sweep_plan *plan = NULL;
+    struct sweep_run_progress progress = {.phase = ""};
     bool seen = false;
-    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
     pid_t other = start_sweep(&config);
     for (int i = 0; i < 1000 && strcmp(progress.phase, "train") != 0; i++) {
         rest(10);
-        progress = nvdp__progress_read(ctx, config.out, plan->run[0].name);
+        progress = sweep_progress_read(ctx, config.out, plan->run[0].name);
     }
-    struct nvdp_sweep_config guest = config;
+    struct sweep_config guest = config;
     guest.leave = true;
     guest.report = watch_others;
     guest.user = &seen;
@@ -663,16 +660,16 @@ Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
     cr_assert(seen);
     cr_assert_eq(kill(other, SIGKILL), 0);
     waitpid(other, NULL, 0);
-    progress = nvdp__progress_read(ctx, config.out, plan->run[0].name);
+    progress = sweep_progress_read(ctx, config.out, plan->run[0].name);
     cr_assert_str_neq(progress.phase, "");
     cr_assert_gt(progress.training_seconds, 0);
-    nvdp_sweep_plan_free(plan);
+    sweep_plan_free(plan);
     /* it is a record of the dead: nothing is running, and nothing is known to go by */
     for (int i = 0; i < 500; i++) {
-        cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
-        bool waiting = plan->run[0].state == NVDP_SWEEP_WAITING;
+        cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+        bool waiting = plan->run[0].state == SWEEP_WAITING;
         if (waiting) cr_assert(isnan(plan->seconds));
-        nvdp_sweep_plan_free(plan);
+        sweep_plan_free(plan);
         if (waiting) break;
         cr_assert_lt(i, 499, "the worker still lives");
         rest(10);

@@ -1,6 +1,6 @@
 /* What the tests of bfloat16 operations share. */
-#ifndef NVDP_TESTS_HALF_TEST_H
-#define NVDP_TESTS_HALF_TEST_H
+#ifndef NVDP_TESTS_TENSOR_BF16_TEST_H
+#define NVDP_TESTS_TENSOR_BF16_TEST_H
 
 #include "tensor/bf16.h"
 #include "tensor_test.h"

@@ -1,6 +1,6 @@
 /* Gradients against central finite differences, in double. */
-#ifndef NVDP_TESTS_GRADCHECK_H
-#define NVDP_TESTS_GRADCHECK_H
+#ifndef NVDP_TESTS_TENSOR_GRADCHECK_H
+#define NVDP_TESTS_TENSOR_GRADCHECK_H
 
 #include <criterion/criterion.h>
 #include <math.h>

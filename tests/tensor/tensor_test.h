@@ -1,6 +1,6 @@
 /* What the tensor tests share: devices, random arrays, comparisons. */
-#ifndef NVDP_TESTS_TENSOR_TEST_H
-#define NVDP_TESTS_TENSOR_TEST_H
+#ifndef NVDP_TESTS_TENSOR_TENSOR_TEST_H
+#define NVDP_TESTS_TENSOR_TENSOR_TEST_H
 
 #include "gradcheck.h"
 #include "plain_kernels.h"

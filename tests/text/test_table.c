@@ -117,7 +117,7 @@ Test(table, pieces) {
         const bool quotes = formats[f] == NVDP__TABLE_CSV || formats[f] == NVDP__TABLE_QUOTED_TSV;
         const char separator = formats[f] == NVDP__TABLE_CSV ? ',' : '\t';
         struct nvdp__tsv whole;
-        struct nvdp__pieces pieces = {0};
+        struct nvdp__table_chunks pieces = {0};
         size_t size = 0, rows = 0;
         bool more = true, row = true;
         while (size < BYTES) {
@@ -134,22 +134,23 @@ Test(table, pieces) {
         support_write(path, text, size - 1);
         nvdp__tsv_open(ctx, path, text, size - 1, &whole);
         whole.format = formats[f];
-        cr_assert_eq(nvdp__pieces_open(ctx, path, formats[f], &pieces), NVDP_OK);
+        cr_assert_eq(nvdp__table_chunks_open(ctx, path, formats[f], &pieces), NVDP_OK);
         while (more) {
-            cr_assert_eq(nvdp__pieces_next(&pieces, &row), NVDP_OK, "%s", nvdp_context_error(ctx));
+            cr_assert_eq(nvdp__table_chunks_next(&pieces, &row), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
             if (row) {
                 cr_assert(nvdp__tsv_more(&whole));
                 cr_assert_eq(nvdp__tsv_next(&whole), NVDP_OK);
                 same_row(&whole, &pieces.tsv);
                 rows++;
             } else {
-                cr_assert_eq(nvdp__pieces_read(&pieces, &more), NVDP_OK);
+                cr_assert_eq(nvdp__table_chunks_read(&pieces, &more), NVDP_OK);
             }
         }
         cr_assert_not(nvdp__tsv_more(&whole));
         cr_assert_gt(rows, 50000);
         cr_assert_lt(pieces.capacity, 4 << 20);
-        nvdp__pieces_close(&pieces);
+        nvdp__table_chunks_close(&pieces);
         nvdp__tsv_release(&whole);
     }
     free(text);

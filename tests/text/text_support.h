@@ -1,6 +1,6 @@
 /* What the text room's tests share: a tiny vocabulary and data sets written from literals. */
-#ifndef NVDP_TESTS_TEXT_SUPPORT_H
-#define NVDP_TESTS_TEXT_SUPPORT_H
+#ifndef NVDP_TESTS_TEXT_TEXT_SUPPORT_H
+#define NVDP_TESTS_TEXT_TEXT_SUPPORT_H
 
 #include <nvdp/dataset.h>
 

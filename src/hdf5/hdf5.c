@@ -1,0 +1,564 @@
+/* HDF5 files as they are written, by libhdf5; and opened.  What is in them: hdf5_values.c. */
+#include "hdf5/hdf5.h"
+
+#include "base/f16.h"
+#include "base/file.h"
+#include "hdf5/disk.h"
+#include "hdf5/read.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CHUNK_BYTES = 1 << 18,
+    DEFLATE_LEVEL = 4,
+    OPEN_DATASETS = 32 /* kept open, so that slices meet in the chunk cache */
+};
+
+struct dataset {
+    char *name;
+    hid_t id;
+};
+
+struct nvdp__h5 {
+    struct nvdp_context *ctx;
+    char *path;
+    char *beside; /* where a file being created lies; NULL in one opened for reading */
+    int lock;     /* on it, or -1 */
+    hid_t id;     /* of a file being created, else -1 */
+    struct nvdp__h5_image
+        *image;   /* what is read; of a file being created, as it was when that was asked for */
+    bool changed; /* since */
+    bool is_form; /* made of a file in another format: nvdp__h5_detach */
+    struct nvdp__disk disk; /* under a file being created */
+    struct dataset datasets[OPEN_DATASETS];
+    size_t opened; /* datasets opened so far; the next takes the place of the oldest */
+};
+
+/* A handle that is given back at the end of its scope; for all but files and datasets, whose
+ * closing may write. */
+#define SCOPED __attribute__((cleanup(drop))) hid_t
+
+static void drop(hid_t *id) {
+    if (*id > 0) H5Idec_ref(*id);
+}
+
+/* --- HDF5's own error stack: silent during a call, and restored for the program around us --- */
+
+struct hush {
+    H5E_auto2_t print;
+    void *user;
+};
+
+static struct hush hush_begin(void) {
+    struct hush saved = {0};
+    H5Eget_auto2(H5E_DEFAULT, &saved.print, &saved.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return saved;
+}
+
+static void hush_end(struct hush *saved) {
+    H5Eset_auto2(H5E_DEFAULT, saved->print, saved->user);
+}
+
+#define HUSH __attribute__((cleanup(hush_end), unused)) struct hush hushed = hush_begin()
+
+/* Keeps the innermost description, which is the one that says why. */
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user) {
+    const char **reason = user;
+    if (n == 0 && error->desc != NULL && error->desc[0] != '\0') *reason = error->desc;
+    return 0;
+}
+
+static const char *h5_reason(void) {
+    const char *reason = "HDF5 gives no reason";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason);
+    return reason;
+}
+
+static nvdp_status write_error(const struct nvdp__h5 *file) {
+    if (file->disk.error != 0)
+        return nvdp__fail_errno(file->ctx, file->disk.error, "%s: cannot write", file->path);
+    return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: cannot write: %s", file->path, h5_reason());
+}
+
+static nvdp_status check_writable(const struct nvdp__h5 *file) {
+    if (file->id >= 0) return NVDP_OK;
+    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
+}
+
+/* HDF5 prints and aborts where it meets headers of another version: it must not get to see them. */
+static nvdp_status check_library(struct nvdp_context *ctx) {
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    bool same = major == H5_VERS_MAJOR && minor == H5_VERS_MINOR;
+#if !H5_VERSION_GE(1, 14, 0)
+    same = same && release == H5_VERS_RELEASE;
+#endif
+    if (same) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "HDF5: expected version %d.%d.%d, found %u.%u.%u",
+                      H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE, major, minor, release);
+}
+
+/* --- types --- */
+
+/* HDF5 1.10 has no type for f16; this one is what h5py writes for float16. */
+static hid_t f16_type(void) {
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+    if (type >= 0 && (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 ||
+                      H5Tset_ebias(type, 15) < 0)) {
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+static bool is_f16(hid_t type) {
+    size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
+    return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
+           H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+           exponent_bits == 5 && mantissa_bits == 10 && H5Tget_ebias(type) == 15;
+}
+
+static hid_t file_type(enum nvdp__h5_type type) {
+    return type == NVDP__H5_F16   ? f16_type()
+           : type == NVDP__H5_F32 ? H5Tcopy(H5T_IEEE_F32LE)
+           : type == NVDP__H5_F64 ? H5Tcopy(H5T_IEEE_F64LE)
+           : type == NVDP__H5_I64 ? H5Tcopy(H5T_STD_I64LE)
+           : type == NVDP__H5_I32 ? H5Tcopy(H5T_STD_I32LE)
+                                  : H5Tcopy(H5T_STD_I16LE);
+}
+
+static hid_t memory_type(enum nvdp__h5_type type) {
+    return type == NVDP__H5_F64        ? H5T_NATIVE_DOUBLE
+           : type == NVDP__H5_I64      ? H5T_NATIVE_INT64
+           : nvdp__h5_is_integer(type) ? H5T_NATIVE_INT32
+                                       : H5T_NATIVE_FLOAT;
+}
+
+static size_t file_size(enum nvdp__h5_type type) {
+    static const size_t sizes[] = {2, 4, 8, 8, 4, 2};
+    return sizes[type];
+}
+
+/* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
+static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *source,
+                                      void *target, void *user) {
+    (void)from;
+    (void)source;
+    (void)target;
+    (void)user;
+    bool clips = what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW;
+    return clips && H5Tget_class(to) == H5T_INTEGER ? H5T_CONV_ABORT : H5T_CONV_UNHANDLED;
+}
+
+static hid_t transfer(void) {
+    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
+    if (plist >= 0) H5Pset_type_conv_cb(plist, refuse_clipping, NULL);
+    return plist;
+}
+
+/* --- files --- */
+
+static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp__h5 **out) {
+    struct nvdp__h5 *file = nvdp__calloc(ctx, 1, sizeof *file);
+    if (file == NULL) return NVDP_ERR_MEMORY;
+    file->ctx = ctx;
+    file->id = -1;
+    file->lock = -1;
+    file->path = nvdp__strdup(ctx, path);
+    if (file->path == NULL) {
+        free(file);
+        return NVDP_ERR_MEMORY;
+    }
+    *out = file;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
+                            struct nvdp__h5 **out) {
+    NVDP_RETURN_IF_FAILED(check_library(ctx));
+    HUSH;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    NVDP_TRY(make(ctx, path, &file));
+    NVDP_TRY(nvdp__beside(ctx, path, &file->beside, &file->lock));
+    file->id = nvdp__disk_create(file->beside, &file->disk);
+    if (file->id < 0) NVDP_TRY(write_error(file));
+    NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
+    NVDP__HAND_OVER(out, file);
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
+static herr_t forget_dataset(struct dataset *dataset) {
+    herr_t closed = dataset->name != NULL ? H5Dclose(dataset->id) : 0;
+    free(dataset->name);
+    *dataset = (struct dataset){0};
+    return closed;
+}
+
+static herr_t close_all(struct nvdp__h5 *file) {
+    herr_t worst = 0;
+    for (int i = 0; i < OPEN_DATASETS; i++) {
+        if (forget_dataset(&file->datasets[i]) < 0) worst = -1;
+    }
+    if (file->id >= 0 && H5Fclose(file->id) < 0) worst = -1;
+    file->id = -1;
+    nvdp__disk_close(&file->disk);
+    return file->disk.error != 0 ? -1 : worst;
+}
+
+/* Takes in the file as it lies on the disk now. */
+static nvdp_status look_again(struct nvdp__h5 *file) {
+    nvdp__h5_image_free(file->image);
+    file->image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, file->path, &file->image));
+    file->changed = false;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_finish(struct nvdp__h5 *file) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    return close_all(file) < 0 ? write_error(file) : look_again(file);
+}
+
+nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value) {
+    const size_t size = strlen(value);
+    const struct nvdp__h5_word *word =
+        file->image != NULL ? nvdp__h5_image_word(file->image, name) : NULL;
+    if (file->id >= 0 || file->beside == NULL || word == NULL ||
+        word->stored.kind != NVDP__H5_TEXT || word->stored.size != size + 1)
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: attribute '%s' cannot be replaced",
+                          file->path, name);
+    const off_t place = word->bytes - file->image->at;
+    const int fd = open(file->beside, O_WRONLY | O_CLOEXEC);
+    errno = 0;
+    bool written = fd >= 0 && pwrite(fd, value, size, place) == (ssize_t)size;
+    const int err = errno != 0 ? errno : EIO;
+    if (fd >= 0 && close(fd) != 0) written = false;
+    if (!written) return nvdp__fail_errno(file->ctx, err, "%s: cannot write", file->path);
+    return look_again(file);
+}
+
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
+    HUSH;
+    if (file->beside == NULL) return check_writable(file);
+    if (close_all(file) < 0) return write_error(file);
+    nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path, replace);
+    free(file->beside);
+    file->beside = NULL;
+    return status;
+}
+
+nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    char *name = nvdp__strdup(file->ctx, path);
+    if (name == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = close_all(file) < 0 ? write_error(file) : NVDP_OK;
+    free(file->path);
+    file->path = name;
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(look_again(file));
+    file->is_form = true;
+    unlink(file->beside); /* it is mapped */
+    free(file->beside);
+    file->beside = NULL;
+    return NVDP_OK;
+}
+
+void nvdp__h5_free(struct nvdp__h5 *file) {
+    if (file == NULL) return;
+    HUSH;
+    close_all(file);
+    nvdp__h5_image_free(file->image);
+    if (file->beside != NULL) unlink(file->beside);
+    if (file->lock >= 0) close(file->lock);
+    free(file->beside);
+    free(file->path);
+    free(file);
+}
+
+/* Refuses a file of another kind, or of a version that this build does not know. */
+static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
+    if (!nvdp__h5_has_attribute(file, "nvdp_format"))
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: expected a file of kind '%s', found no attribute 'nvdp_format'",
+                          file->path, kind);
+    char *found = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(file, "nvdp_format", &found));
+    nvdp_status status = NVDP_OK;
+    size_t length = strlen(kind);
+    if (strncmp(found, kind, length) != 0 || found[length] != '/')
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                            "%s: expected a file of kind '%s', found '%s'", file->path, kind,
+                            found));
+    char *end;
+    errno = 0;
+    long number = strtol(found + length + 1, &end, 10);
+    if (errno != 0 || end == found + length + 1 || *end != '\0' || number < 1 || number > version)
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                            "%s: expected '%s/1' to '%s/%d', found '%s', which this version cannot "
+                            "read",
+                            file->path, kind, kind, version, found));
+cleanup:
+    free(found);
+    return status;
+}
+
+nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
+                          struct nvdp__h5 **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    NVDP_TRY(make(ctx, path, &file));
+    NVDP_TRY(nvdp__h5_image_open(ctx, path, file->path, &file->image));
+    if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
+    NVDP__HAND_OVER(out, file);
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
+/* --- datasets --- */
+
+static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid_t id) {
+    struct dataset *slot = &file->datasets[file->opened % OPEN_DATASETS];
+    char *copy = nvdp__strdup(file->ctx, name);
+    if (copy == NULL) {
+        H5Dclose(id);
+        return NVDP_ERR_MEMORY;
+    }
+    herr_t closed = forget_dataset(slot); /* may write what the chunk cache held */
+    *slot = (struct dataset){copy, id};
+    file->opened++;
+    return closed < 0 ? write_error(file) : NVDP_OK;
+}
+
+/* One that was made before. */
+static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
+    for (const struct dataset *held = file->datasets; held < file->datasets + OPEN_DATASETS;
+         held++) {
+        if (held->name == NULL || strcmp(held->name, name) != 0) continue;
+        *out = held->id;
+        return NVDP_OK;
+    }
+    hid_t id =
+        H5Lexists(file->id, name, H5P_DEFAULT) > 0 ? H5Dopen2(file->id, name, H5P_DEFAULT) : -1;
+    if (id < 0) return NVDP__H5_INPUT_ERROR(file, "dataset", name, " is %s", "missing");
+    NVDP_RETURN_IF_FAILED(remember_dataset(file, name, id));
+    *out = id;
+    return NVDP_OK;
+}
+
+/* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger.  Empty datasets stay
+ * contiguous: HDF5 has no chunk of zero rows. */
+static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    if (plist < 0) return -1;
+    hsize_t chunk[NVDP__H5_RANK];
+    size_t left = CHUNK_BYTES / file_size(type);
+    bool empty = false;
+    for (int d = rank - 1; d >= 0; d--) {
+        empty = empty || shape[d] == 0;
+        chunk[d] = shape[d] < left ? shape[d] : left;
+        left = chunk[d] > 0 && chunk[d] < left ? left / chunk[d] : 1;
+    }
+    herr_t worst = H5Pset_obj_track_times(plist, false); /* equal data, equal bytes */
+    if (!empty && (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
+                   H5Pset_deflate(plist, DEFLATE_LEVEL) < 0))
+        worst = -1;
+    if (worst >= 0) return plist;
+    H5Pclose(plist);
+    return -1;
+}
+
+nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                             int rank, const size_t *shape) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    if (rank < 1 || rank > NVDP__H5_RANK)
+        return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: dataset '%s': expected 1 to %d dimensions, found %d", file->path,
+                          name, NVDP__H5_RANK, rank);
+    hsize_t extent[NVDP__H5_RANK] = {0};
+    for (int d = 0; d < rank; d++) {
+        extent[d] = shape[d];
+    }
+    SCOPED stored = file_type(type);
+    SCOPED space = H5Screate_simple(rank, extent, NULL);
+    SCOPED plist = creation(type, rank, shape);
+    SCOPED links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    file->changed = true;
+    hid_t id = H5Dcreate2(file->id, name, stored, space, links, plist, H5P_DEFAULT);
+    if (id < 0)
+        return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: dataset '%s': cannot create: %s", file->path,
+                          name, h5_reason());
+    return remember_dataset(file, name, id);
+}
+
+/* --- rows of one dataset, from memory into the file --- */
+
+struct slice {
+    hid_t dataset;
+    hid_t type;   /* in the file */
+    hid_t space;  /* in the file, the rows selected */
+    hid_t memory; /* as many rows in memory */
+    size_t items;
+};
+
+static void close_slice(struct slice *slice) {
+    drop(&slice->type);
+    drop(&slice->space);
+    drop(&slice->memory);
+}
+
+#define SCOPED_SLICE __attribute__((cleanup(close_slice))) struct slice
+
+/* The caller closes the slice, after a failure too. */
+static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                              size_t first, size_t rows, struct slice *slice) {
+    hsize_t start[NVDP__H5_RANK] = {first};
+    hsize_t shape[NVDP__H5_RANK] = {0};
+    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &slice->dataset));
+    slice->space = H5Dget_space(slice->dataset);
+    slice->type = H5Dget_type(slice->dataset);
+    const int rank = slice->space >= 0 ? H5Sget_simple_extent_dims(slice->space, shape, NULL) : 0;
+    if (rank < 1 ||
+        H5Tget_class(slice->type) != (nvdp__h5_is_integer(type) ? H5T_INTEGER : H5T_FLOAT))
+        return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": expected %s, found another type",
+                                    nvdp__h5_is_integer(type) ? "integers" : "floats");
+    if (first > shape[0] || rows > shape[0] - first)
+        return nvdp__h5_outside(file->ctx, file->path, name, shape[0], first, rows);
+    shape[0] = rows;
+    slice->items = rows;
+    for (int d = 1; d < rank; d++) {
+        if (!nvdp__mul(slice->items, shape[d], &slice->items))
+            return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
+    }
+    slice->memory = H5Screate_simple(rank, shape, NULL);
+    if (slice->memory < 0 ||
+        (slice->items > 0 &&
+         H5Sselect_hyperslab(slice->space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
+        return write_error(file);
+    return NVDP_OK;
+}
+
+/* We round to f16 ourselves, to nearest even; HDF5's own conversion is not relied upon. */
+static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t items,
+                                const float *data, uint16_t *rounded) {
+    for (size_t i = 0; i < items; i++) {
+        rounded[i] = nvdp__f16_from_float(data[i]);
+        if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(data[i]))
+            return nvdp__fail(file->ctx, NVDP_ERR_NUMERIC,
+                              "%s: dataset '%s': expected values within the range of f16, found "
+                              "%.9g",
+                              file->path, name, (double)data[i]);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                size_t first, size_t rows, const void *data) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    SCOPED_SLICE slice = {0};
+    NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
+    if (slice.items == 0) return NVDP_OK;
+    file->changed = true;
+    nvdp_status status = NVDP_OK;
+    uint16_t *rounded = NULL;
+    hid_t memory = memory_type(type);
+    hid_t plist = transfer();
+    if (type != NVDP__H5_F64 && is_f16(slice.type)) {
+        rounded = nvdp__calloc(file->ctx, slice.items, sizeof *rounded);
+        if (rounded == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(round_to_f16(file, name, slice.items, data, rounded));
+        data = rounded;
+        memory = slice.type;
+    }
+    if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0 ||
+        file->disk.error != 0)
+        NVDP_TRY(write_error(file));
+cleanup:
+    drop(&plist);
+    free(rounded);
+    return status;
+}
+
+nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, const size_t *shape, const void *data) {
+    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, name, type, rank, shape));
+    return nvdp__h5_write_rows(file, name, type, 0, shape[0], data);
+}
+
+nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t count,
+                                 const size_t *sizes) {
+    int64_t *wide = nvdp__calloc(file->ctx, count, sizeof *wide);
+    if (wide == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        wide[i] = (int64_t)sizes[i];
+    }
+    nvdp_status status = nvdp__h5_write(file, name, NVDP__H5_I64, 1, &count, wide);
+    free(wide);
+    return status;
+}
+
+/* --- attributes of the root group --- */
+
+static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t stored,
+                                 hid_t memory, const void *value) {
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    file->changed = true;
+    SCOPED space = H5Screate(H5S_SCALAR);
+    if (H5Aexists(file->id, name) > 0) H5Adelete(file->id, name);
+    SCOPED attribute = H5Acreate2(file->id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute < 0 || H5Awrite(attribute, memory, value) < 0) return write_error(file);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
+    HUSH;
+    SCOPED type = H5Tcopy(H5T_C_S1);
+    /* of fixed length: those of variable length lie in a heap, which many readers trust blindly */
+    if (H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+        return write_error(file);
+    return set_attribute(file, name, type, type, value);
+}
+
+nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value) {
+    HUSH;
+    return set_attribute(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+}
+
+nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value) {
+    HUSH;
+    return set_attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+/* --- what is in it by now --- */
+
+static nvdp_status take_image(struct nvdp__h5 *file) {
+    if (file->id < 0)
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
+    HUSH;
+    if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
+    return look_again(file);
+}
+
+bool nvdp__h5_is_form(const struct nvdp__h5 *file) {
+    return file->is_form;
+}
+
+nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image) {
+    if (file->image == NULL || file->changed) NVDP_RETURN_IF_FAILED(take_image(file));
+    *image = file->image;
+    return NVDP_OK;
+}

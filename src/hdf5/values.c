@@ -1,0 +1,497 @@
+/* What is in an HDF5 file, as our own reader took it in (hdf5_read.h): values in the types of memory, attributes, a digest. */
+#include "hdf5/hdf5.h"
+
+#include "base/f16.h"
+#include "hdf5/read.h"
+#include <inttypes.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLICE_BYTES = 1 << 18 };
+
+nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const char *name,
+                             uint64_t there, size_t first, size_t rows) {
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: dataset '%s': expected rows within %" PRIu64 ", found %zu from row %zu",
+                      path, name, there, rows, first);
+}
+
+/* --- datasets --- */
+
+static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
+    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* as numbers have */
+    switch (type->kind) {
+    case NVDP__H5_WHOLE:
+        snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
+        return;
+    case NVDP__H5_REAL:
+        snprintf(text, 16, "f%d", bits);
+        return;
+    default:
+        snprintf(text, 16, "%s", type->kind == NVDP__H5_OTHER ? "other" : "string");
+    }
+}
+
+bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    return nvdp__h5_look(file, &image) == NVDP_OK && nvdp__h5_image_find(image, name) != NULL;
+}
+
+static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvdp__h5_type type,
+                        struct nvdp__h5_object **out) {
+    char text[16];
+    struct nvdp__h5_object *found = nvdp__h5_image_find(image, name);
+    if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "dataset", name, " is %s", "missing");
+    if (found->stored.kind != (nvdp__h5_is_integer(type) ? NVDP__H5_WHOLE : NVDP__H5_REAL)) {
+        type_text(&found->stored, text);
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %s, found %s",
+                                    nvdp__h5_is_integer(type) ? "integers" : "floats", text);
+    }
+    if (found->space.none || found->space.rank < 1 || found->space.rank > NVDP__H5_RANK)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name,
+                                    ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
+                                    found->space.rank);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(image, found));
+    *out = found;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, size_t *shape) {
+    struct nvdp__h5_image *image = NULL;
+    struct nvdp__h5_object *found = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find(image, name, type, &found));
+    if (found->space.rank != rank)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %d dimension%s, found %d",
+                                    rank, rank == 1 ? "" : "s", found->space.rank);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = (size_t)found->space.shape[d];
+    }
+    return NVDP_OK;
+}
+
+/* The bits of a stored value. */
+static uint64_t bits_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (type->size) {
+    case 1:
+        return *at;
+    case 2:
+        memcpy(&two, at, sizeof two);
+        return type->big_endian ? __builtin_bswap16(two) : two;
+    case 4:
+        memcpy(&four, at, sizeof four);
+        return type->big_endian ? __builtin_bswap32(four) : four;
+    default:
+        memcpy(&eight, at, sizeof eight);
+        return type->big_endian ? __builtin_bswap64(eight) : eight;
+    }
+}
+
+static double real_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
+    const uint64_t bits = bits_at(type, at);
+    const uint32_t low = (uint32_t)bits;
+    float single;
+    double real;
+    if (type->size == 2) return nvdp__f16_to_float((uint16_t)bits);
+    memcpy(&single, &low, sizeof single);
+    memcpy(&real, &bits, sizeof real);
+    return type->size == 4 ? single : real;
+}
+
+/* False where 64 bits with a sign cannot hold it. */
+static bool whole_at(const struct nvdp__h5_stored *type, const unsigned char *at, int64_t *out) {
+    const int unused = 64 - 8 * (int)type->size;
+    const uint64_t bits = bits_at(type, at);
+    *out = type->is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
+    return type->is_signed || bits <= INT64_MAX;
+}
+
+/* From raw values to the memory type. */
+static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_object *from,
+                           enum nvdp__h5_type type, size_t items, const unsigned char *raw,
+                           void *data) {
+    const struct nvdp__h5_stored *stored = &from->stored;
+    const size_t size = stored->size;
+    if (nvdp__h5_is_integer(type)) {
+        const bool wide = type == NVDP__H5_I64;
+        for (size_t i = 0; i < items; i++) {
+            int64_t value;
+            if (!whole_at(stored, raw + i * size, &value) ||
+                (!wide && (value < INT32_MIN || value > INT32_MAX)))
+                return NVDP__H5_INPUT_ERROR(
+                    image, "dataset", from->name,
+                    ": expected signed integers of %d bits, found a larger one", wide ? 64 : 32);
+            if (wide)
+                ((int64_t *)data)[i] = value;
+            else
+                ((int32_t *)data)[i] = (int32_t)value;
+        }
+        return NVDP_OK;
+    }
+    for (size_t i = 0; i < items; i++) {
+        const double value = real_at(stored, raw + i * size);
+        if (type == NVDP__H5_F64)
+            ((double *)data)[i] = value;
+        else
+            ((float *)data)[i] = (float)value;
+    }
+    return NVDP_OK;
+}
+
+static size_t memory_size(enum nvdp__h5_type type) {
+    return type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
+}
+
+/* Whether values lie in the file as they lie in memory. */
+static bool is_memory(const struct nvdp__h5_stored *stored, enum nvdp__h5_type type) {
+    return stored->size == memory_size(type) && !stored->big_endian &&
+           (stored->kind == NVDP__H5_REAL || stored->is_signed);
+}
+
+/* Values of a row, and bytes of `rows` of them. */
+static bool row_size(const struct nvdp__h5_object *object, size_t rows, size_t *items,
+                     size_t *bytes) {
+    *items = rows;
+    for (int d = 1; d < object->space.rank; d++) {
+        if (!nvdp__mul(*items, (size_t)object->space.shape[d], items)) return false;
+    }
+    return nvdp__mul(*items, sizeof(double), bytes) && /* at most, in memory */
+           nvdp__mul(*items, object->stored.size, bytes);
+}
+
+nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                               size_t first, size_t rows, void *data) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5_image *image = NULL;
+    struct nvdp__h5_object *from = NULL;
+    unsigned char *raw = NULL;
+    size_t items, bytes;
+    NVDP_TRY(nvdp__h5_look(file, &image));
+    NVDP_TRY(find(image, name, type, &from));
+    const uint64_t there = from->space.shape[0];
+    if (first > there || rows > there - first)
+        NVDP_TRY(nvdp__h5_outside(image->ctx, image->path, name, there, first, rows));
+    if (!row_size(from, rows, &items, &bytes))
+        NVDP_TRY(NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows"));
+    if (is_memory(&from->stored, type)) {
+        NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, data));
+        return NVDP_OK;
+    }
+    raw = nvdp__calloc(image->ctx, bytes, 1);
+    if (raw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, raw));
+    NVDP_TRY(convert(image, from, type, items, raw, data));
+cleanup:
+    free(raw);
+    return status;
+}
+
+nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                 size_t rows, void *column) {
+    struct nvdp__h5_image *image = NULL;
+    size_t there = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, name, type, 1, &there));
+    if (there != rows)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %zu rows, found %zu", rows,
+                                    there);
+    void *values = nvdp__calloc(image->ctx, rows, memory_size(type));
+    if (values == NULL) return NVDP_ERR_MEMORY;
+    memcpy(column, &values, sizeof values);
+    return nvdp__h5_read_rows(file, name, type, 0, rows, values);
+}
+
+nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
+                          void (*visit)(const char *name, int rank, const size_t *shape,
+                                        const char *type, void *user),
+                          void *user) {
+    struct nvdp__h5_image *image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    for (size_t i = 0; i < image->objects; i++) {
+        const struct nvdp__h5_object *object = &image->object[i];
+        size_t shape[NVDP__H5_MOST_RANK] = {0};
+        char text[16];
+        for (int d = 0; d < object->space.rank; d++) {
+            shape[d] = (size_t)object->space.shape[d];
+        }
+        type_text(&object->stored, text);
+        visit(object->name, object->space.rank, shape, text, user);
+    }
+    return NVDP_OK;
+}
+
+/* --- attributes of the root group --- */
+
+bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    return nvdp__h5_look(file, &image) == NVDP_OK && nvdp__h5_image_word(image, name) != NULL;
+}
+
+bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    return word != NULL &&
+           (word->stored.kind == NVDP__H5_REAL || word->stored.kind == NVDP__H5_WHOLE);
+}
+
+static bool is_text(const struct nvdp__h5_word *word) {
+    return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
+}
+
+bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name) {
+    struct nvdp__h5_image *image = NULL;
+    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    return word != NULL && is_text(word);
+}
+
+/* An attribute of one value. */
+static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
+                             const struct nvdp__h5_word **out) {
+    const struct nvdp__h5_word *found = nvdp__h5_image_word(image, name);
+    if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "attribute", name, " is %s", "missing");
+    if (found->count != 1)
+        return NVDP__H5_INPUT_ERROR(image, "attribute", name,
+                                    ": expected one value, found %" PRIu64, found->count);
+    *out = found;
+    return NVDP_OK;
+}
+
+static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__h5_word *found,
+                               const char *expected) {
+    char text[16];
+    type_text(&found->stored, text);
+    return NVDP__H5_INPUT_ERROR(image, "attribute", found->name, ": expected %s, found %s",
+                                expected, text);
+}
+
+static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
+                            int64_t *value) {
+    int64_t read;
+    if (!whole_at(&word->stored, word->bytes, &read))
+        return NVDP__H5_INPUT_ERROR(image, "attribute", word->name,
+                                    ": expected an integer of %d bits, found a larger one", 64);
+    *value = read;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
+    struct nvdp__h5_image *image = NULL;
+    const struct nvdp__h5_word *word = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
+    return is_text(word) ? nvdp__h5_image_text(image, word, value)
+                         : wrong_class(image, word, "a string");
+}
+
+nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
+    struct nvdp__h5_image *image = NULL;
+    const struct nvdp__h5_word *word = NULL;
+    int64_t whole;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
+    if (word->stored.kind == NVDP__H5_REAL) {
+        *value = real_at(&word->stored, word->bytes);
+    } else if (word->stored.kind == NVDP__H5_WHOLE) {
+        *value = whole_at(&word->stored, word->bytes, &whole)
+                     ? (double)whole
+                     : (double)bits_at(&word->stored, word->bytes);
+    } else {
+        return wrong_class(image, word, "a number");
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
+    struct nvdp__h5_image *image = NULL;
+    const struct nvdp__h5_word *word = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
+    return word->stored.kind == NVDP__H5_WHOLE ? read_int(image, word, value)
+                                               : wrong_class(image, word, "an integer");
+}
+
+/* An attribute's value as text; free(). */
+static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *name, char **text) {
+    const struct nvdp__h5_word *word = NULL;
+    int64_t whole = 0;
+    char *printed;
+    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
+    if (is_text(word)) return nvdp__h5_image_text(image, word, text);
+    if (word->stored.kind == NVDP__H5_WHOLE) {
+        NVDP_RETURN_IF_FAILED(read_int(image, word, &whole));
+        printed = nvdp__format(image->ctx, "%lld", (long long)whole);
+    } else if (word->stored.kind == NVDP__H5_REAL) {
+        const double real = real_at(&word->stored, word->bytes);
+        printed = nvdp__format(image->ctx, "%.15g", real);
+        if (printed != NULL && strtod(printed, NULL) != real && !isnan(real)) {
+            free(printed); /* digits enough to read the same number back */
+            printed = nvdp__format(image->ctx, "%.17g", real);
+        }
+    } else {
+        printed = nvdp__strdup(image->ctx, "(of another type)");
+    }
+    if (printed == NULL) return NVDP_ERR_MEMORY;
+    *text = printed;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
+                                     void (*visit)(const char *name, const char *value, void *user),
+                                     void *user) {
+    struct nvdp__h5_image *image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    for (size_t i = 0; i < image->words; i++) {
+        const char *name = image->word[i].name;
+        char *text = NULL;
+        nvdp_status status = print_attribute(image, name, &text);
+        if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
+        /* an array, a damaged value: the others still show */
+        visit(name, status == NVDP_OK ? text : "(not a single value)", user);
+        free(text);
+    }
+    return NVDP_OK;
+}
+
+/* --- digests: of every byte; of what is said, however it is laid out --- */
+
+nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
+                                 unsigned char digest[NVDP__H5_DIGEST]) {
+    struct nvdp__h5_image *image = NULL;
+    const struct nvdp__h5_word *word = NULL;
+    crypto_hash_sha256_state sha;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(find_word(image, except, &word));
+    if (word->stored.kind != NVDP__H5_TEXT)
+        return wrong_class(image, word, "a string of fixed length");
+    const size_t first = (size_t)(word->bytes - image->at);
+    const size_t length = strnlen((const char *)word->bytes, word->stored.size);
+    crypto_hash_sha256_init(&sha);
+    crypto_hash_sha256_update(&sha, image->at, first);
+    for (size_t i = 0; i < length; i++)
+        crypto_hash_sha256_update(&sha, (const unsigned char *)"0", 1);
+    crypto_hash_sha256_update(&sha, image->at + first + length, image->size - first - length);
+    crypto_hash_sha256_final(&sha, digest);
+    return NVDP_OK;
+}
+
+struct digest {
+    struct nvdp__h5_image *image;
+    crypto_hash_sha256_state sha;
+};
+
+static void feed(struct digest *to, size_t count, const void *bytes) {
+    crypto_hash_sha256_update(&to->sha, bytes, count);
+}
+
+/* Eight bytes, the least significant first. */
+static void feed_number(struct digest *to, uint64_t number) {
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    }
+    feed(to, sizeof bytes, bytes);
+}
+
+static void feed_text(struct digest *to, const char *text) {
+    feed_number(to, strlen(text));
+    feed(to, strlen(text), text);
+}
+
+static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object, size_t rows,
+                               size_t row_bytes) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5_image *image = to->image;
+    size_t step = row_bytes > 0 && row_bytes < SLICE_BYTES ? SLICE_BYTES / row_bytes : 1;
+    unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
+    if (bytes == NULL) return NVDP_ERR_MEMORY;
+    for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
+        size_t n = nvdp__least(rows - first, step);
+        NVDP_TRY(nvdp__h5_image_rows(image, object, first, n, bytes));
+        feed(to, n * row_bytes, bytes);
+    }
+cleanup:
+    free(bytes);
+    return status;
+}
+
+static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *object) {
+    const struct nvdp__h5_stored *stored = &object->stored;
+    const char *name = object->name;
+    char text[16];
+    size_t row_bytes = stored->size;
+    type_text(stored, text);
+    if ((stored->kind != NVDP__H5_REAL && stored->kind != NVDP__H5_WHOLE) || stored->size == 1)
+        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
+                                    ": expected f16 to f64 or i16 to i64, found %s", text);
+    if (!stored->plain)
+        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
+                                    ": expected the usual %s, found another", text);
+    if (object->attributes > 0)
+        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
+                                    ": expected no attributes, found %s", "some");
+    if (object->space.none || object->space.rank < 1 || object->space.rank > NVDP__H5_RANK)
+        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
+                                    ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
+                                    object->space.rank);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(to->image, object));
+    feed(to, 1, "D");
+    feed_text(to, name);
+    feed_text(to, text);
+    feed_number(to, (uint64_t)object->space.rank);
+    for (int d = 0; d < object->space.rank; d++) {
+        feed_number(to, object->space.shape[d]);
+        if (d > 0 && !nvdp__mul(row_bytes, (size_t)object->space.shape[d], &row_bytes))
+            return NVDP__H5_INPUT_ERROR(to->image, "dataset", name, ": its size %s", "overflows");
+    }
+    return feed_values(to, object, (size_t)object->space.shape[0], row_bytes);
+}
+
+/* As we write it, so that every reader takes its bytes for the same value. */
+static nvdp_status feed_attribute(struct digest *to, const char *name) {
+    const struct nvdp__h5_word *word = NULL;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(find_word(to->image, name, &word));
+    if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))
+        return wrong_class(to->image, word, "a type as nvdp writes it");
+    feed(to, 1, "A");
+    feed_text(to, name);
+    if (word->stored.kind == NVDP__H5_TEXT) {
+        NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, word, &text));
+        feed_text(to, "text");
+        feed_text(to, text);
+        free(text);
+    } else {
+        feed_text(to, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
+        feed_number(to, bits_at(&word->stored, word->bytes));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
+                            unsigned char digest[NVDP__H5_DIGEST]) {
+    struct nvdp__h5_image *image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    struct digest to = {.image = image};
+    if (image->other != NULL)
+        return NVDP__H5_INPUT_ERROR(image, "member", image->other,
+                                    ": expected datasets alone, found %s", "another thing");
+    crypto_hash_sha256_init(&to.sha);
+    feed_text(&to, "nvdp digest/1");
+    for (size_t i = 0; i < image->objects; i++) {
+        NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
+    }
+    for (size_t i = 0; i < image->words; i++) {
+        if (except == NULL || strcmp(image->word[i].name, except) != 0)
+            NVDP_RETURN_IF_FAILED(feed_attribute(&to, image->word[i].name));
+    }
+    crypto_hash_sha256_final(&to.sha, digest);
+    return NVDP_OK;
+}

@@ -1,0 +1,707 @@
+/* Configurations: options by name, of one kind of work or of several, with presets and files. */
+#include "options/option.h"
+
+#include "base/file.h"
+#include "base/guess.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct nvdp_option row; /* with its parent, its place and its default filled in */
+    void *at;               /* where its value is; NULL for synonyms */
+    struct entry *twin; /* the option of this name of another kind of work; has the same value */
+    bool own;           /* a program's */
+    bool given;
+    const char *as;             /* the name under which it was given: its own, or a synonym's */
+    size_t source;              /* the file, counted from 1, that gave it; 0: none */
+    union nvdp__value kept;     /* of rows that fill no struct */
+    union nvdp__value fallback; /* of a program's row without a default: what the struct held */
+    char *text;                 /* the present value */
+    char *usual;                /* the default */
+    char *preset, *next; /* the preset's value; that of one which is being read; NULL: none */
+};
+
+enum { PARTS = 4, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
+
+/* One kind of work, and the struct that its options fill. */
+struct part {
+    const struct nvdp__schema *schema;
+    void *values;
+};
+
+struct nvdp_config {
+    struct nvdp_context *ctx;
+    struct part part[PARTS];
+    size_t parts;
+    struct entry **entry; /* in the order of help */
+    size_t entries, capacity;
+    size_t files; /* that were read */
+};
+
+static nvdp_status out_of_memory(const struct nvdp_config *config) {
+    return nvdp__fail(config->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+static struct entry *find(const struct nvdp_config *config, const char *name) {
+    for (size_t i = 0; i < config->entries; i++) {
+        if (nvdp__option_same(config->entry[i]->row.name, name)) return config->entry[i];
+    }
+    return NULL;
+}
+
+static void free_entry(struct entry *entry) {
+    while (entry != NULL) {
+        struct entry *twin = entry->twin;
+        free(entry->text);
+        free(entry->usual);
+        free(entry->preset);
+        free(entry->next);
+        free(entry);
+        entry = twin;
+    }
+}
+
+/* Gives an entry a value; texts are copied. */
+static nvdp_status store(struct nvdp_config *config, struct entry *entry, union nvdp__value value) {
+    char number[NVDP__NUMBER_SIZE];
+    const char *text = nvdp__option_format(&entry->row, &value, number);
+    char *copy = text == NULL ? NULL : nvdp__strdup(config->ctx, text);
+    if (text != NULL && copy == NULL) return NVDP_ERR_MEMORY;
+    free(entry->text);
+    entry->text = copy;
+    if (nvdp__option_is_text(&entry->row)) value.text = copy;
+    for (; entry != NULL; entry = entry->twin)
+        memcpy(entry->at, &value, nvdp__option_width(&entry->row));
+    return NVDP_OK;
+}
+
+/* Puts an entry behind the option that it names, or last; owns it. */
+static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
+    size_t at = config->entries;
+    struct entry *known = find(config, entry->row.name);
+    if (known != NULL) {
+        struct entry *last = entry; /* of its own twins */
+        while (last->twin != NULL)
+            last = last->twin;
+        last->twin = known->twin;
+        known->twin = entry;
+        nvdp_status status = NVDP_OK;
+        if (known->at != NULL)
+            status = store(config, known, nvdp__option_at(&known->row, known->at));
+        if (status != NVDP_OK) { /* it stays the caller's */
+            known->twin = last->twin;
+            last->twin = NULL;
+        }
+        return status;
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(config->ctx, &config->entry, &config->capacity,
+                                        config->entries + 1, sizeof *config->entry));
+    for (size_t i = 0; i < config->entries && entry->row.after != NULL; i++) {
+        if (nvdp__option_same(config->entry[i]->row.name, entry->row.after)) at = i + 1;
+    }
+    memmove(&config->entry[at + 1], &config->entry[at],
+            (config->entries - at) * sizeof *config->entry);
+    config->entry[at] = entry;
+    config->entries++;
+    return NVDP_OK;
+}
+
+static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option *row, void *base,
+                           bool own) {
+    struct entry *entry = nvdp__calloc(config->ctx, 1, sizeof *entry);
+    if (entry == NULL) return NVDP_ERR_MEMORY;
+    entry->row = *row;
+    entry->own = own;
+    if (row->sets == NULL)
+        entry->at = row->width == 0 ? (void *)&entry->kept : (char *)base + row->offset;
+    bool holds = own && row->width != 0 && row->default_value == NULL && row->sets == NULL;
+    entry->fallback = holds ? nvdp__option_at(row, entry->at) : nvdp__option_default(row);
+    nvdp_status status = add_entry(config, entry);
+    if (status != NVDP_OK) free(entry);
+    if (status != NVDP_OK || row->sets != NULL) return status;
+    NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+    if (entry->text != NULL) entry->usual = nvdp__strdup(config->ctx, entry->text);
+    entry->row.default_value = entry->usual;
+    return entry->text != NULL && entry->usual == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+}
+
+nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
+                                struct nvdp_config **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__place place;
+    struct nvdp_config *config = nvdp__calloc(ctx, 1, sizeof *config);
+    if (config == NULL) return NVDP_ERR_MEMORY;
+    config->ctx = ctx;
+    if (schema != NULL) {
+        config->part[0] = (struct part){schema, nvdp__calloc(ctx, 1, schema->size)};
+        config->parts = 1;
+        if (config->part[0].values == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    }
+    for (size_t i = 0; schema != NULL && nvdp__schema_row(schema, i, &place); i++) {
+        struct nvdp_option row = *place.row;
+        row.parent = place.parent;
+        row.offset = place.offset;
+        NVDP_TRY(add_row(config, &row, config->part[0].values, false));
+    }
+    NVDP__HAND_OVER(out, config);
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, NULL, out);
+}
+
+nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other) {
+    nvdp_status status = NVDP_OK;
+    if (config->parts + other->parts > PARTS)
+        NVDP_TRY(
+            nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "expected at most %d kinds of work", PARTS));
+    for (size_t i = 0; i < other->parts; i++) {
+        config->part[config->parts++] = other->part[i];
+    }
+    other->parts = 0;
+    for (size_t i = 0; i < other->entries; i++) {
+        struct entry *entry = other->entry[i];
+        other->entry[i] = NULL;
+        status = status == NVDP_OK ? add_entry(config, entry) : status;
+        if (status != NVDP_OK) free_entry(entry);
+    }
+cleanup:
+    nvdp_config_free(other);
+    return status;
+}
+
+nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *copy = NULL, *next = NULL;
+    NVDP_TRY(nvdp_config_create(config->ctx, &copy));
+    for (size_t i = 0; i < config->parts; i++) {
+        NVDP_TRY(nvdp__config_create(config->ctx, config->part[i].schema, &next));
+        NVDP_TRY(nvdp_config_join(copy, next));
+    }
+    for (size_t i = 0; i < copy->entries; i++) {
+        struct entry *to = copy->entry[i];
+        const struct entry *from = find(config, to->row.name);
+        to->given = from->given;
+        to->as = from->as;
+        to->source = from->source;
+        if (from->preset != NULL) to->preset = nvdp__strdup(config->ctx, from->preset);
+        if (from->preset != NULL && to->preset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (to->at != NULL) NVDP_TRY(store(copy, to, nvdp__option_at(&from->row, from->at)));
+    }
+    NVDP__HAND_OVER(out, copy);
+cleanup:
+    nvdp_config_free(copy);
+    return status;
+}
+
+void nvdp_config_free(struct nvdp_config *config) {
+    if (config == NULL) return;
+    for (size_t i = 0; i < config->entries; i++)
+        free_entry(config->entry[i]);
+    for (size_t i = 0; i < config->parts; i++)
+        free(config->part[i].values);
+    free(config->entry);
+    free(config);
+}
+
+nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option *rows,
+                            size_t row_size, void *values) {
+    for (size_t i = 0;; i++) {
+        struct nvdp_option row = {0};
+        memcpy(&row, (const char *)rows + i * row_size,
+               row_size < sizeof row ? row_size : sizeof row);
+        if (row.name == NULL) return NVDP_OK;
+        union nvdp__value value;
+        char expected[NVDP__EXPECTED_SIZE];
+        if (find(config, row.name) != NULL)
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: there is one already",
+                              row.name);
+        if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: expected choices",
+                              row.name);
+        const struct nvdp_option usual = {.type = row.type};
+        const bool whole = row.type == NVDP_OPTION_INTEGER && row.width == sizeof(int);
+        if (row.width != 0 && !whole && row.width != nvdp__option_width(&usual))
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "option --%s: expected a member of %zu bytes, found one of %zu",
+                              row.name, nvdp__option_width(&usual), row.width);
+        if (row.default_value != NULL && !nvdp__option_parse(&row, row.default_value, &value))
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "option --%s: expected %s as its default, found '%s'", row.name,
+                              nvdp__option_expected(&row, " ", expected), row.default_value);
+        NVDP_RETURN_IF_FAILED(add_row(config, &row, values, true));
+    }
+}
+
+/* Given itself, or by the preset. */
+static bool said(const struct entry *entry) {
+    return entry->given || entry->preset != NULL;
+}
+
+/* What follows from other options, where nothing else was given. */
+static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
+    for (size_t i = 0; i < schema->implications; i++) {
+        struct entry *entry = find(config, schema->implied[i].option);
+        if (!said(entry)) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+    }
+    for (size_t i = 0; i < schema->implications; i++) {
+        const struct nvdp__implied *implied = &schema->implied[i];
+        const struct entry *when = find(config, implied->when);
+        struct entry *entry = find(config, implied->option);
+        union nvdp__value value;
+        if (said(entry) || !nvdp__implies(implied, &when->row, when->text)) continue;
+        (void)nvdp__option_parse(&entry->row, implied->value, &value);
+        NVDP_RETURN_IF_FAILED(store(config, entry, value));
+    }
+    return NVDP_OK;
+}
+
+/* The value that `text` tells.  `path` (NULL: none) is the file that gives it. */
+static nvdp_status read_value(struct nvdp_config *config, const struct entry *entry,
+                              const char *path, const char *text, union nvdp__value *value) {
+    char expected[NVDP__EXPECTED_SIZE];
+    if (!nvdp__option_parse(&entry->row, text, value))
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                          path != NULL ? "%s: key '%s': expected %s, found '%s'"
+                                       : "%soption --%s: expected %s, found '%s'",
+                          path != NULL ? path : "", entry->row.name,
+                          nvdp__option_expected(&entry->row, path != NULL ? ", " : " ", expected),
+                          text);
+    return nvdp__option_check(config->ctx, path, &entry->row, value);
+}
+
+/* Who gives a value: the caller, or a preset that is being read. */
+enum giver { GIVEN, PRESET };
+
+static nvdp_status take_preset(struct nvdp_config *config, const char *name);
+
+/* An option under two of its names, both by the caller or both in one file: no order says which counts. */
+static nvdp_status check_name(struct nvdp_config *config, const struct entry *entry, const char *as,
+                              const char *path) {
+    const size_t source = path != NULL ? config->files : 0;
+    if (!entry->given || entry->source != source || strcmp(entry->as, as) == 0) return NVDP_OK;
+    return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                      path != NULL ? "%s: keys '%s' and '%s' are one option: expected one of them"
+                                   : "%soptions --%s and --%s are one: expected one of them",
+                      path != NULL ? path : "", entry->as, as);
+}
+
+/* A preset under its present name, with a notice where it was given under an old one. */
+static const char *today(struct nvdp_config *config, const char *name) {
+    const char *present = nvdp__preset_name(name);
+    if (present != name)
+        nvdp__log(
+            config->ctx, NVDP_LOG_NOTICE,
+            "preset %s is now called %s: it sets a price per nat of divergence and guarantees "
+            "nothing over all texts; preset certified does",
+            name, present);
+    return present;
+}
+
+/* `as` is the name by which the caller has it. */
+static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
+                        const char *path, const char *text, enum giver giver) {
+    union nvdp__value value = entry->fallback;
+    const char *const *sets = entry->row.sets;
+    const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
+    if (preset) text = today(config, text);
+    const char *tells = text != NULL ? text : entry->preset;
+    if (tells != NULL) NVDP_RETURN_IF_FAILED(read_value(config, entry, path, tells, &value));
+    for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
+        NVDP_RETURN_IF_FAILED(
+            give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i], path, text, giver));
+    if (sets != NULL) return NVDP_OK;
+    if (giver == PRESET) {
+        free(entry->next);
+        entry->next = nvdp__strdup(config->ctx, text);
+        return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    }
+    if (text != NULL) NVDP_RETURN_IF_FAILED(check_name(config, entry, as, path));
+    if (preset) NVDP_RETURN_IF_FAILED(take_preset(config, text));
+    NVDP_RETURN_IF_FAILED(store(config, entry, value));
+    entry->given = text != NULL;
+    entry->as = as;
+    entry->source = path != NULL ? config->files : 0;
+    for (size_t i = 0; i < config->parts; i++)
+        NVDP_RETURN_IF_FAILED(imply(config, config->part[i].schema));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value) {
+    struct entry *entry = find(config, name);
+    if (entry == NULL) {
+        struct nvdp__guess guess = {.word = name};
+        for (size_t i = 0; i < config->entries; i++)
+            nvdp__guess(&guess, config->entry[i]->row.name);
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'%s", name,
+                          guess.text);
+    }
+    return give(config, entry, entry->row.name, NULL, value, GIVEN);
+}
+
+const char *nvdp_config_get(const struct nvdp_config *config, const char *name) {
+    const struct entry *entry = find(config, name);
+    if (entry == NULL) return NULL;
+    if (entry->row.sets == NULL) return entry->text;
+    const char *first = nvdp_config_get(config, entry->row.sets[0]);
+    for (size_t i = 1; first != NULL && entry->row.sets[i] != NULL; i++) {
+        const char *other = nvdp_config_get(config, entry->row.sets[i]);
+        if (other == NULL || strcmp(first, other) != 0) return NULL;
+    }
+    return first;
+}
+
+bool nvdp_config_is_set(const struct nvdp_config *config, const char *name) {
+    const struct entry *entry = find(config, name);
+    if (entry == NULL) return false;
+    for (size_t i = 0; entry->row.sets != NULL && entry->row.sets[i] != NULL; i++) {
+        if (nvdp_config_is_set(config, entry->row.sets[i])) return true;
+    }
+    return entry->given;
+}
+
+size_t nvdp_config_count(const struct nvdp_config *config) {
+    return config->entries;
+}
+
+const struct nvdp_option *nvdp_config_option(const struct nvdp_config *config, size_t i) {
+    return i < config->entries ? &config->entry[i]->row : NULL;
+}
+
+/* The option of a file's key, in the object `parent` (NULL: the outermost, where names do too). */
+static struct entry *find_key(const struct nvdp_config *config, const char *parent,
+                              const char *key) {
+    for (size_t i = 0; i < config->entries; i++) {
+        char own[NVDP__KEY_SIZE];
+        const struct nvdp_option *row = &config->entry[i]->row;
+        nvdp__option_key(row, own);
+        bool here = parent == NULL || (row->parent != NULL && strcmp(parent, row->parent) == 0);
+        if (here &&
+            ((parent == NULL && nvdp__option_same(row->name, key)) || strcmp(own, key) == 0))
+            return config->entry[i];
+    }
+    return NULL;
+}
+
+/* A key that is not there, and the one that may have been meant. */
+static nvdp_status unknown_key(const struct nvdp_config *config, const char *path,
+                               const char *parent, const char *key) {
+    struct nvdp__guess guess = {.word = key};
+    for (size_t i = 0; i < config->entries; i++) {
+        char own[NVDP__KEY_SIZE];
+        const struct nvdp_option *row = &config->entry[i]->row;
+        nvdp__option_key(row, own);
+        if (find_key(config, parent, own) != NULL) nvdp__guess(&guess, own);
+    }
+    return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "%s: unknown key '%s'%s", path, key,
+                      guess.text);
+}
+
+static bool is_parent(const struct nvdp_config *config, const char *key) {
+    for (size_t i = 0; i < config->entries; i++) {
+        const char *parent = config->entry[i]->row.parent;
+        if (parent != NULL && strcmp(parent, key) == 0) return true;
+    }
+    return false;
+}
+
+static nvdp_status load_members(struct nvdp_config *config, const char *path, const char *parent,
+                                const json_t *object, enum giver giver) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        if (parent == NULL && json_is_object(value) && is_parent(config, key)) {
+            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, giver));
+            continue;
+        }
+        struct entry *entry = find_key(config, parent, key);
+        bool remark = entry == NULL && parent == NULL && strcmp(key, "description") == 0;
+        if (remark && json_is_string(value)) continue;
+        if (entry != NULL && giver == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: key '%s': a preset cannot name another", path, key);
+        if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
+            return unknown_key(config, path, parent, key);
+        if (json_is_null(value) && nvdp__option_is_text(&entry->row)) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__option_check_json(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));
+        /* saved lists are strings of joined items; of others, written by hand, a string is one */
+        bool list =
+            entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
+        char *text = nvdp__option_text(value, list);
+        if (text == NULL) return out_of_memory(config);
+        nvdp_status status = give(config, entry, entry->row.name, path, text, giver);
+        free(text);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return NVDP_OK;
+}
+
+/* Takes over root, which came from `path`. */
+static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
+                        const json_error_t *error, enum giver giver) {
+    if (root == NULL)
+        return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
+    config->files += giver == GIVEN;
+    nvdp_status status =
+        json_is_object(root)
+            ? load_members(config, path, NULL, root, giver)
+            : nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
+                         path, nvdp__json_type(root));
+    json_decref(root);
+    return status;
+}
+
+static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
+    json_error_t error;
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
+    json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
+    free(bytes);
+    return load(config, path, root, &error, giver);
+}
+
+static nvdp_status load_text(struct nvdp_config *config, const char *source, const char *text,
+                             enum giver giver) {
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    return load(config, source, root, &error, giver);
+}
+
+nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
+    return load_file(config, path, GIVEN);
+}
+
+nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source,
+                                  const char *text) {
+    return load_text(config, source, text, GIVEN);
+}
+
+/* --- presets --- */
+
+const char *nvdp_preset(size_t i, const char **text) {
+    size_t last = 0;
+    while (last < i && nvdp__presets[last].name != NULL)
+        last++;
+    if (text != NULL) *text = nvdp__presets[last].text;
+    return nvdp__presets[last].name;
+}
+
+static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) {
+    char *list = NULL;
+    size_t size = 0;
+    FILE *lines = open_memstream(&list, &size);
+    if (lines == NULL) return out_of_memory(config);
+    for (const struct nvdp__preset *preset = nvdp__presets; preset->name != NULL; preset++) {
+        json_t *root = json_loads(preset->text, 0, NULL);
+        const char *line = json_string_value(json_object_get(root, "description"));
+        fprintf(lines, "%s%s (%s)", preset == nvdp__presets ? "" : ", ", preset->name,
+                line != NULL ? line : "");
+        json_decref(root);
+    }
+    nvdp_status status =
+        fclose(lines) != 0
+            ? out_of_memory(config)
+            : nvdp__fail(
+                  config->ctx, NVDP_ERR_ARGUMENT,
+                  "option --preset: expected %s, or the path of a file of options (with a '/', "
+                  "or .json at its end), found '%s'",
+                  list, name);
+    free(list);
+    return status;
+}
+
+static bool is_path(const char *name) {
+    return strchr(name, '/') != NULL || nvdp__ends_with(name, ".json");
+}
+
+/* Its values as `next` of its options. */
+static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
+    char source[NVDP__KEY_SIZE];
+    const struct nvdp__preset *preset = nvdp__presets;
+    if (is_path(name)) return load_file(config, name, PRESET);
+    while (preset->name != NULL && strcmp(preset->name, name) != 0)
+        preset++;
+    if (preset->name == NULL) return no_such_preset(config, name);
+    snprintf(source, sizeof source, "preset %s", name);
+    return load_text(config, source, preset->text, PRESET);
+}
+
+/* In place of the one before; NULL: none.  Where it cannot be read nothing changes. */
+static nvdp_status take_preset(struct nvdp_config *config, const char *name) {
+    nvdp_status status = name != NULL ? read_preset(config, name) : NVDP_OK;
+    bool read = status == NVDP_OK;
+    for (size_t i = 0; i < config->entries; i++) {
+        struct entry *entry = config->entry[i];
+        bool changes = read && (entry->preset != NULL || entry->next != NULL);
+        char *unused = changes ? entry->preset : entry->next;
+        union nvdp__value value = entry->fallback;
+        if (changes) entry->preset = entry->next;
+        entry->next = NULL;
+        free(unused);
+        if (entry->preset != NULL) (void)nvdp__option_parse(&entry->row, entry->preset, &value);
+        if (changes && !entry->given && status == NVDP_OK) status = store(config, entry, value);
+    }
+    return status;
+}
+
+bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name) {
+    const struct entry *entry = find(config, name);
+    if (entry == NULL) return false;
+    for (size_t i = 0; entry->row.sets != NULL && entry->row.sets[i] != NULL; i++)
+        if (!nvdp_config_is_preset(config, entry->row.sets[i])) return false;
+    return entry->row.sets != NULL || (entry->preset != NULL && !entry->given);
+}
+
+static nvdp_status check_parts(const struct nvdp_config *config) {
+    for (size_t i = 0; i < config->parts; i++) {
+        const struct part *part = &config->part[i];
+        NVDP_RETURN_IF_FAILED(nvdp__schema_check(config->ctx, part->schema, part->values));
+    }
+    return NVDP_OK;
+}
+
+/* ---- a preset that does not go with what was given ---- */
+
+/* Whether the options go together once one of them is not given, or has not the preset's value. */
+static bool repairs(const struct nvdp_config *config, const struct entry *without) {
+    struct nvdp_config *copy = NULL;
+    if (nvdp_config_copy(config, &copy) != NVDP_OK) return false;
+    struct entry *entry = find(copy, without->row.name);
+    if (entry != NULL && !entry->given) { /* NULL: a program's own, without effect */
+        free(entry->preset);
+        entry->preset = NULL;
+    }
+    const bool good = entry != NULL && nvdp_config_set(copy, entry->row.name, NULL) == NVDP_OK &&
+                      check_parts(copy) == NVDP_OK;
+    nvdp_config_free(copy);
+    return good;
+}
+
+static bool of_preset(const struct entry *entry) {
+    return entry->preset != NULL && !entry->given;
+}
+
+/* The option that a message begins with, "option --clip-mu: ..." or "clip_mu: ..."; NULL: none. */
+static struct entry *blamed(const struct nvdp_config *config, const char *message) {
+    char name[NVDP__KEY_SIZE];
+    const size_t skip = strncmp(message, "option --", 9) == 0 ? 9 : 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(message + skip, ": "), message + skip);
+    return find(config, name);
+}
+
+nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status status) {
+    const struct entry *preset = NULL, *given = NULL, *set = NULL;
+    char reason[NVDP__MESSAGE_SIZE];
+    for (size_t i = 0; i < config->entries; i++)
+        if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
+    if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
+    snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
+    const struct entry *named = blamed(config, reason);
+    if (named == preset) return status;
+    if (named != NULL && of_preset(named)) set = named;
+    const bool conflict = check_parts(config) != NVDP_OK && repairs(config, preset);
+    if (conflict && named != NULL && named->given && repairs(config, named)) given = named;
+    for (size_t i = 0; conflict && i < config->entries; i++) {
+        const struct entry *entry = config->entry[i];
+        if (given == NULL && entry->given && entry != preset && repairs(config, entry))
+            given = entry;
+        if (set == NULL && of_preset(entry) && repairs(config, entry)) set = entry;
+    }
+    if (!conflict && set == NULL) {
+        nvdp_context_set_error(config->ctx, reason);
+        return status;
+    }
+    char sets[256] = "", with[256] = "the other options";
+    if (set != NULL)
+        snprintf(sets, sizeof sets, " sets --%s %s%s", set->row.name, set->text,
+                 conflict ? ", which" : "");
+    if (given != NULL) snprintf(with, sizeof with, "--%s %s", given->as, given->text);
+    return nvdp__fail(config->ctx, status, "option --preset: %s%s%s%s (%s)", preset->text, sets,
+                      conflict ? " does not go with " : "", conflict ? with : "", reason);
+}
+
+nvdp_status nvdp_config_check(const struct nvdp_config *config) {
+    return nvdp__config_blame(config, check_parts(config));
+}
+
+nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
+    for (size_t i = 0; i < config->parts; i++)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__schema_check_texts(config->ctx, config->part[i].schema, config->part[i].values));
+    json_t *object = json_object();
+    int failed = object == NULL;
+    for (size_t i = 0; i < config->parts; i++) {
+        json_t *part = nvdp__schema_json(config->part[i].schema, config->part[i].values);
+        failed |= json_object_update(object, part);
+        json_decref(part);
+    }
+    char *text = failed != 0
+                     ? NULL
+                     : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(NVDP__REAL_DIGITS));
+    json_decref(object);
+    if (text == NULL) return out_of_memory(config);
+    *out = text;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                const struct nvdp__schema *schema, void *values) {
+    for (size_t i = 0; config != NULL && i < config->parts; i++) {
+        if (config->part[i].schema != schema) continue;
+        memcpy(values, config->part[i].values, schema->size);
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a configuration of %s, found %s",
+                      schema->kind,
+                      config == NULL || config->parts == 0 ? "none" : config->part[0].schema->kind);
+}
+
+nvdp_status nvdp__config_open(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              const struct nvdp__schema *schema, void *values) {
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, schema, values));
+    return nvdp__config_blame(config, nvdp__schema_check(ctx, schema, values));
+}
+
+nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  const struct nvdp__schema *schema, void *values) {
+    struct nvdp__place place;
+    for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
+        const struct entry *entry = find(config, place.row->name);
+        const struct nvdp_option *row = place.row;
+        if (entry->at == NULL) continue;
+        char number[NVDP__NUMBER_SIZE];
+        void *at = (char *)values + place.offset;
+        union nvdp__value value = nvdp__option_at(row, at);
+        const char *earlier = nvdp__option_format(row, &value, number);
+        if ((row->traits & NVDP_TRAIT_NO_EFFECT) != 0) {
+            bool call =
+                (row->traits & NVDP_TRAIT_UNSAVED) != 0; /* nothing is known of the earlier */
+            if (entry->given || call) memcpy(at, entry->at, row->width);
+        } else if (entry->given &&
+                   (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "option --%s: a resumed run keeps its own configuration: %s, found "
+                              "%s",
+                              row->name, earlier != NULL ? earlier : "none",
+                              entry->text != NULL ? entry->text : "none");
+        }
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__config_take(struct nvdp_config *config, const struct nvdp__schema *schema,
+                              const void *values) {
+    struct nvdp__place place;
+    for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
+        if (place.row->sets != NULL) continue;
+        union nvdp__value value = nvdp__option_at(place.row, (const char *)values + place.offset);
+        NVDP_RETURN_IF_FAILED(store(config, find(config, place.row->name), value));
+    }
+    return NVDP_OK;
+}

@@ -1,0 +1,148 @@
+/* What an attacker gets (nvdp attack --json of every kind but exposure): one table. */
+#include "report/parts.h"
+
+#include "base/bound.h"
+
+#include <math.h>
+#include <string.h>
+
+nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
+                                struct report_analysis *a) {
+    a->mechanism = report_text_of(a->root, "attack");
+    if (isnan(report_real_of(a->root, "first")) &&
+        !json_is_array(json_object_get(a->root, "scores")) &&
+        !json_is_array(json_object_get(a->root, "pairs")))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected what nvdp attack --json prints, found another object",
+                          path);
+    a->label = nvdp__format(ctx, "%.*s", report_stem(a->name), a->name);
+    return NVDP__MADE(a->label);
+}
+
+static void put_share(struct report_table *table, double share) {
+    if (isnan(share))
+        report_table_cell(table, NAN, "-");
+    else
+        report_table_cell(table, NAN, "%.2f", 100 * share);
+}
+
+static void put_row(struct report_table *table, const struct report_analysis *a, const char *score,
+                    double release, const json_t *interval, double states, double prior,
+                    double bound) {
+    char text[NVDP__BOUND_TEXT];
+    report_table_row(table);
+    report_table_cell(table, NAN, "%s", a->label);
+    report_table_cell(table, NAN, "%s", a->mechanism);
+    report_table_cell(table, NAN, "%s", score);
+    put_share(table, release);
+    report_table_interval(table, interval, 100);
+    put_share(table, states);
+    put_share(table, prior);
+    report_table_cell(table, NAN, "%s",
+                      isnan(bound) ? "-" : nvdp__share_bound(text, bound, NVDP__UP));
+}
+
+/* The same metric of another observation. */
+static double beside(const json_t *scores, const char *observed, const char *metric) {
+    const json_t *score;
+    size_t i;
+    json_array_foreach(scores, i, score) {
+        if (strcmp(report_text_of(score, "observed"), observed) == 0 &&
+            strcmp(report_text_of(score, "metric"), metric) == 0)
+            return report_real_of(score, "value");
+    }
+    return NAN;
+}
+
+static void put_linkage(struct report_table *table, const struct report_analysis *a) {
+    char name[NVDP__NUMBER_SIZE];
+    snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s",
+             report_real_of(a->root, "texts"), report_real_of(a->root, "releases"),
+             report_real_of(a->root, "releases") > 1 ? "s" : "");
+    put_row(table, a, name, report_real_of(a->root, "first"),
+            json_object_get(a->root, "first_interval"), report_real_of(a->root, "states"),
+            report_real_of(a->root, "first_chance"), report_real_of(a->root, "first_bound"));
+    put_row(table, a, "among ten", report_real_of(a->root, "ten"),
+            json_object_get(a->root, "ten_interval"), NAN, report_real_of(a->root, "ten_chance"),
+            report_real_of(a->root, "ten_bound"));
+}
+
+/* The mean over pairs; a violation is told. */
+static void put_pairs(struct report_table *table, const struct report_analysis *a) {
+    const json_t *pairs = json_object_get(a->root, "pairs"), *pair;
+    double right = 0, states = 0;
+    size_t i;
+    json_array_foreach(pairs, i, pair) {
+        right += report_real_of(pair, "right") / (double)json_array_size(pairs);
+        states += report_real_of(pair, "states") / (double)json_array_size(pairs);
+    }
+    put_row(table, a, "which of two texts", right, NULL, states, .5,
+            report_real_of(a->root, "guess"));
+}
+
+/* Returns whether an interval lies above a proven bound. */
+static bool above(const json_t *interval, double bound) {
+    return json_number_value(json_array_get(interval, 0)) > bound; /* NaN is not */
+}
+
+/* Notes an attack that breaks a promise, or whose finding nothing shows nothing. */
+static void note_attack(struct report_table *table, const struct report_analysis *a) {
+    const json_t *scores = json_object_get(a->root, "scores"), *score;
+    bool violation =
+        json_is_false(json_object_get(a->root, "holds")) ||
+        above(json_object_get(a->root, "first_interval"), report_real_of(a->root, "first_bound")) ||
+        above(json_object_get(a->root, "ten_interval"), report_real_of(a->root, "ten_bound"));
+    size_t i;
+    json_array_foreach(scores, i, score) {
+        violation |= above(json_object_get(score, "interval"), report_real_of(score, "bound"));
+    }
+    if (violation)
+        report_table_note(table, "VIOLATION: %s shows more than is exact, proven or promised.",
+                          a->label);
+    if (json_is_true(json_object_get(a->root, "weak")))
+        report_table_note(table,
+                          "CAUTION: the attacker of %s is too weak to conclude anything: without "
+                          "noise it is right no more often than from nothing.",
+                          a->label);
+}
+
+struct report_table report_table_attacks(struct nvdp_context *ctx, const struct report *report) {
+    struct report_table table = report_table_begin(ctx, "attacks", "What an attacker gets");
+    static const char *const columns[] = {"of samples [%]", "95 %", "without noise [%]",
+                                          "of nothing [%]", "proven at most"};
+    report_table_column(&table, false, "file", "");
+    report_table_column(&table, false, "attack", "");
+    report_table_column(&table, false, "right", "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        report_table_column(&table, true, columns[i], "");
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct report_analysis *a = &report->analysis[i];
+        const json_t *scores = json_object_get(a->root, "scores"), *score;
+        size_t k;
+        if (a->kind != REPORT_ANALYSIS_ATTACK) continue;
+        note_attack(&table, a);
+        if (!isnan(report_real_of(a->root, "first"))) put_linkage(&table, a);
+        if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
+        if (report_real_of(a->root, "both") > 0)
+            report_table_note(&table,
+                              "CAUTION: %.0f of the texts of %s are among the public ones that "
+                              "were learned from.",
+                              report_real_of(a->root, "both"), a->label);
+        json_array_foreach(scores, k, score) {
+            const char *metric = report_text_of(score, "metric");
+            if (strcmp(report_text_of(score, "observed"), "release") == 0)
+                put_row(&table, a, metric, report_real_of(score, "value"),
+                        json_object_get(score, "interval"), beside(scores, "states", metric),
+                        beside(scores, "prior", metric), report_real_of(score, "bound"));
+        }
+    }
+    if (table.rows > 0)
+        report_table_note(
+            &table,
+            "reidentify: the likeliest of the measured texts. pair: the likelier of "
+            "two, mean over pairs. nearest, token, language, bag, attribute: learned from public "
+            "texts; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
+            "proven at most: what no attacker exceeds (docs/attacks.md). What these attackers do "
+            "not find others may.");
+    return table;
+}

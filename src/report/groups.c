@@ -1,0 +1,466 @@
+/* Tasks, families of methods, and groups of runs that differ in seed and fold only. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- labels --- */
+
+/* What the tables call each run's method: the method's name (or the sweep's label), followed by the
+ * options that tell it from others of that name.  Options are taken one after the other until,
+ * within each task, runs of one label have the same options. */
+
+/* The first to be tried: these say most.  What the first ones say, is said wherever it is not the
+ * usual thing, except of a sweep's labels: another encoder, training texts that are protected. */
+static const char *const telling[] = {
+    "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
+    "latent-dim", "length-policy",  "kappa",    "limit-train", "freeze-layers"};
+enum { TELLING = sizeof telling / sizeof *telling, ALWAYS_TOLD = 3 };
+
+struct labels {
+    struct nvdp_context *ctx;
+    const struct report *report;
+    char **label;
+};
+
+static const char *base_name(const struct report_run *run) {
+    return run->label != NULL ? run->label : report_method_of(run);
+}
+
+static bool differ_in(const struct report_run *a, const struct report_run *b, const char *key) {
+    const json_t *x = json_object_get(a->variant, key), *y = json_object_get(b->variant, key);
+    return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
+}
+
+/* What is learned from a folder of tables: another column is another task. */
+static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
+                                      "regression"};
+enum { TASK_COLUMNS = sizeof columns / sizeof *columns };
+
+/* A sanitized folder stands for the task's own, and has its columns. */
+static bool same_task(const struct report_run *a, const struct report_run *b) {
+    for (size_t k = 0; k < TASK_COLUMNS; k++) {
+        if (differ_in(a, b, columns[k])) return false;
+    }
+    return strcmp(a->task, b->task) == 0 &&
+           (a->sanitized || b->sanitized || strcmp(a->data, b->data) == 0);
+}
+
+/* Whether two runs must get different labels and have not. */
+static bool collide(const struct labels *all, size_t i, size_t j) {
+    const struct report_run *a = &all->report->run[i], *b = &all->report->run[j];
+    return strcmp(report_method_of(a), report_method_of(b)) == 0 &&
+           strcmp(all->label[i], all->label[j]) == 0 && same_task(a, b) &&
+           !json_equal(a->variant, b->variant);
+}
+
+/* The option that tells run i from run j: a telling one, else the first in alphabetical order. */
+static const char *choose(const struct report_run *a, const struct report_run *b) {
+    for (size_t k = 0; k < TELLING; k++) {
+        if (differ_in(a, b, telling[k])) return telling[k];
+    }
+    const char *first = NULL;
+    for (int side = 0; side < 2; side++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(side == 0 ? a->variant : b->variant, key, value) {
+            (void)value;
+            if ((first == NULL || strcmp(key, first) < 0) && differ_in(a, b, key)) first = key;
+        }
+    }
+    return first;
+}
+
+/* "latent-dim 16"; some values say enough by themselves. */
+static void put_option(FILE *to, const char *key, const json_t *value) {
+    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0 &&
+        strcmp(key, "encoder") != 0)
+        fprintf(to, "%s ", key);
+    if (json_is_number(value)) {
+        report_put_real(to, json_number_value(value));
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "yes" : "no", to);
+    } else {
+        fputs(json_is_string(value) ? json_string_value(value) : "none", to);
+    }
+}
+
+/* "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)"; nothing is said of "". */
+static char *extended(struct nvdp_context *ctx, const char *label, const char *key,
+                      const json_t *value) {
+    struct report_sheet sheet;
+    if (json_is_string(value) && json_string_length(value) == 0) return nvdp__strdup(ctx, label);
+    size_t length = strlen(label);
+    bool open = length > 0 && label[length - 1] == ')';
+    FILE *to = report_sheet_open(&sheet);
+    if (to != NULL) {
+        fprintf(to, "%.*s%s", (int)(open ? length - 1 : length), label, open ? ", " : " (");
+        put_option(to, key, value);
+        fputc(')', to);
+    }
+    char *text = report_sheet_text(ctx, &sheet);
+    char *plain = text != NULL ? nvdp__plain_copy(ctx, text) : NULL;
+    free(text);
+    return plain;
+}
+
+/* Adds the option to the label of every run of the same method and name, in all tasks, so that
+ * their labels agree between tasks. */
+static nvdp_status extend(struct labels *all, const struct report_run *of, const char *key) {
+    for (size_t i = 0; i < all->report->runs; i++) {
+        const struct report_run *run = &all->report->run[i];
+        if (strcmp(report_method_of(run), report_method_of(of)) != 0 ||
+            strcmp(base_name(run), base_name(of)) != 0)
+            continue;
+        char *longer = extended(all->ctx, all->label[i], key, json_object_get(run->variant, key));
+        if (longer == NULL) return NVDP_ERR_MEMORY;
+        free(all->label[i]);
+        all->label[i] = longer;
+    }
+    return NVDP_OK;
+}
+
+/* Every round tells at least one pair apart. */
+static nvdp_status tell_apart(struct labels *all) {
+    size_t runs = all->report->runs;
+    for (size_t i = 0; i < runs; i++) {
+        for (size_t j = i + 1; j < runs; j++) {
+            if (!collide(all, i, j)) continue;
+            const char *key = choose(&all->report->run[i], &all->report->run[j]);
+            NVDP_RETURN_IF_FAILED(extend(all, &all->report->run[i], key));
+        }
+    }
+    return NVDP_OK;
+}
+
+/* What a label begins with; NULL: out of memory. */
+static char *begun(struct nvdp_context *ctx, const struct report_run *run) {
+    char *label = nvdp__strdup(ctx, base_name(run));
+    for (size_t k = 0; k < ALWAYS_TOLD && label != NULL && run->label == NULL; k++) {
+        const json_t *value = json_object_get(run->variant, telling[k]);
+        if (value == NULL) continue;
+        char *longer = extended(ctx, label, telling[k], value);
+        free(label);
+        label = longer;
+    }
+    return label;
+}
+
+/* label[runs], each free(). */
+static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *report,
+                               char **label) {
+    struct labels all = {.ctx = ctx, .report = report, .label = label};
+    for (size_t i = 0; i < report->runs; i++) {
+        label[i] = begun(ctx, &report->run[i]);
+        if (label[i] == NULL) return NVDP_ERR_MEMORY;
+    }
+    return tell_apart(&all);
+}
+
+/* --- order, statistics --- */
+
+static const char *const method_order[] = {
+    "base",    "reg",          "vib-fixed",       "vib-learned", "vtdp",   "nvdp",
+    "santext", "santext-plus", "laplace-nearest", "laplace",     "random", "sequence-laplace"};
+enum { METHODS = sizeof method_order / sizeof *method_order };
+
+static int method_place(const char *method) {
+    for (int i = 0; i < METHODS; i++) {
+        if (strcmp(method, method_order[i]) == 0) return i;
+    }
+    return METHODS;
+}
+
+struct report_stat report_stat_of(size_t n, const double *values) {
+    struct report_stat stat = {.n = n, .mean = NAN, .sd = NAN, .max = NAN};
+    if (n == 0) return stat;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i];
+        stat.max = fmax(stat.max, values[i]);
+    }
+    stat.mean = sum / (double)n;
+    if (n < 2 || !isfinite(stat.mean)) return stat;
+    for (size_t i = 0; i < n; i++) {
+        squares += (values[i] - stat.mean) * (values[i] - stat.mean);
+    }
+    stat.sd = sqrt(squares / (double)(n - 1));
+    return stat;
+}
+
+/* --- tasks --- */
+
+/* A sanitized folder stands for the first that may be its own. */
+static size_t find_task(const struct report *report, const struct report_run *run) {
+    size_t at = 0;
+    while (at < report->tasks && !same_task(report->task[at].first, run)) {
+        at++;
+    }
+    return at;
+}
+
+/* Whether a task of the same name has other data, or where `key` names one another such option. */
+static bool differs(const struct report *report, const struct report_task_rows *task,
+                    const char *key) {
+    for (size_t i = 0; i < report->tasks; i++) {
+        const struct report_task_rows *other = &report->task[i];
+        if (strcmp(other->task, task->task) == 0 &&
+            (key == NULL ? strcmp(other->data, task->data) != 0
+                         : differ_in(other->first, task->first, key)))
+            return true;
+    }
+    return false;
+}
+
+/* Tasks of one name are told apart by their data's folder and columns, where these differ. */
+static nvdp_status name_task(struct nvdp_context *ctx, struct report *report, size_t at) {
+    struct report_task_rows *task = &report->task[at];
+    task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
+                                              : nvdp__strdup(ctx, task->task);
+    for (size_t k = 0; k < TASK_COLUMNS && task->label != NULL; k++) {
+        const json_t *value = json_object_get(task->first->variant, columns[k]);
+        const bool given = json_is_string(value) || json_is_true(value);
+        if (!given || !differs(report, task, columns[k])) continue;
+        char *longer = extended(ctx, task->label, columns[k], value);
+        free(task->label);
+        task->label = longer;
+    }
+    return task->label != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+static void add_tasks(struct report *report, bool sanitized) {
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct report_run *run = &report->run[i];
+        if (run->sanitized != sanitized || find_task(report, run) < report->tasks) continue;
+        report->task[report->tasks++] =
+            (struct report_task_rows){.task = run->task, .data = run->data, .first = run};
+    }
+}
+
+static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
+    report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
+    if (report->task == NULL) return NVDP_ERR_MEMORY;
+    add_tasks(report, false);
+    add_tasks(report, true);
+    for (size_t i = 0; i < report->tasks; i++) {
+        NVDP_RETURN_IF_FAILED(name_task(ctx, report, i));
+    }
+    return NVDP_OK;
+}
+
+/* --- families --- */
+
+static int by_method(const void *a, const void *b) {
+    const struct report_family *x = a, *y = b;
+    int difference = method_place(x->method) - method_place(y->method);
+    if (difference == 0) difference = strcmp(x->method, y->method);
+    return difference != 0 ? difference : strcmp(x->label, y->label);
+}
+
+static size_t find_family(const struct report *report, const char *method, const char *label) {
+    size_t at = 0;
+    while (at < report->families && (strcmp(report->family[at].label, label) != 0 ||
+                                     strcmp(report->family[at].method, method) != 0)) {
+        at++;
+    }
+    return at;
+}
+
+static nvdp_status list_families(struct nvdp_context *ctx, struct report *report, char **label) {
+    report->family = nvdp__calloc(ctx, report->runs, sizeof *report->family);
+    if (report->family == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < report->runs; i++) {
+        const char *method = report_method_of(&report->run[i]);
+        if (find_family(report, method, label[i]) < report->families) continue;
+        char *copy = nvdp__strdup(ctx, label[i]);
+        if (copy == NULL) return NVDP_ERR_MEMORY;
+        report->family[report->families++] = (struct report_family){
+            .label = copy, .method = method, .reference = report_is_reference(method)};
+    }
+    qsort(report->family, report->families, sizeof *report->family, by_method);
+    for (size_t f = 1; f < report->families; f++) {
+        for (size_t g = 0; g < f; g++)
+            report->family[f].shade +=
+                report_same_look(report->family[g].method, report->family[f].method);
+    }
+    return NVDP_OK;
+}
+
+/* --- groups --- */
+
+/* Equal, or both without one. */
+static bool same_number(double a, double b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static size_t find_group(const struct report *report, size_t task, size_t family,
+                         const struct report_run *run) {
+    size_t at = 0;
+    for (; at < report->groups; at++) {
+        const struct report_group *group = &report->group[at];
+        if (group->task == task && group->family == family &&
+            same_number(group->lambda_g, run->lambda_g) &&
+            same_number(group->lambda_d, run->lambda_d) &&
+            same_number(group->clip_sequence, run->clip_sequence) &&
+            same_number(group->eta, run->eta))
+            break;
+    }
+    return at;
+}
+
+int report_by_repetition(const struct report_run *a, const struct report_run *b) {
+    if (a->seed != b->seed) return a->seed < b->seed ? -1 : 1;
+    return (a->fold > b->fold) - (a->fold < b->fold);
+}
+
+/* Keeps a group's runs in the order of their seeds and folds; one of both counts once. */
+static nvdp_status add_to_group(struct nvdp_context *ctx, struct report *report,
+                                struct report_group *group, const struct report_run *run) {
+    size_t at = 0;
+    while (at < group->runs && report_by_repetition(group->run[at], run) < 0) {
+        at++;
+    }
+    if (at < group->runs && report_by_repetition(group->run[at], run) == 0)
+        return report_note(ctx, report, run->name,
+                           "not counted: the same configuration and seed as %s",
+                           group->run[at]->name);
+    memmove(group->run + at + 1, group->run + at, (group->runs - at) * sizeof(group->run[0]));
+    group->run[at] = run;
+    group->runs++;
+    return NVDP_OK;
+}
+
+static nvdp_status make_groups(struct nvdp_context *ctx, struct report *report, char **label) {
+    report->group = nvdp__calloc(ctx, report->runs, sizeof *report->group);
+    if (report->group == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct report_run *run = &report->run[i];
+        size_t task = find_task(report, run);
+        size_t family = find_family(report, report_method_of(run), label[i]);
+        size_t at = find_group(report, task, family, run);
+        struct report_group *group = &report->group[at];
+        if (at == report->groups) {
+            *group = (struct report_group){.task = task,
+                                           .family = family,
+                                           .lambda_g = run->lambda_g,
+                                           .lambda_d = run->lambda_d,
+                                           .clip_sequence = run->clip_sequence,
+                                           .eta = run->eta};
+            group->run = nvdp__calloc(ctx, report->runs, sizeof(group->run[0]));
+            report->groups++;
+            if (group->run == NULL) return NVDP_ERR_MEMORY;
+        }
+        NVDP_RETURN_IF_FAILED(add_to_group(ctx, report, group, run));
+    }
+    return NVDP_OK;
+}
+
+static int by_number(double x, double y) {
+    return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct report_group *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    if (x->family != y->family) return x->family < y->family ? -1 : 1;
+    int difference = by_number(x->lambda_g, y->lambda_g);
+    if (difference == 0) difference = by_number(x->lambda_d, y->lambda_d);
+    if (difference == 0) difference = by_number(y->clip_sequence, x->clip_sequence);
+    return difference != 0 ? difference : by_number(y->eta, x->eta);
+}
+
+/* --- statistics --- */
+
+/* Of the double at `offset` of each run; runs without one are left out. */
+static struct report_stat over_seeds(const struct report_group *group, double *scratch,
+                                     size_t offset) {
+    size_t n = 0;
+    for (size_t i = 0; i < group->runs; i++) {
+        double value = *(const double *)((const char *)group->run[i] + offset);
+        if (!isnan(value)) scratch[n++] = value;
+    }
+    return report_stat_of(n, scratch);
+}
+
+/* The test score has no say in this. */
+static const struct report_run *best_run(const struct report_group *group) {
+    const struct report_run *best = group->run[0];
+    for (size_t i = 1; i < group->runs; i++) {
+        double value = group->run[i]->validation;
+        if (value > best->validation || (isnan(best->validation) && !isnan(value)))
+            best = group->run[i];
+    }
+    return best;
+}
+
+static void summarize(struct report_group *group, double *scratch) {
+    for (int k = 0; k < REPORT_METRICS; k++) {
+        group->score[k] = over_seeds(group, scratch, offsetof(struct report_run, score[k]));
+    }
+    group->validation = over_seeds(group, scratch, offsetof(struct report_run, validation));
+    group->majority = over_seeds(group, scratch, offsetof(struct report_run, majority));
+    for (int k = 0; k < REPORT_QUANTITIES; k++) {
+        group->quantity[k] = over_seeds(group, scratch, offsetof(struct report_run, quantity[k]));
+    }
+    group->best = best_run(group);
+}
+
+/* Of a task. */
+static double majority_of(const struct report *report, size_t task, double *scratch) {
+    size_t n = 0;
+    for (REPORT_EACH_GROUP(report, group)) {
+        for (size_t i = 0; i < group->runs && group->task == task; i++)
+            if (!isnan(group->run[i]->majority)) scratch[n++] = group->run[i]->majority;
+    }
+    return report_stat_of(n, scratch).mean;
+}
+
+const struct report_group *report_chosen(const struct report *report, size_t task, size_t family,
+                                         enum report_quantity quantity, double limit) {
+    const struct report_group *chosen = NULL;
+    for (REPORT_EACH_GROUP(report, group)) {
+        const struct report_stat *spent = &group->quantity[quantity];
+        if (group->task != task || group->family != family) continue;
+        if (!isnan(limit) && !(spent->n == group->runs && spent->max <= limit)) continue;
+        /* Groups of a family come with rising privacy: the later of two equals. */
+        if (chosen == NULL || group->validation.mean >= chosen->validation.mean ||
+            isnan(chosen->validation.mean))
+            chosen = group;
+    }
+    return chosen;
+}
+
+const struct report_group *report_selected(const struct report *report, size_t task,
+                                           size_t family) {
+    return report_chosen(report, task, family, REPORT_SUM_MAX, NAN);
+}
+
+nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
+    nvdp_status status = NVDP_OK;
+    double *scratch = nvdp__calloc(ctx, report->runs, sizeof *scratch);
+    char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
+    if (scratch == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(make_labels(ctx, report, label));
+    NVDP_TRY(list_tasks(ctx, report));
+    NVDP_TRY(list_families(ctx, report, label));
+    NVDP_TRY(make_groups(ctx, report, label));
+    qsort(report->group, report->groups, sizeof *report->group, by_place);
+    for (size_t i = 0; i < report->groups; i++) {
+        summarize(&report->group[i], scratch);
+    }
+    for (size_t i = 0; i < report->tasks; i++) {
+        report->task[i].majority = majority_of(report, i, scratch);
+    }
+    for (size_t i = 0; i < report->groups; i++) {
+        struct report_group *group = &report->group[i];
+        group->selected = group == report_selected(report, group->task, group->family);
+    }
+cleanup:
+    for (size_t i = 0; label != NULL && i < report->runs; i++) {
+        free(label[i]);
+    }
+    free(label);
+    free(scratch);
+    return status;
+}

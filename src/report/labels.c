@@ -1,0 +1,69 @@
+/* Where the labels of a panel's points stand: beside their point, on the side where they cover least. */
+#include "report/parts.h"
+
+#include <math.h>
+
+/* Pixels: of a label's line, of a marker from its middle, between a point and its label. */
+enum { HEIGHT = 10, MARKER = 4, GAP = 6, SIDES = 4 };
+
+struct box {
+    double left, right, low, high;
+};
+
+/* Below to the right, above to the right, below to the left, above to the left. */
+static struct box box_of(const struct report_spot *spot, int side) {
+    double left = side < 2 ? spot->x + GAP : spot->x - GAP - spot->width;
+    double low = side % 2 == 0 ? spot->y - HEIGHT - 1 : spot->y + 1;
+    return (struct box){left, left + spot->width, low, low + HEIGHT};
+}
+
+static double area(const struct box *box) {
+    return fmax(box->right - box->left, 0) * fmax(box->high - box->low, 0);
+}
+
+static double common(const struct box *a, const struct box *b) {
+    return area(&(struct box){fmax(a->left, b->left), fmin(a->right, b->right),
+                              fmax(a->low, b->low), fmin(a->high, b->high)});
+}
+
+/* How many square pixels of the label lie over points, over labels placed before it, or outside. */
+static double covered(const struct box *label, const struct report_spot *spot, size_t count,
+                      size_t placed, const struct box *panel) {
+    double sum = area(label) - common(label, panel);
+    for (size_t i = 0; i < count; i++) {
+        struct box marker = {spot[i].x - MARKER, spot[i].x + MARKER, spot[i].y - MARKER,
+                             spot[i].y + MARKER};
+        sum += common(label, &marker);
+        if (i >= placed || !spot[i].labelled) continue;
+        struct box other = box_of(&spot[i], spot[i].side);
+        sum += common(label, &other);
+    }
+    return sum;
+}
+
+void report_place_labels(struct report_spot *spot, size_t count, const double size[2]) {
+    struct box panel = {0, size[0], 0, size[1]};
+    for (size_t i = 0; i < count; i++) {
+        double least = INFINITY;
+        for (int side = 0; side < SIDES; side++) {
+            struct box box = box_of(&spot[i], side);
+            double cost = covered(&box, spot, count, i, &panel);
+            if (cost >= least) continue;
+            least = cost;
+            spot[i].side = side;
+        }
+        struct box box = box_of(&spot[i], spot[i].side);
+        spot[i].labelled = least <= area(&box) / 4;
+    }
+}
+
+void report_put_label(FILE *to, const struct report_spot *spot, const double size[2],
+                      const char *text, const char *colour) {
+    bool right = spot->side < 2;
+    fputs("set label ", to);
+    nvdp__put_gnuplot(to, text);
+    fprintf(to,
+            " noenhanced at graph %.5f,graph %.5f %s offset %g,%g font ',8' textcolor rgb '%s'\n",
+            spot->x / size[0], spot->y / size[1], right ? "left" : "right", right ? .7 : -.7,
+            spot->side % 2 == 0 ? -.6 : .6, colour);
+}

@@ -1,0 +1,260 @@
+/* A run's options: what tells methods apart, and the command line that would make the run again. */
+#include "report/parts.h"
+
+#include "base/guess.h"
+#include <ctype.h>
+#include <math.h>
+#include <nvdp/train.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool report_is_reference(const char *method) {
+    return strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
+}
+
+bool report_is_gaussian(const char *method) {
+    return strncmp(method, "vib-", 4) == 0 || strcmp(method, "vtdp") == 0;
+}
+
+/* Numbers are compared by value: a hand-made 1 is the 1.0 that the program writes. */
+static json_t *comparable(json_t *value) {
+    return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
+}
+
+/* All options that `config`, of run.json's form, tells in one object, by name; those of the
+ * bottleneck on request.  Which there are, and where they stand, `options` say. */
+static void flatten(const struct nvdp_config *options, const json_t *config, bool bottleneck,
+                    json_t *to) {
+    for (size_t i = 0; i < nvdp_config_count(options); i++) {
+        const struct nvdp_option *option = nvdp_config_option(options, i);
+        char key[64];
+        snprintf(key, sizeof key, "%s", option->key != NULL ? option->key : option->name);
+        for (char *c = key; *c != '\0'; c++) {
+            if (*c == '-') *c = '_';
+        }
+        if (!bottleneck && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0) continue;
+        const json_t *from =
+            option->parent == NULL ? config : json_object_get(config, option->parent);
+        json_t *value = json_object_get(from, key);
+        if (value != NULL) json_object_set_new(to, option->name, comparable(value));
+    }
+}
+
+/* What nvdp train takes for options that are not given, with what the run's method, regulariser and
+ * sequence clip imply; nvdp_config_free(). */
+static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_run *run,
+                                 struct nvdp_config **out) {
+    const json_t *nvib = json_object_get(run->config, "nvib");
+    const char *regularizer = json_string_value(json_object_get(nvib, "regularizer"));
+    NVDP_RETURN_IF_FAILED(nvdp_train_config_create(ctx, out));
+    (void)nvdp_config_set(*out, "method", run->method); /* one we do not know implies nothing */
+    if (regularizer != NULL) (void)nvdp_config_set(*out, "regularizer", regularizer);
+    if (!isnan(run->clip_sequence)) (void)nvdp_config_set(*out, "clip-sequence", "1");
+    return NVDP_OK;
+}
+
+/* The same, flat. */
+static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *options,
+                            bool bottleneck, json_t **out) {
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_config_json(options, &text));
+    json_t *root = json_loads(text, 0, NULL), *flat = json_object();
+    bool good = root != NULL && flat != NULL;
+    free(text);
+    if (good) flatten(options, root, bottleneck, flat);
+    if (good && bottleneck) {
+        json_object_set_new(flat, "regularizer", json_string("published"));
+        json_object_set_new(flat, "clip-sequence", json_string("inf"));
+    }
+    json_decref(root);
+    if (good) {
+        *out = flat;
+        return NVDP_OK;
+    }
+    json_decref(flat);
+    return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+/* The text with the last `word` in it replaced; a number is one by itself.  Takes the text over;
+ * NULL: out of memory. */
+static char *replaced(struct nvdp_context *ctx, char *text, const char *word, const char *by) {
+    const char *found = NULL;
+    size_t size = strlen(word);
+    bool number = isdigit((unsigned char)word[0]) != 0;
+    for (const char *at = text != NULL ? strstr(text, word) : NULL; at != NULL;
+         at = strstr(at + 1, word)) {
+        bool within =
+            (at > text && isdigit((unsigned char)at[-1])) || isdigit((unsigned char)at[size]);
+        if (!number || !within) found = at;
+    }
+    if (found == NULL) return text;
+    char *made = nvdp__format(ctx, "%.*s%s%s", (int)(found - text), text, by, found + size);
+    free(text);
+    return made;
+}
+
+enum { DIGEST_DIGITS = 12 }; /* of a sweep's names */
+
+/* That each run starts from the base run of its own task, seed and fold is no difference: "runs/sst2-base-s3-DIGEST"
+ * becomes "runs/{task}-base-s{seed}-*", as grids have it, "base/fold-2" "base/fold-{fold}"; the model is that run's. */
+static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *run) {
+    const char *path = json_string_value(json_object_get(run->variant, "from-base"));
+    char seed[24], fold[32];
+    if (path == NULL) return NVDP_OK;
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
+    snprintf(fold, sizeof fold, "fold-%lld", (long long)run->fold);
+    char *text = nvdp__strdup(ctx, path), *digest = text != NULL ? strrchr(text, '-') : NULL;
+    if (digest != NULL && strlen(digest) == 1 + DIGEST_DIGITS &&
+        strspn(digest + 1, "0123456789abcdef") == DIGEST_DIGITS)
+        memcpy(digest + 1, "*", 2);
+    if (run->fold > 0) text = replaced(ctx, text, fold, "fold-{fold}");
+    text = replaced(ctx, text, run->task, "{task}");
+    text = replaced(ctx, text, seed, "{seed}");
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    json_object_set_new(run->variant, "from-base", json_string(text));
+    json_object_del(run->variant, "model");
+    free(text);
+    return NVDP_OK;
+}
+
+/* A model that was pretrained for the run's own noise: "adaptive/laplace-75" is "adaptive/laplace-{eta}". */
+static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run *run) {
+    const char *path = json_string_value(json_object_get(run->variant, "model"));
+    char eta[24];
+    if (path == NULL || run->sanitizer == NULL || !(run->eta > 0)) return NVDP_OK;
+    snprintf(eta, sizeof eta, "%g", run->eta);
+    char *text = replaced(ctx, nvdp__strdup(ctx, path), eta, "{eta}");
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    json_object_set_new(run->variant, "model", json_string(text));
+    free(text);
+    return NVDP_OK;
+}
+
+/* The groups' own keys. */
+static const char *const no_difference[] = {"task",
+                                            "data",
+                                            "method",
+                                            "lambda-g",
+                                            "lambda-d",
+                                            "seed",
+                                            "fold",
+                                            "certified-epsilon",
+                                            "certified-delta",
+                                            "certified-releases",
+                                            "certified-guess"}; /* C tells them */
+
+/* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset.  Nor does
+ * the noise that run.json has of a budget: it follows from that and the number of texts, which folds differ in. */
+static void silence_usual(json_t *variant) {
+    static const char *const budget[] = {"target-epsilon", "dp-noise"};
+    const char *encoder = json_string_value(json_object_get(variant, "encoder"));
+    if (encoder != NULL && strcmp(encoder, "bert") == 0)
+        json_object_set_new(variant, "encoder", json_string(""));
+    if (json_number_value(json_object_get(variant, "target-epsilon")) > 0)
+        json_object_set_new(variant, "dp-noise", json_string(""));
+    for (size_t i = 0; i < sizeof budget / sizeof *budget; i++) {
+        if (json_number_value(json_object_get(variant, budget[i])) == 0)
+            json_object_set_new(variant, budget[i], json_string(""));
+    }
+    const json_t *preset = json_object_get(variant, "preset"); /* NULL: a method without */
+    const char *name = nvdp__preset_name(json_string_value(preset));
+    if (preset != NULL)
+        json_object_set_new(variant, "preset", json_string(name != NULL ? name : ""));
+}
+
+nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
+    nvdp_status status = NVDP_OK;
+    bool bottleneck = !report_is_reference(run->method);
+    struct nvdp_config *options = NULL;
+    NVDP_TRY(usual_options(ctx, run, &options));
+    NVDP_TRY(defaults(ctx, options, bottleneck, &run->variant));
+    flatten(options, run->config, bottleneck, run->variant);
+    for (size_t i = 0; i < sizeof no_difference / sizeof *no_difference; i++) {
+        json_object_del(run->variant, no_difference[i]);
+    }
+    for (size_t i = 0; i < nvdp_config_count(options); i++) {
+        const struct nvdp_option *option = nvdp_config_option(options, i);
+        if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0)
+            json_object_del(run->variant, option->name);
+    }
+    /* How tightly is a setting; that it is done at all, with what it proves, is another method. */
+    if (bottleneck)
+        json_object_set_new(run->variant, "clip-sequence",
+                            json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
+    silence_usual(run->variant);
+    if (run->sanitizer != NULL) { /* the method's name and setting */
+        json_object_del(run->variant, "token-noise");
+        json_object_del(run->variant, "eta");
+    }
+    NVDP_TRY(generalize_base(ctx, run));
+    NVDP_TRY(generalize_model(ctx, run));
+cleanup:
+    nvdp_config_free(options);
+    return status;
+}
+
+/* --- the command line --- */
+
+static void put_option(FILE *to, const char *key, const json_t *value) {
+    if (value == NULL || json_is_null(value) || json_is_false(value)) return;
+    fprintf(to, " --%s", key);
+    if (json_is_true(value)) return;
+    fputc(' ', to);
+    if (json_is_number(value))
+        report_put_real(to, json_number_value(value));
+    else
+        nvdp__put_shell(to, json_string_value(value));
+}
+
+static bool is_among(const char *key, size_t count, const char *const *names) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(key, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* These come first, in this order; `out` and `seed` last. */
+static const char *const leading[] = {"task", "data", "model", "method"};
+
+static void put_command(FILE *to, const struct report_run *run, json_t *flat, const json_t *usual) {
+    static const char *const placed[] = {"task",     "data",     "model", "method",
+                                         "lambda-g", "lambda-d", "seed",  "out"};
+    fputs("nvdp train", to);
+    for (size_t i = 0; i < sizeof leading / sizeof *leading; i++) {
+        put_option(to, leading[i], json_object_get(flat, leading[i]));
+    }
+    const json_t *g = json_object_get(flat, "lambda-g"), *d = json_object_get(flat, "lambda-d");
+    if (!report_is_reference(run->method) && g != NULL && json_equal(g, d)) {
+        put_option(to, "lambda", g);
+    } else if (!report_is_reference(run->method)) {
+        put_option(to, "lambda-g", g);
+        put_option(to, "lambda-d", d);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(flat, key, value) {
+        if (is_among(key, sizeof placed / sizeof *placed, placed)) continue;
+        if (!json_equal(value, json_object_get(usual, key))) put_option(to, key, value);
+    }
+    fprintf(to, " --seed %llu", (unsigned long long)run->seed);
+    put_option(to, "out", json_object_get(flat, "out"));
+}
+
+char *report_command(struct nvdp_context *ctx, const struct report_run *run) {
+    bool bottleneck = !report_is_reference(run->method);
+    struct nvdp_config *options = NULL;
+    json_t *usual = NULL, *flat = json_object();
+    char *text = NULL;
+    if (usual_options(ctx, run, &options) == NVDP_OK &&
+        defaults(ctx, options, bottleneck, &usual) == NVDP_OK) {
+        struct report_sheet sheet;
+        flatten(options, run->config, bottleneck, flat);
+        if (report_sheet_open(&sheet) != NULL && flat != NULL)
+            put_command(sheet.to, run, flat, usual);
+        text = report_sheet_text(ctx, &sheet);
+    }
+    nvdp_config_free(options);
+    json_decref(usual);
+    json_decref(flat);
+    return text;
+}

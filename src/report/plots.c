@@ -1,0 +1,632 @@
+/* Which figures a report has.  Each is a list of panels, per task or per task and family. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct panel;
+
+/* A figure: which groups have something to show in it, and how a panel is drawn. */
+struct plot {
+    const char *name, *title, *caption, *axis;
+    enum report_quantity quantity;
+    enum report_legend legend;
+    bool by_family;
+    size_t parts; /* panels side by side that show one thing */
+    bool (*has)(const struct plot *plot, const struct report_group *group);
+    void (*draw)(const struct panel *panel);
+};
+
+struct panel {
+    struct report_drawing *drawing;
+    const struct report *report;
+    const struct plot *plot;
+    size_t task, family;      /* SIZE_MAX: any family */
+    size_t place;             /* among the figure's panels */
+    struct report_spot *spot; /* [report->groups] room for its labels */
+};
+
+/* Whether the group has something to show in the panel. */
+static bool is_in(const struct panel *panel, const struct report_group *group) {
+    return group->task == panel->task &&
+           (panel->family == SIZE_MAX || group->family == panel->family) &&
+           panel->plot->has(panel->plot, group);
+}
+
+static bool is_shown(const struct panel *panel) {
+    bool found = false;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        found |= is_in(panel, group);
+    }
+    return found;
+}
+
+static bool has_value(const struct plot *plot, const struct report_group *group) {
+    return group->quantity[plot->quantity].n > 0;
+}
+
+/* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and in sums --- */
+
+/* The axis of one panel, and what its scores span. */
+struct axis {
+    double low, high; /* of the finite, positive values */
+    bool log, infinite;
+    double edge; /* where infinite values stand */
+    double from, to;
+    double bottom, top;
+};
+
+/* Beyond what an axis can be computed for: as good as infinite, as good as none. */
+static double drawable(double value) {
+    if (value > 1e250) return INFINITY;
+    return value < 1e-250 ? 0 : value;
+}
+
+/* What is drawn of a group: its value, and beside the largest divergence the bound; NaN: none. */
+static void values_of(const struct panel *panel, const struct report_group *group,
+                      double value[2]) {
+    enum report_quantity quantity = panel->plot->quantity;
+    value[0] = drawable(group->quantity[quantity].mean);
+    value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].mean) : NAN;
+}
+
+/* Score x 100, so many deviations from its mean; the standard deviation of one run is none. */
+static double score_of(const struct report_group *group, double deviations) {
+    double sd = group->score[0].sd;
+    return 100 * (group->score[0].mean + (isfinite(sd) ? deviations * sd : 0));
+}
+
+static void find_scores(const struct panel *panel, struct axis *axis) {
+    double low = INFINITY, high = -INFINITY;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        bool line = group->task == panel->task && group->selected &&
+                    panel->report->family[group->family].reference;
+        if (!line && !is_in(panel, group)) continue;
+        low = fmin(low, score_of(group, line ? 0 : -1));
+        high = fmax(high, score_of(group, line ? 0 : 1));
+    }
+    if (low > high) low = high = 0;
+    double span = high > low ? high - low : 1;
+    axis->bottom = low - .08 * span;
+    axis->top = high + .05 * span;
+}
+
+static struct axis find_axis(const struct panel *panel) {
+    enum report_quantity quantity = panel->plot->quantity;
+    struct axis axis = {.low = INFINITY, .high = -INFINITY};
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        double value[2];
+        values_of(panel, group, value);
+        axis.infinite |= isinf(value[0]) != 0;
+        for (int k = 0; k < 2; k++) {
+            if (!isfinite(value[k]) || !(value[k] > 0)) continue;
+            axis.low = fmin(axis.low, value[k]);
+            axis.high = fmax(axis.high, value[k]);
+        }
+    }
+    if (axis.low > axis.high) axis.low = axis.high = 1;
+    axis.log = quantity == REPORT_SUM_MEAN || quantity == REPORT_SUM_MAX ||
+               quantity == REPORT_EPSILON_MAX || quantity == REPORT_EPSILON_MEAN ||
+               quantity == REPORT_EXACT_MAX || quantity == REPORT_EXACT_MEAN ||
+               quantity == REPORT_CERTIFIED || axis.high > 8 * axis.low;
+    double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
+                           : fmax(axis.high - axis.low, .05 * axis.high);
+    double pad = .08 * span, step = .22 * span;
+    double last = axis.infinite ? step : 0;
+    axis.edge = axis.log ? axis.high * exp(step) : axis.high + step;
+    axis.from = axis.log ? axis.low * exp(-pad) : axis.low - pad;
+    axis.to = axis.log ? axis.high * exp(last + pad) : axis.high + last + pad;
+    find_scores(panel, &axis);
+    return axis;
+}
+
+/* Where a value is drawn: infinite ones at the edge, those that a logarithm does not take at the left. */
+static double place_of(const struct axis *axis, double value) {
+    return isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
+}
+
+static double part_of(const struct axis *axis, double place) {
+    return axis->log ? log(place / axis->from) / log(axis->to / axis->from)
+                     : (place - axis->from) / (axis->to - axis->from);
+}
+
+/* 1, 2 or 5 times a power of ten, at least `value`. */
+static double round_step(double value) {
+    double power = pow(10, floor(log10(value)));
+    for (int k = 0; k < 3; k++) {
+        double step = (double[]){1, 2, 5}[k] * power;
+        if (step >= value * (1 - 1e-9)) return step;
+    }
+    return 10 * power;
+}
+
+static void put_tic(FILE *to, bool power, double value, bool first) {
+    fputs(first ? "" : ", ", to);
+    if (power) {
+        fprintf(to, "'10^{%.0f}' %.9g", log10(value), value);
+    } else {
+        fprintf(to, "'%.9g' %.9g", value, value);
+    }
+}
+
+static size_t put_linear_tics(FILE *to, double from, double last) {
+    double step = round_step((last - from) / 5);
+    size_t count = 0;
+    for (double k = ceil(from / step); k * step <= last; k++) {
+        put_tic(to, false, k * step, count++ == 0);
+    }
+    return count;
+}
+
+/* Places of the numbers on a logarithmic axis: powers of ten, also their 2 and 5 where it is short,
+ * even steps where it is shorter than a power. */
+static size_t put_log_tics(FILE *to, double from, double last) {
+    double decades = log10(last / from);
+    int step = decades > 6 ? 2 : 1;
+    size_t count = 0;
+    if (decades < 1) return put_linear_tics(to, from, last);
+    for (int power = (int)floor(log10(from)); power <= log10(last); power++) {
+        for (int k = 0; k < (decades < 2 ? 3 : 1); k++) {
+            double value = (double[]){1, 2, 5}[k] * pow(10, power);
+            if (value < from || value > last || power % step != 0) continue;
+            put_tic(to, k == 0 && (last > 2e4 || from < 5e-4), value, count++ == 0);
+        }
+    }
+    return count;
+}
+
+/* The numbers end before "inf". */
+static void put_axis(FILE *to, const struct axis *axis) {
+    double part = .35; /* of the way from the largest to "inf" */
+    double before = axis->log ? axis->high * pow(axis->edge / axis->high, part)
+                              : axis->high + part * (axis->edge - axis->high);
+    double last = axis->infinite ? before : axis->to;
+    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n%sset xtics (", axis->from,
+            axis->to, axis->bottom, axis->top, axis->log ? "set logscale x\n" : "");
+    size_t count =
+        axis->log ? put_log_tics(to, axis->from, last) : put_linear_tics(to, axis->from, last);
+    if (axis->infinite) fprintf(to, "%s'inf' %.9g", count > 0 ? ", " : "", axis->edge);
+    fputs(")\n", to);
+    if (!axis->infinite) return;
+    fprintf(
+        to,
+        "set arrow from first %.9g,graph 0 to first %.9g,graph 1 nohead dt 3 lc rgb '#666666'\n",
+        axis->edge, axis->edge);
+}
+
+/* One family: its data, then bars, line and points, infinite points, settings, bounds. */
+static void draw_family(const struct panel *panel, const struct axis *axis) {
+    const struct report_family *family = &panel->report->family[panel->family];
+    struct report_drawing *drawing = panel->drawing;
+    struct report_look look = report_look_of(family);
+    char text[NVDP__NUMBER_SIZE];
+    bool bounded = false;
+    size_t block = report_drawing_block(
+        drawing,
+        "index %zu: %s, %s\n# lambda_g\tlambda_d\tC\tseeds\tscore x 100\tits sd\tvalue\t"
+        "where it is drawn\tfinite\tbound\tsetting",
+        drawing->next, panel->report->task[panel->task].label, family->label);
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        double value[2];
+        if (!is_in(panel, group)) continue;
+        values_of(panel, group, value);
+        bounded |= !isnan(value[1]);
+        report_drawing_row(drawing,
+                           (double[]){group->lambda_g, group->lambda_d, group->clip_sequence,
+                                      (double)group->runs, 100 * group->score[0].mean,
+                                      100 * group->score[0].sd, value[0], place_of(axis, value[0]),
+                                      isfinite(value[0]) ? 1 : 0, value[1]},
+                           10, report_say_point(text, group));
+    }
+    report_drawing_plot(drawing, block);
+    fprintf(drawing->script,
+            "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s', \\\n     '' index %zu "
+            "using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps 0.8 lc rgb '%s', \\\n   "
+            "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s'",
+            look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour);
+    if (bounded)
+        fprintf(drawing->script,
+                ", \\\n     '' index %zu using 10:5 with points lw 1.2 pt %d ps 0.9 lc rgb '%s'",
+                block, look.open, look.colour);
+}
+
+static bool has_label(const struct panel *panel, const struct report_group *group) {
+    return is_in(panel, group) && isfinite(score_of(group, 0));
+}
+
+/* Each point's setting beside it, where there is room. */
+static void put_labels(const struct panel *panel, const struct axis *axis) {
+    enum { LETTER = 5 }; /* pixels */
+    FILE *to = panel->drawing->script;
+    char text[NVDP__NUMBER_SIZE];
+    double size[2], value[2];
+    size_t count = 0;
+    report_drawing_area(panel->drawing, size);
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        if (!has_label(panel, group)) continue;
+        values_of(panel, group, value);
+        panel->spot[count++] = (struct report_spot){
+            .x = size[0] * part_of(axis, place_of(axis, value[0])),
+            .y = size[1] * (score_of(group, 0) - axis->bottom) / (axis->top - axis->bottom),
+            .width = LETTER * (double)report_text_width(report_say_point(text, group))};
+    }
+    report_place_labels(panel->spot, count, size);
+    count = 0;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        if (!has_label(panel, group)) continue;
+        const struct report_spot *spot = &panel->spot[count++];
+        if (spot->labelled)
+            report_put_label(to, spot, size, report_say_point(text, group),
+                             report_look_of(&panel->report->family[group->family]).colour);
+    }
+}
+
+static void draw_scatter(const struct panel *panel) {
+    const struct report *report = panel->report;
+    const struct report_task_rows *task = &report->task[panel->task];
+    struct axis axis = find_axis(panel);
+    char label[NVDP__NUMBER_SIZE];
+    snprintf(label, sizeof label, "%.40s x 100", task->first->metric[0]);
+    report_drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis, label);
+    put_axis(panel->drawing->script, &axis);
+    put_labels(panel, &axis);
+    for (size_t f = 0; f < report->families; f++) {
+        const struct report_group *group = report_selected(report, panel->task, f);
+        struct panel one = *panel;
+        one.family = f;
+        if (report->family[f].reference && group != NULL) {
+            struct report_look look = report_look_of(&report->family[f]);
+            report_drawing_plot(panel->drawing, SIZE_MAX);
+            fprintf(panel->drawing->script, "%.9g with lines lw 1.4 dt %d lc rgb '%s'",
+                    100 * group->score[0].mean, look.dash, look.colour);
+        }
+        if (is_shown(&one)) draw_family(&one, &axis);
+    }
+    fputc('\n', panel->drawing->script);
+}
+
+/* --- what the regulariser does to the posteriors: effective vectors over lambda --- */
+
+/* A logarithm takes no lambda of 0: it stands a decade left of the smallest. */
+static double lambda_place(const struct report *report, const struct report_group *group) {
+    double least = INFINITY;
+    if (group->lambda_d > 0) return group->lambda_d;
+    for (REPORT_EACH_GROUP(report, other)) {
+        if (other->task == group->task && other->lambda_d > 0) least = fmin(least, other->lambda_d);
+    }
+    return isinf(least) ? 1 : least / 10;
+}
+
+static void draw_vectors(const struct panel *panel) {
+    const struct report *report = panel->report;
+    struct report_drawing *drawing = panel->drawing;
+    const char *task = report->task[panel->task].label;
+    double low = INFINITY, high = 0;
+    report_drawing_panel(drawing, panel->place, task, "lambda_D", "effective vectors of a text");
+    for (REPORT_EACH_GROUP(report, group)) {
+        if (!is_in(panel, group)) continue;
+        low = fmin(low, lambda_place(report, group));
+        high = fmax(high, lambda_place(report, group));
+    }
+    /* The axis ends half a decade beyond its points. */
+    fprintf(drawing->script,
+            "set logscale x\nset format x '10^{%%L}'\nset xrange [%.9g:%.9g]\n"
+            "set yrange [0:*]\nset offsets 0, 0, graph 0.08, 0\n",
+            low / sqrt(10), high * sqrt(10));
+    for (size_t f = 0; f < report->families; f++) {
+        struct report_look look = report_look_of(&report->family[f]);
+        struct panel one = *panel;
+        one.family = f;
+        if (!is_shown(&one)) continue;
+        size_t block = report_drawing_block(
+            drawing,
+            "index %zu: %s, %s\n# lambda_g\tlambda_d\twhere it is drawn\teffective vectors, mean "
+            "over texts and seeds\t5 %% quantile of texts\t95 %%",
+            drawing->next, task, report->family[f].label);
+        for (REPORT_EACH_GROUP(report, group)) {
+            const struct report_stat *of = group->quantity;
+            if (is_in(&one, group))
+                report_drawing_row(drawing,
+                                   (double[]){group->lambda_g, group->lambda_d,
+                                              lambda_place(report, group), of[REPORT_VECTORS].mean,
+                                              of[REPORT_VECTORS_LOW].mean,
+                                              of[REPORT_VECTORS_HIGH].mean},
+                                   6, NULL);
+        }
+        report_drawing_plot(drawing, block);
+        fprintf(drawing->script,
+                "using 3:4:5:6 with yerrorbars lw 1.2 pt %d ps 0.8 lc rgb "
+                "'%s', \\\n     '' index %zu using 3:4 with lines lw 1.6 dt %d lc rgb '%s'",
+                look.filled, look.colour, block, look.dash, look.colour);
+    }
+    fputc('\n', drawing->script);
+}
+
+/* --- pseudo-counts --- */
+
+/* Tokens of a group over its seeds: of one bin, of all where bin is negative. */
+static double tokens_in(const struct report_group *group, int bin) {
+    double sum = 0;
+    for (size_t i = 0; i < group->runs; i++) {
+        for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
+            if (bin < 0 || b == bin) sum += group->run[i]->alpha_count[b];
+        }
+    }
+    return sum;
+}
+
+static bool has_histogram(const struct plot *plot, const struct report_group *group) {
+    (void)plot;
+    return tokens_in(group, -1) > 0;
+}
+
+/* From little regularised to much: dark to light, of equal steps in lightness. */
+static const char *const shade[] = {"#440154", "#414487", "#2a788e",
+                                    "#22a884", "#7ad151", "#d2b100"};
+enum { SHADES = sizeof shade / sizeof *shade };
+
+static void draw_histograms(const struct panel *panel) {
+    struct report_drawing *drawing = panel->drawing;
+    const char *task = panel->report->task[panel->task].label;
+    const char *family = panel->report->family[panel->family].label;
+    char text[NVDP__NUMBER_SIZE];
+    double low = INFINITY, high = -INFINITY;
+    size_t first = drawing->next;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        const struct report_run *run = group->run[0];
+        double all = tokens_in(group, -1);
+        report_drawing_block(drawing,
+                             "index %zu: %s, %s, %s\n# log10 alpha, middle of the bin\t"
+                             "tokens\tshare of the tokens in %%",
+                             drawing->next, task, family, report_say_setting(text, group));
+        for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
+            double tokens = tokens_in(group, b);
+            double from = run->alpha_first + b * run->alpha_width;
+            report_drawing_row(drawing,
+                               (double[]){from + run->alpha_width / 2, tokens, 100 * tokens / all},
+                               3, NULL);
+            if (tokens == 0) continue;
+            low = fmin(low, from);
+            high = fmax(high, from + run->alpha_width);
+        }
+    }
+    char *title = nvdp__format(drawing->ctx, "%s: %s", task, family);
+    report_drawing_panel(drawing, panel->place, title != NULL ? title : "",
+                         "log10 alpha of the tokens", "tokens [%]");
+    free(title);
+    fprintf(drawing->script,
+            "set xrange [%.9g:%.9g]\nset yrange [0:*]\nset offsets 0, 0, graph 0.06, 0\n"
+            "set key at graph 1.0,0.99 right top reverse Left samplen 1.5 spacing 1.1 font ',9' "
+            "noenhanced title 'lambda'\n",
+            low - .25, high + .25);
+    size_t count = drawing->next - first, k = 0;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        report_drawing_plot(drawing, first + k);
+        fprintf(drawing->script, "using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
+                shade[count > 1 ? k * (SHADES - 1) / (count - 1) : 0],
+                report_say_point(text, group));
+        k++;
+    }
+    fputs("\nunset key\n", drawing->script);
+}
+
+/* --- training curves of the selected settings: a line per run --- */
+
+static bool has_curve(const struct plot *plot, const struct report_group *group) {
+    (void)plot;
+    bool found = false;
+    for (size_t k = 0; k < group->runs; k++) {
+        found |= group->selected && group->run[k]->epochs > 0;
+    }
+    return found;
+}
+
+/* Blocks `first` and on are the panel's runs, in the order of the groups. */
+static void draw_curves(const struct panel *panel, size_t first, int column, const char *label) {
+    enum { FEW = 12 }; /* epochs that are all numbered */
+    struct report_drawing *drawing = panel->drawing;
+    size_t most = 0;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            if (group->run[k]->epochs > most) most = group->run[k]->epochs;
+        }
+    }
+    report_drawing_panel(drawing, panel->place + (column == 3),
+                         panel->report->task[panel->task].label, "epoch", label);
+    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", most,
+            most <= FEW ? "set xtics 1\n" : "");
+    fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        struct report_look look = report_look_of(&panel->report->family[group->family]);
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            if (group->run[k]->epochs == 0) continue;
+            report_drawing_plot(drawing, first++);
+            fprintf(drawing->script,
+                    "using 1:%d with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'", column,
+                    look.dash, look.filled, look.colour);
+        }
+    }
+    fputc('\n', drawing->script);
+}
+
+static void draw_training(const struct panel *panel) {
+    struct report_drawing *drawing = panel->drawing;
+    char label[NVDP__NUMBER_SIZE];
+    size_t first = drawing->next;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            const struct report_run *run = group->run[k];
+            if (run->epochs == 0) continue;
+            report_drawing_block(drawing,
+                                 "index %zu: %s\n# epoch\tvalidation x 100\ttask loss, mean",
+                                 drawing->next, run->name);
+            for (size_t e = 0; e < run->epochs; e++) {
+                report_drawing_row(drawing,
+                                   (double[]){run->epoch[e].epoch, 100 * run->epoch[e].validation,
+                                              run->epoch[e].task_loss},
+                                   3, NULL);
+            }
+        }
+    }
+    snprintf(label, sizeof label, "validation %.30s x 100",
+             panel->report->task[panel->task].first->metric[0]);
+    draw_curves(panel, first, 2, label);
+    draw_curves(panel, first, 3, "task loss");
+}
+
+/* --- trade-off curves of the selected settings: what tells two texts apart at best --- */
+
+static bool has_trade_off(const struct plot *plot, const struct report_group *group) {
+    (void)plot;
+    bool found = false;
+    for (size_t k = 0; k < group->runs; k++)
+        found |= group->selected && !isnan(group->run[k]->tpr[0][0]);
+    return found;
+}
+
+/* Of the worst pair, of a typical one: a line a seed, and the line of who sees nothing. */
+static void draw_trade_off(const struct panel *panel) {
+    static const char *const pair[REPORT_TRADE_OFFS] = {"worst pair", "typical pair"};
+    struct report_drawing *drawing = panel->drawing;
+    const char *task = panel->report->task[panel->task].label;
+    const size_t first = drawing->next;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            report_drawing_block(drawing,
+                                 "index %zu: %s\n# false positives\ttrue positives, worst "
+                                 "pair\ttypical pair",
+                                 drawing->next, group->run[k]->name);
+            for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+                report_drawing_row(drawing,
+                                   (double[]){nvdp_exact_fpr[i], group->run[k]->tpr[0][i],
+                                              group->run[k]->tpr[1][i]},
+                                   3, NULL);
+        }
+    }
+    for (size_t which = 0; which < REPORT_TRADE_OFFS; which++) {
+        char *title = nvdp__format(drawing->ctx, "%s: %s", task, pair[which]);
+        report_drawing_panel(drawing, panel->place + which, title != NULL ? title : "",
+                             "false positives", "true positives, at most");
+        free(title);
+        fprintf(drawing->script,
+                "set logscale x\nset format x '10^{%%L}'\nset xrange [%g:%g]\n"
+                "set yrange [0:1.02]\nset offsets 0, 0, 0, 0\n",
+                nvdp_exact_fpr[0], nvdp_exact_fpr[NVDP_EXACT_FPRS - 1]);
+        report_drawing_plot(drawing, SIZE_MAX);
+        fputs("x with lines lw 1 dt 3 lc rgb '#666666'", drawing->script);
+        size_t block = first;
+        for (REPORT_EACH_GROUP(panel->report, group)) {
+            struct report_look look = report_look_of(&panel->report->family[group->family]);
+            for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+                report_drawing_plot(drawing, block++);
+                fprintf(drawing->script,
+                        "using 1:%zu with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'",
+                        which + 2, look.dash, look.filled, look.colour);
+            }
+        }
+        fputc('\n', drawing->script);
+    }
+}
+
+/* --- all --- */
+
+#define SCATTER REPORT_LEGEND_ALL, false, 1, has_value, draw_scatter
+static const struct plot plots[] = {
+    {"fig2_bdp", "Figure 2. Score against Bayesian DP, published moment",
+     "Score against the Bayesian DP epsilon of the worst measured text at the published moment k = "
+     "1.1, where no value can be below ln(1/delta)/k = 10.47. Upper left is better. A line is a "
+     "method, each point a setting (lambda or C), mean over seeds; bars are standard deviations; "
+     "open markers on the dotted line are infinite.",
+     "BDP epsilon, k = 1.1", REPORT_BDP_PUBLISHED, SCATTER},
+    {"fig2_bdp_best", "Figure 2, best moment. Score against Bayesian DP",
+     "The same at the best moment of each text.", "BDP epsilon, best k", REPORT_BDP_BEST, SCATTER},
+    {"fig3_rd_max", "Figure 3. Score against the largest Renyi divergence, as published",
+     "Score against the largest divergence of all pairs, divided by components times dimensions as "
+     "in the published tables: not a privacy guarantee.",
+     "RD max / (components x dimensions)", REPORT_UNIT_MAX, SCATTER},
+    {"fig3_rd_max_sum", "Figure 3, in sums. Score against the largest Renyi divergence",
+     "The same as it is: summed over all that one release of a text shares, on a logarithmic axis. "
+     "Open markers left of the dotted line: the bound over all texts, where one is proven.",
+     "RD max, sum [nats]", REPORT_SUM_MAX, SCATTER},
+    {"rd_mean_sum", "Score against the mean Renyi divergence, in sums",
+     "Score against the mean over all pairs of the summed divergence: the honest frontier. Open "
+     "markers on the dotted line: some pair is infinite, and so is the mean.",
+     "RD mean, sum [nats]", REPORT_SUM_MEAN, SCATTER},
+    {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
+     "Score against the epsilon of (epsilon, delta)-indistinguishability of the largest pair, "
+     "converted from its Renyi divergences: a bound of the exact value. Of privatized texts, whose "
+     "lengths are public, that of pairs of one length; a point is an eta.",
+     "epsilon, max [nats]", REPORT_EPSILON_MAX, SCATTER},
+    {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
+     "The same, mean over pairs.", "epsilon, mean [nats]", REPORT_EPSILON_MEAN, SCATTER},
+    {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
+     "Score against the epsilon of (epsilon, delta)-indistinguishability of the worst pair, from "
+     "the distribution of its privacy loss: no smaller epsilon holds for it.",
+     "exact epsilon, worst [nats]", REPORT_EXACT_MAX, SCATTER},
+    {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
+     "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
+    {"trade_off", "Trade-off curves, exact",
+     "Of all tests that tell which of two texts a sample is of, how many true positives the best "
+     "has with so many false ones: the worst of all pairs, and one whose epsilon is nearest to the "
+     "mean; each method at its selected setting, a line a seed. Dotted: a test that sees nothing.",
+     NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
+     draw_trade_off},
+    {"certified_epsilon", "Score against the certified epsilon",
+     "Score against the epsilon at delta 1e-5 that is proven of one sample of any two texts, "
+     "measured or not.",
+     "certified epsilon [nats]", REPORT_CERTIFIED, SCATTER},
+    {"vectors", "Effective number of vectors",
+     "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
+     "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "
+     "seeds, bars from the 5 % to the 95 % quantile of texts.",
+     NULL, REPORT_VECTORS, REPORT_LEGEND_WEIGHTED, false, 1, has_value, draw_vectors},
+    {"alpha", "Pseudo-counts of the tokens",
+     "Distribution of log10 alpha over the tokens of the measured texts, a line a lambda, all "
+     "seeds together.",
+     NULL, REPORT_VECTORS, REPORT_LEGEND_NONE, true, 1, has_histogram, draw_histograms},
+    {"training", "Training curves",
+     "Validation score and mean training loss of the task by epoch, a line a seed, each method "
+     "at its selected setting.",
+     NULL, REPORT_VECTORS, REPORT_LEGEND_ALL, false, 2, has_curve, draw_training},
+};
+
+static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *report,
+                            const struct plot *plot, struct report_figures *figures) {
+    size_t families = plot->by_family ? report->families : 1;
+    size_t panels = 0;
+    struct report_drawing drawing;
+    struct panel panel = {.drawing = &drawing, .report = report, .plot = plot, .family = SIZE_MAX};
+    nvdp_status status = NVDP_OK;
+    for (int pass = 0; pass < 2 && status == NVDP_OK; pass++) { /* count, then draw */
+        for (size_t k = 0; k < report->tasks * families; k++) {
+            panel.task = k / families;
+            if (plot->by_family) panel.family = k % families;
+            if (!is_shown(&panel)) continue;
+            if (pass == 1) plot->draw(&panel);
+            panel.place += plot->parts;
+        }
+        if (pass == 1) break;
+        panels = panel.place;
+        if (panels == 0) return NVDP_OK;
+        panel.spot = nvdp__calloc(ctx, report->groups, sizeof *panel.spot);
+        if (panel.spot == NULL) return NVDP_ERR_MEMORY;
+        size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
+        panel.place = 0;
+        status = report_drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
+                                      across, plot->legend, &drawing);
+    }
+    nvdp_status ended = report_drawing_end(&drawing, figures);
+    free(panel.spot);
+    return status != NVDP_OK ? status : ended;
+}
+
+nvdp_status report_figures_make(struct nvdp_context *ctx, const struct report *report,
+                                struct report_figures *out) {
+    for (size_t k = 0; k < sizeof plots / sizeof *plots; k++) {
+        NVDP_RETURN_IF_FAILED(add_plot(ctx, report, &plots[k], out));
+    }
+    return report_analysis_figures(ctx, report, out);
+}

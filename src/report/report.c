@@ -1,0 +1,300 @@
+/* A report: from a folder of runs to a folder of tables, figures and one page. */
+#include "report/parts.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- life --- */
+
+struct report_config report_config_default(void) {
+    return (struct report_config){
+        .figures = true, .budgets = "1,3,10,30,100", .gnuplot = "gnuplot"};
+}
+
+/* Without slashes at its end, so that messages and names read well. */
+static char *trimmed(struct nvdp_context *ctx, const char *path) {
+    char *copy = nvdp__strdup(ctx, path);
+    for (size_t n = copy != NULL ? strlen(copy) : 0; n > 1 && copy[n - 1] == '/'; n--) {
+        copy[n - 1] = '\0';
+    }
+    return copy;
+}
+
+/* gnuplot runs in another folder: a relative path would be one there.  A name alone is looked up in
+ * PATH. */
+static char *program_path(struct nvdp_context *ctx, const char *program) {
+    char *path = strchr(program, '/') != NULL ? realpath(program, NULL) : NULL;
+    return path != NULL ? path : nvdp__strdup(ctx, program);
+}
+
+/* "1,3,10" */
+static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text, struct report *report) {
+    enum { MOST = 16 };
+    report->budget = nvdp__calloc(ctx, MOST, sizeof *report->budget);
+    if (report->budget == NULL) return NVDP_ERR_MEMORY;
+    const char *at = text;
+    for (; *at != '\0'; at += *at == ',') {
+        char *end = NULL;
+        double nats = strtod(at, &end);
+        bool good = end != at && (*end == '\0' || (*end == ',' && end[1] != '\0'));
+        if (!good || !(nats >= 0) || report->budgets == MOST) break;
+        report->budget[report->budgets++] = nats;
+        at = end;
+    }
+    if (report->budgets > 0 && *at == '\0') return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "budgets: expected 1 to %d numbers of nats, at least 0, found '%s'", MOST,
+                      text);
+}
+
+nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *config,
+                          struct report **out) {
+    nvdp_status status = NVDP_OK;
+    struct report *report = nvdp__calloc(ctx, 1, sizeof *report);
+    if (report == NULL) return NVDP_ERR_MEMORY;
+    if (config->directory == NULL || config->directory[0] == '\0')
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected one, found none"));
+    NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
+    report->figures = config->figures;
+    report->directory = trimmed(ctx, config->directory);
+    report->gnuplot = program_path(ctx, config->gnuplot != NULL ? config->gnuplot : "gnuplot");
+    if (report->directory == NULL || report->gnuplot == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    report->out = config->out != NULL ? trimmed(ctx, config->out)
+                                      : nvdp__format(ctx, "%s/report", report->directory);
+    if (report->out == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(report_analyses_read(ctx, config->analyses, report));
+    NVDP_TRY(report_read(ctx, report));
+    NVDP_TRY(report_group(ctx, report));
+    *out = report;
+    report = NULL;
+cleanup:
+    report_free(report);
+    return status;
+}
+
+void report_free(struct report *report) {
+    if (report == NULL) return;
+    for (size_t i = 0; i < report->groups; i++) {
+        free(report->group[i].run);
+    }
+    for (size_t i = 0; i < report->families; i++) {
+        free(report->family[i].label);
+    }
+    for (size_t i = 0; i < report->tasks; i++) {
+        free(report->task[i].label);
+    }
+    for (size_t i = 0; i < report->runs; i++) {
+        report_run_release(&report->run[i]);
+    }
+    for (size_t i = 0; i < report->notes; i++) {
+        free(report->note[i].name);
+        free(report->note[i].text);
+    }
+    for (size_t i = 0; i < report->analyses; i++) {
+        report_analysis_release(&report->analysis[i]);
+    }
+    free(report->analysis);
+    free(report->budget);
+    free(report->group);
+    free(report->family);
+    free(report->task);
+    free(report->run);
+    free(report->note);
+    free(report->figure_notice);
+    free(report->directory);
+    free(report->out);
+    free(report->gnuplot);
+    free(report);
+}
+
+const char *report_directory(const struct report *report) {
+    return report->out;
+}
+
+/* --- for a terminal --- */
+
+/* Whether an earlier table says the same. */
+static bool said_before(const struct report_table *table, int tables, const char *note) {
+    for (int k = 0; k < tables; k++) {
+        for (size_t i = 0; i < table[k].notes; i++) {
+            if (strcmp(table[k].note[i], note) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* The tables, then what they mean, each thing once. */
+static void print_tables(const struct report_table *table, FILE *to) {
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        if (table[k].rows == 0) continue;
+        report_table_body(&table[k], to);
+        fputc('\n', to);
+    }
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        for (size_t i = 0; i < table[k].notes; i++) {
+            if (!said_before(table, k, table[k].note[i]))
+                report_table_put_note(table[k].note[i], to);
+        }
+    }
+}
+
+nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to) {
+    struct report_table table[REPORT_TABLES];
+    NVDP_RETURN_IF_FAILED(report_tables_make(ctx, report, table));
+    print_tables(table, to);
+    if (report->notes > 0) fputs("\nRuns with a remark\n\n", to);
+    for (size_t i = 0; i < report->notes; i++) {
+        fprintf(to, "%s: %s\n", report->note[i].name, report->note[i].text);
+    }
+    report_tables_release(table);
+    return NVDP_OK;
+}
+
+/* --- a folder --- */
+
+static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
+                                const struct report_table *table) {
+    static const struct {
+        const char *suffix;
+        void (*put)(const struct report_table *table, FILE *to);
+    } formats[] = {{"txt", report_table_text},
+                   {"csv", report_table_csv},
+                   {"md", report_table_markdown},
+                   {"tex", report_table_latex}};
+    struct report_sheet sheet;
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        if (report_table_is_empty(&table[k])) continue;
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+            char *name = nvdp__format(ctx, "%s.%s", table[k].name, formats[f].suffix);
+            if (name == NULL) return NVDP_ERR_MEMORY;
+            if (report_sheet_open(&sheet) != NULL) formats[f].put(&table[k], sheet.to);
+            nvdp_status status = report_sheet_write(ctx, &sheet, folder, name);
+            free(name);
+            NVDP_RETURN_IF_FAILED(status);
+        }
+    }
+    /* A document that shows every table, to be compiled as it is. */
+    FILE *to = report_sheet_open(&sheet);
+    if (to != NULL)
+        fputs("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+              "\\usepackage{graphicx}\n\\begin{document}\n",
+              to);
+    for (int k = 0; to != NULL && k < REPORT_TABLES; k++) {
+        if (!report_table_is_empty(&table[k]))
+            fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
+    }
+    if (to != NULL) fputs("\\end{document}\n", to);
+    return report_sheet_write(ctx, &sheet, folder, "all.tex");
+}
+
+static nvdp_status write_numbers(struct nvdp_context *ctx, const struct report *report,
+                                 const char *folder) {
+    struct report_sheet sheet;
+    if (report_sheet_open(&sheet) != NULL) report_groups_csv(report, sheet.to);
+    NVDP_RETURN_IF_FAILED(report_sheet_write(ctx, &sheet, folder, "groups.csv"));
+    if (report_sheet_open(&sheet) != NULL) report_runs_csv(report, sheet.to);
+    return report_sheet_write(ctx, &sheet, folder, "runs.csv");
+}
+
+static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const char *name,
+                            char **out) {
+    enum { LIMIT = 1 << 26 };
+    nvdp_status status = NVDP_OK;
+    char *bytes = NULL;
+    size_t count = 0;
+    char *path = nvdp__format(ctx, "%s/%s.svg", folder, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__read_file(ctx, path, LIMIT, &bytes, &count));
+    *out = report_inline_svg(ctx, bytes, name);
+    if (*out == NULL) status = NVDP_ERR_MEMORY;
+cleanup:
+    free(bytes);
+    free(path);
+    return status;
+}
+
+/* After the first figure that was not drawn, the others' scripts are written only. */
+static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report, const char *folder,
+                                const struct report_figures *figures, char **svg) {
+    free(report->figure_notice);
+    report->figure_notice = NULL;
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct report_figure *figure = &figures->item[i];
+        bool draw = report->figures && report->figure_notice == NULL;
+        if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
+        NVDP_RETURN_IF_FAILED(
+            nvdp__draw(ctx, draw ? report->gnuplot : NULL, folder, figure, &report->figure_notice));
+        if (draw && report->figure_notice == NULL)
+            NVDP_RETURN_IF_FAILED(read_svg(ctx, folder, figure->name, &svg[i]));
+    }
+    if (report->figure_notice != NULL)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "no figures: %s; their scripts and data are in %s: install gnuplot and report "
+                  "again",
+                  report->figure_notice, folder);
+    return NVDP_OK;
+}
+
+static nvdp_status write_page(struct nvdp_context *ctx, const struct report *report,
+                              const struct report_table *table,
+                              const struct report_figures *figures, char **svg) {
+    json_t *now = nvdp__now_json();
+    const char *created = json_string_value(now);
+    struct report_page page = {.report = report,
+                               .table = table,
+                               .figures = figures,
+                               .svg = svg,
+                               .created = created != NULL ? created : ""};
+    struct report_sheet sheet;
+    if (report_sheet_open(&sheet) != NULL) report_page(sheet.to, &page);
+    nvdp_status status = report_sheet_write(ctx, &sheet, report->out, "index.html");
+    json_decref(now);
+    return status;
+}
+
+static nvdp_status write_json(struct nvdp_context *ctx, const struct report *report) {
+    struct report_sheet sheet;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(report_json(ctx, report, &text));
+    if (report_sheet_open(&sheet) != NULL) fputs(text, sheet.to);
+    free(text);
+    return report_sheet_write(ctx, &sheet, report->out, "report.json");
+}
+
+nvdp_status report_write(struct nvdp_context *ctx, struct report *report) {
+    static const char *const names[] = {"tables", "data", "figures"};
+    nvdp_status status = NVDP_OK;
+    char *folder[3] = {NULL};
+    struct report_figures figures = {0};
+    struct report_table table[REPORT_TABLES] = {0};
+    char **svg = NULL;
+    for (int k = 0; k < 3; k++) {
+        folder[k] = nvdp__join(ctx, report->out, names[k]);
+        if (folder[k] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(nvdp__make_directory(ctx, folder[k]));
+        NVDP_TRY(nvdp__remove_leftovers(ctx, folder[k], NULL));
+    }
+    NVDP_TRY(nvdp__remove_leftovers(ctx, report->out, NULL));
+    NVDP_TRY(report_tables_make(ctx, report, table));
+    NVDP_TRY(write_tables(ctx, folder[0], table));
+    NVDP_TRY(write_numbers(ctx, report, folder[1]));
+    NVDP_TRY(report_figures_make(ctx, report, &figures));
+    svg = nvdp__calloc(ctx, figures.count + 1, sizeof *svg);
+    if (svg == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(draw_figures(ctx, report, folder[2], &figures, svg));
+    NVDP_TRY(write_page(ctx, report, table, &figures, svg));
+    NVDP_TRY(write_json(ctx, report));
+cleanup:
+    for (size_t i = 0; svg != NULL && i < figures.count; i++) {
+        free(svg[i]);
+    }
+    free(svg);
+    report_tables_release(table);
+    report_figures_release(&figures);
+    for (int k = 0; k < 3; k++) {
+        free(folder[k]);
+    }
+    return status;
+}

@@ -1,0 +1,769 @@
+/* Runs: what one directory holds, and where directories of runs are found. */
+#include "report/parts.h"
+
+#include "base/file.h"
+#include <nvdp/guess.h>
+#include <nvdp/measured.h>
+#include <nvdp/rdp.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- numbers and texts in JSON --- */
+
+/* Where a number of a run lies in a file, up to three keys, and its range. */
+struct place {
+    size_t offset;
+    const char *key[3];
+    double min, max;
+    bool needed;
+};
+#define QUANTITY(k) offsetof(struct report_run, quantity[k])
+#define FIELD(name) offsetof(struct report_run, name)
+
+static const struct place in_config[] = {
+    {FIELD(lambda_g), {"lambda_g"}, -INFINITY, INFINITY, false},
+    {FIELD(lambda_d), {"lambda_d"}, -INFINITY, INFINITY, false},
+    {FIELD(clip_sequence), {"nvib", "clip_sequence"}, 0, INFINITY, false},
+};
+static const struct place in_result[] = {
+    {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
+    {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
+    {FIELD(majority), {"test", "majority"}, 0, 1, false},
+};
+static const struct place in_privacy[] = {
+    {QUANTITY(REPORT_SUM_MAX), {"rd", "sum", "max"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_SUM_MEAN), {"rd", "sum", "mean"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_UNIT_MAX), {"rd", "per_component_dim", "max"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_UNIT_MEAN), {"rd", "per_component_dim", "mean"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_INFINITE), {"infinite_share"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_SUM_MAX_FINITE), {"rd", "sum", "max_finite"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_UNIT_MAX_FINITE),
+     {"rd", "per_component_dim", "max_finite"},
+     0,
+     INFINITY,
+     false},
+    {QUANTITY(REPORT_BOUND), {"bound", "sum"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
+    {QUANTITY(REPORT_BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
+    {FIELD(how.population), {"bdp", "published", "m"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_EPSILON_MAX), {"epsilon", "max"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_EPSILON_MEAN), {"epsilon", "mean"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_EXACT_MAX), {"exact", "worst"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_EXACT_MAX), {"largest_epsilon", "high"}, 0, INFINITY, false}, /* of texts */
+    {QUANTITY(REPORT_EXACT_MEAN), {"exact", "mean"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_LINKED), {"linkage", "first"}, 0, 1, false},
+};
+static const struct place in_how[] = {
+    {FIELD(how.order), {"order"}, 0, INFINITY, false},
+    {FIELD(how.texts), {"n"}, 0, INFINITY, false},
+    {FIELD(how.delta), {"bdp", "delta"}, 0, 1, false},
+    {FIELD(how.releases), {"bdp", "releases"}, 0, INFINITY, false},
+};
+static const struct place in_posterior[] = {
+    {QUANTITY(REPORT_VECTORS), {"effective_vectors", "mean"}, -INFINITY, INFINITY, false},
+    {QUANTITY(REPORT_TOKEN_SHARE), {"token_share", "mean"}, -INFINITY, INFINITY, false},
+    {QUANTITY(REPORT_ABS_MU), {"mean_abs_mu"}, -INFINITY, INFINITY, false},
+    {QUANTITY(REPORT_SIGMA), {"mean_sigma"}, -INFINITY, INFINITY, false},
+    {QUANTITY(REPORT_VECTORS_LOW), {"effective_vectors", "quantiles", "0.05"}, 0, INFINITY, false},
+    {QUANTITY(REPORT_VECTORS_HIGH), {"effective_vectors", "quantiles", "0.95"}, 0, INFINITY, false},
+};
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+/* Reads the numbers of a list from `root`, in the file `path`; one that is missing leaves what is
+ * there. */
+static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *root,
+                        size_t count, const struct place *list, struct report_run *run) {
+    for (const struct place *place = list; place < list + count; place++) {
+        const char *const *key = place->key;
+        const json_t *from = root;
+        double *out = (double *)((char *)run + place->offset);
+        int last = 0;
+        while (last < 2 && key[last + 1] != NULL) {
+            from = json_object_get(from, key[last++]);
+        }
+        /* Written as "nan" where there were no tokens. */
+        const char *text = json_string_value(json_object_get(from, key[last]));
+        if (!place->needed && text != NULL && strcmp(text, "nan") == 0) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
+        if (place->needed && isnan(*out))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a number at '%s%s%s%s%s', found none: not of nvdp "
+                              "privacy",
+                              path, key[0], key[1] != NULL ? "." : "", key[1] != NULL ? key[1] : "",
+                              key[2] != NULL ? "." : "", key[2] != NULL ? key[2] : "");
+    }
+    return NVDP_OK;
+}
+
+/* A text without control characters; "" where the member is missing. */
+static nvdp_status take_text(struct nvdp_context *ctx, const struct report_run *run,
+                             const json_t *from, const char *key, char **out) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, run->path, from, key, "", &text));
+    *out = nvdp__plain_copy(ctx, text);
+    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+/* Reads DIRECTORY/name as one JSON object. */
+static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, const char *name,
+                               json_t **out) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__json_read(ctx, path, out);
+    free(path);
+    return status;
+}
+
+/* --- run.json, result.json, metrics.jsonl, sweep.json --- */
+
+static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run) {
+    NVDP_RETURN_IF_FAILED(read_object(ctx, run->path, "run.json", &run->file));
+    const json_t *config = run->config = json_object_get(run->file, "config");
+    if (!json_is_object(config))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/run.json: no 'config' object: not a run of nvdp train", run->path);
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "task", &run->task));
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "method", &run->method));
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "data", &run->data));
+    if (run->task[0] == '\0' || run->method[0] == '\0')
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/run.json: expected 'task' and 'method' in 'config', found none",
+                          run->path);
+    const char *noise = json_string_value(json_object_get(config, "token_noise"));
+    if (noise != NULL && strcmp(noise, "none") != 0) {
+        NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "token_noise", &run->sanitizer));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, run->path, config, "eta", NAN, 0, INFINITY, &run->eta));
+    }
+    if (!report_is_reference(run->method))
+        NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
+    if (report_is_gaussian(run->method)) run->lambda_d = NAN;
+    if (!(run->clip_sequence > 0 && isfinite(run->clip_sequence))) run->clip_sequence = NAN;
+    int64_t seed = 0; /* JSON's integers have a sign: the same 64 bits */
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
+    run->seed = (uint64_t)seed;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, run->path, config, "fold", 0, 0, INT64_MAX, &run->fold));
+    return report_options(ctx, run);
+}
+
+/* Of older runs too, where their clip tells it; of others what training told at this delta. */
+static double certified(const struct report_run *run, const json_t *result) {
+    static const double delta = 1e-5;
+    const json_t *nvib = json_object_get(run->config, "nvib");
+    const char *weights = json_string_value(json_object_get(nvib, "weights"));
+    const json_t *told = json_object_get(result, "certified");
+    const bool alike = json_number_value(json_object_get(told, "delta")) == delta &&
+                       json_integer_value(json_object_get(told, "releases")) == 1;
+    if (!isnan(run->clip_sequence) &&
+        (report_is_gaussian(run->method) || (weights != NULL && strcmp(weights, "constant") == 0)))
+        return nvdp_gdp_epsilon(2 * run->clip_sequence, delta);
+    return alike ? json_number_value(json_object_get(told, "epsilon")) : NAN;
+}
+
+/* The proven guess bound and bits of one sample: what training recorded, or what follows from the clip of older runs. */
+static void take_guess(const json_t *result, struct report_run *run) {
+    const json_t *told = json_object_get(result, "certified"), *guess;
+    const double clip = run->clip_sequence;
+    size_t i;
+    if (!isnan(clip) && isfinite(run->quantity[REPORT_CERTIFIED])) {
+        run->quantity[REPORT_GUESS] = nvdp_guess_bound(REPORT_GUESS_BASELINE, clip, 1, 0);
+        run->quantity[REPORT_BITS] = nvdp_guess_information(clip, 1, 0) / M_LN2;
+    }
+    if (json_integer_value(json_object_get(told, "releases")) != 1) return;
+    json_array_foreach(json_object_get(told, "guess"), i, guess) {
+        if (json_number_value(json_object_get(guess, "baseline")) == REPORT_GUESS_BASELINE)
+            run->quantity[REPORT_GUESS] = json_number_value(json_object_get(guess, "bound"));
+    }
+    if (json_is_number(json_object_get(told, "information_bits")))
+        run->quantity[REPORT_BITS] = json_number_value(json_object_get(told, "information_bits"));
+}
+
+static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
+    json_t *root = NULL, *value;
+    const char *name;
+    nvdp_status status = NVDP_OK;
+    NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
+    /* The order of the task's metrics is that of the file; a later one beyond two is left out. */
+    json_object_foreach(json_object_get(json_object_get(root, "test"), "metrics"), name, value) {
+        if (run->metrics == REPORT_METRICS) break;
+        NVDP_TRY(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY, INFINITY,
+                                 &run->score[run->metrics]));
+        run->metric[run->metrics] = nvdp__plain_copy(ctx, name);
+        if (run->metric[run->metrics++] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (run->metric_key == NULL) run->metric_key = nvdp__strdup(ctx, name);
+        if (run->metric_key == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    }
+    if (run->metrics == 0 || isnan(run->score[0]))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s/result.json: expected scores in 'test', 'metrics', found none",
+                            run->path));
+    NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
+    if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
+    if (!report_is_reference(run->method)) {
+        run->quantity[REPORT_CERTIFIED] = certified(run, root);
+        take_guess(root, run);
+    }
+cleanup:
+    json_decref(root);
+    return status;
+}
+
+/* {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
+static double validation_score(const json_t *line, const struct report_run *run) {
+    const json_t *metrics = json_object_get(json_object_get(line, "validation"), "metrics");
+    const json_t *mean = json_object_get(json_object_get(metrics, run->metric_key), "mean");
+    return json_is_number(mean) ? json_number_value(mean) : NAN;
+}
+
+static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line, struct report_run *run) {
+    const char *event = json_string_value(json_object_get(line, "event"));
+    if (event == NULL || strcmp(event, "epoch") != 0) return NVDP_OK;
+    const json_t *loss = json_object_get(line, "task_loss");
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &run->epoch, &run->epoch_capacity, run->epochs + 1, sizeof *run->epoch));
+    run->epoch[run->epochs++] =
+        (struct report_epoch){.epoch = (double)json_integer_value(json_object_get(line, "epoch")),
+                              .validation = validation_score(line, run),
+                              .task_loss = json_is_number(loss) ? json_number_value(loss) : NAN};
+    return NVDP_OK;
+}
+
+/* A torn last line, which a killed run leaves, is no error; nor is a missing file. */
+static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run) {
+    nvdp_status status = NVDP_OK;
+    char *line = NULL;
+    size_t room = 0;
+    char *path = nvdp__join(ctx, run->path, "metrics.jsonl");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    FILE *file = NULL;
+    if (nvdp__exists(path)) status = nvdp__fopen_regular(ctx, path, &file);
+    free(path);
+    if (file == NULL) return status;
+    for (ssize_t size; status == NVDP_OK && (size = getline(&line, &room, file)) >= 0;) {
+        json_t *entry = json_loadb(line, (size_t)size, 0, NULL);
+        status = add_epoch(ctx, entry, run);
+        json_decref(entry);
+    }
+    free(line);
+    fclose(file);
+    return status;
+}
+
+/* Fills a zeroed *run from a directory that has run.json and result.json.  NVDP_ERR_INPUT: broken,
+ * the message recorded. */
+static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const char *name,
+                            struct report_run *run) {
+    json_t *sweep = NULL;
+    for (int k = 0; k < REPORT_QUANTITIES; k++) {
+        run->quantity[k] = NAN;
+    }
+    run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = run->clip_sequence = NAN;
+    run->validation = run->seconds = run->majority = run->eta = NAN;
+    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+        run->tpr[0][i] = run->tpr[1][i] = NAN;
+    run->path = nvdp__strdup(ctx, path);
+    run->name = nvdp__plain_copy(ctx, name);
+    if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(read_config(ctx, run));
+    NVDP_RETURN_IF_FAILED(read_result(ctx, run));
+    NVDP_RETURN_IF_FAILED(read_metrics(ctx, run));
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
+    const char *label = json_string_value(json_object_get(sweep, "label"));
+    bool labelled = label != NULL && label[0] != '\0';
+    if (labelled) run->label = nvdp__plain_copy(ctx, label);
+    json_decref(sweep);
+    if (labelled && run->label == NULL) return NVDP_ERR_MEMORY;
+    run->command = report_command(ctx, run);
+    return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+void report_run_release(struct report_run *run) {
+    json_decref(run->file);
+    json_decref(run->variant);
+    free(run->name);
+    free(run->path);
+    free(run->task);
+    free(run->method);
+    free(run->data);
+    free(run->label);
+    free(run->sanitizer);
+    for (int k = 0; k < REPORT_METRICS; k++) {
+        free(run->metric[k]);
+    }
+    free(run->metric_key);
+    free(run->epoch);
+    free(run->command);
+    free(run->infinite);
+    free(run->infinite_published);
+    for (size_t k = 0; k < run->candidates; k++)
+        free(run->candidate[k].path);
+    free(run->candidate);
+    *run = (struct report_run){0};
+}
+
+/* --- what was measured of a finished run: privacy.json, reuse.json, attack.json --- */
+
+static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, const json_t *from,
+                                  struct report_run *run) {
+    const json_t *histogram = json_object_get(from, "log10_alpha");
+    const json_t *counts = json_object_get(histogram, "counts");
+    size_t bins = json_array_size(counts);
+    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism */
+    if (bins != NVDP_ALPHA_BINS)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'log10_alpha': expected %d counts, found %zu",
+                          path, NVDP_ALPHA_BINS, bins);
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", nvdp_alpha_first, -100,
+                                          100, &run->alpha_first));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", nvdp_alpha_width, 1e-6,
+                                          100, &run->alpha_width));
+    for (size_t bin = 0; bin < bins; bin++) {
+        run->alpha_count[bin] = json_number_value(json_array_get(counts, bin));
+    }
+    return NVDP_OK;
+}
+
+/* "order 2.1: padding's logvar 58.6 %, tokens' logvar 44.1 % of the infinite pairs; finite below order 1.585" */
+static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const json_t *from,
+                               char **out) {
+    double order = NAN, below = 0;
+    size_t k;
+    const json_t *cause, *why = json_object_get(from, "infinite_pairs");
+    struct report_sheet sheet = {0};
+    char text[NVDP__NUMBER_SIZE];
+    if (!json_is_object(why)) return NVDP_OK; /* none, or an older version's */
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &order));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &below));
+    if (report_sheet_open(&sheet) != NULL) {
+        fprintf(sheet.to, "order %g: ", order);
+        json_array_foreach(json_object_get(why, "causes"), k, cause) {
+            const char *component = json_string_value(json_object_get(cause, "component"));
+            const char *quantity = json_string_value(json_object_get(cause, "quantity"));
+            const double share = json_number_value(json_object_get(cause, "share"));
+            fprintf(sheet.to, "%s%.32s's %.32s %s", k > 0 ? ", " : "",
+                    component != NULL ? component : "?", quantity != NULL ? quantity : "?",
+                    report_say_share(text, share));
+        }
+        fputs(" of the infinite pairs", sheet.to);
+        if (below > 1) fprintf(sheet.to, "; finite below order %.6g", below);
+    }
+    char *made = report_sheet_text(ctx, &sheet);
+    *out = made != NULL ? nvdp__plain_copy(ctx, made) : NULL;
+    free(made);
+    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+/* The trade-off curves of nvdp privacy --exact. */
+static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, const json_t *exact,
+                                  struct report_run *run) {
+    static const char *const which[REPORT_TRADE_OFFS] = {"worst", "typical"};
+    size_t k;
+    const json_t *pair;
+    json_array_foreach(json_object_get(exact, "pairs"), k, pair) {
+        if (k >= REPORT_TRADE_OFFS) break; /* one that was asked for */
+        const char *found = json_string_value(json_object_get(pair, "which"));
+        const json_t *points = json_object_get(pair, "trade_off");
+        if (found == NULL || strcmp(found, which[k]) != 0 ||
+            json_array_size(points) != NVDP_EXACT_FPRS)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: exact.pairs[%zu]: expected the %s pair with %d points of its "
+                              "'trade_off', found '%s' with %zu",
+                              path, k, which[k], NVDP_EXACT_FPRS, found != NULL ? found : "",
+                              json_array_size(points));
+        for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
+            const json_t *point = json_array_get(points, i);
+            double fpr = NAN;
+            NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, point, "fpr", NAN, 0, 1, &fpr));
+            NVDP_RETURN_IF_FAILED(
+                nvdp__json_real(ctx, path, point, "tpr", NAN, 0, 1, &run->tpr[k][i]));
+            if (fpr != nvdp_exact_fpr[i])
+                return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                  "%s: exact.pairs[%zu].trade_off[%zu]: expected 'fpr' %g, found "
+                                  "%g",
+                                  path, k, i, nvdp_exact_fpr[i], fpr);
+        }
+    }
+    return NVDP_OK;
+}
+
+static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
+
+/* How a file was measured, to run->how. */
+static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
+                            struct report_run *run) {
+    const char *adjacency = NULL, *split = NULL;
+    run->how = (struct report_measured){
+        .order = NAN, .delta = NAN, .texts = NAN, .releases = 1, .population = NAN};
+    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(ctx, path, json_object_get(root, "settings"), "split", "dev", &split));
+    snprintf(run->how.split, sizeof run->how.split, "%s", split);
+    run->how.same_length = strcmp(adjacency, "same-length") == 0;
+    run->how.drawn = json_is_object(json_object_get(root, "sample"));
+    return NVDP_OK;
+}
+
+static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                 struct report_run *run) {
+    const json_t *posterior = json_object_get(root, "posterior"), *from = root;
+    const json_t *sanitizer = json_object_get(root, "sanitizer");
+    const json_t *equal = json_object_get(root, "equal_length");
+    if (sanitizer != NULL && json_is_object(equal)) from = equal;
+    NVDP_RETURN_IF_FAILED(read_how(ctx, path, root, run));
+    NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
+    NVDP_RETURN_IF_FAILED(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
+    run->how.given_length = from == equal;
+    NVDP_RETURN_IF_FAILED(read_causes(ctx, path, root, &run->infinite));
+    NVDP_RETURN_IF_FAILED(read_causes(ctx, path,
+                                      json_object_get(json_object_get(root, "bdp"), "published"),
+                                      &run->infinite_published));
+    if (sanitizer != NULL && run->sanitizer == NULL) {
+        run->sanitized = true;
+        NVDP_RETURN_IF_FAILED(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
+    }
+    double *bound = &run->quantity[REPORT_BOUND]; /* infinite where weights are shared: none */
+    if (isinf(*bound)) *bound = NAN;
+    if (!json_is_object(posterior)) return NVDP_OK; /* an older version's, or of texts */
+    NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
+    return read_histogram(ctx, path, posterior, run);
+}
+
+/* The first metric's mean in a result of nvdp reuse --json. */
+static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
+                               enum report_quantity quantity, struct report_run *run) {
+    json_t *root = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, name, &root));
+    json_t *metrics = json_object_get(root, "metrics");
+    const json_t *first = json_object_iter_value(json_object_iter(metrics));
+    nvdp_status status = nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
+                                         &run->quantity[quantity]);
+    json_decref(root);
+    return status;
+}
+
+/* A complete measurement becomes a candidate; a part of the texts is remembered, and not counted. */
+static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
+                                 struct report_run *run) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL;
+    const char *name = json_string_value(json_object_get(from, "file"));
+    char *path = nvdp__join(ctx, run->path, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    if (!json_is_true(json_object_get(from, "complete"))) {
+        run->part = (size_t)json_integer_value(json_object_get(from, "texts"));
+        run->part_of = (size_t)json_integer_value(json_object_get(from, "of_texts"));
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY(read_how(ctx, path, root, run));
+    NVDP_TRY(nvdp__reserve(ctx, &run->candidate, &run->candidate_capacity, run->candidates + 1,
+                           sizeof *run->candidate));
+    run->candidate[run->candidates++] = (struct report_candidate){
+        .path = path, .how = run->how, .exact = json_is_object(json_object_get(root, "exact"))};
+    path = NULL;
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+static nvdp_status find_measures(struct nvdp_context *ctx, struct report_run *run) {
+    nvdp_status status = NVDP_OK;
+    size_t i;
+    const json_t *one;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_measured_list(ctx, run->path, &text));
+    json_t *all = json_loads(text, 0, NULL);
+    free(text);
+    json_array_foreach(all, i, one) if (status == NVDP_OK) status = add_candidate(ctx, one, run);
+    json_decref(all);
+    return status;
+}
+
+static nvdp_status read_readers(struct nvdp_context *ctx, struct report_run *run) {
+    NVDP_RETURN_IF_FAILED(read_reader(ctx, "reuse.json", REPORT_REUSE, run));
+    return read_reader(ctx, "attack.json", REPORT_ATTACK, run);
+}
+
+/* --- finding: DIR itself, DIR/runs/NAME, DIR/NAME; failures of a sweep in DIR/failed --- */
+
+nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const char *name,
+                        const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    struct report_note note = {.name = nvdp__plain_copy(ctx, name),
+                               .text = nvdp__plain_copy(ctx, text)};
+    free(text);
+    nvdp_status status =
+        nvdp__reserve(ctx, &report->note, &report->note_capacity, report->notes + 1, sizeof note);
+    if (status == NVDP_OK && (note.name == NULL || note.text == NULL)) status = NVDP_ERR_MEMORY;
+    if (status == NVDP_OK) {
+        report->note[report->notes++] = note;
+    } else {
+        free(note.name);
+        free(note.text);
+    }
+    return status;
+}
+
+static nvdp_status has(struct nvdp_context *ctx, const char *directory, const char *name,
+                       bool *found) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    *found = nvdp__exists(path);
+    free(path);
+    return NVDP_OK;
+}
+
+/* A broken file is a note; what is not the input's fault is passed on. */
+static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, const char *name,
+                           nvdp_status status) {
+    if (status != NVDP_ERR_INPUT && status != NVDP_ERR_IO) return status;
+    char *message = nvdp__strdup(ctx, nvdp_context_error(ctx));
+    if (message == NULL) return NVDP_ERR_MEMORY;
+    status = report_note(ctx, report, name, "%s", message);
+    free(message);
+    return status;
+}
+
+static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, const char *path,
+                           const char *name) {
+    struct report_run run = {0};
+    bool finished = false;
+    NVDP_RETURN_IF_FAILED(has(ctx, path, "result.json", &finished));
+    if (!finished) return report_note(ctx, report, name, "unfinished: no result.json");
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
+                                        sizeof *report->run));
+    nvdp_status status = read_run(ctx, path, name, &run);
+    if (status != NVDP_OK) {
+        report_run_release(&run);
+        return forgive(ctx, report, name, status);
+    }
+    status = forgive(ctx, report, name, find_measures(ctx, &run));
+    if (status == NVDP_OK) status = forgive(ctx, report, name, read_readers(ctx, &run));
+    report->run[report->runs++] = run; /* released with the others */
+    return status;
+}
+
+/* --- which measurement of each run --- */
+
+/* NaN, as the delta of privatized texts, is not known and goes with every value. */
+static bool agree(double a, double b) {
+    return isnan(a) || isnan(b) || a == b;
+}
+
+static bool alike(const struct report_measured *a, const struct report_measured *b) {
+    return agree(a->order, b->order) && agree(a->delta, b->delta) && a->releases == b->releases &&
+           a->same_length == b->same_length && strcmp(a->split, b->split) == 0;
+}
+
+static bool unknown(const struct report_measured *how) {
+    return isnan(how->order) || isnan(how->delta);
+}
+
+/* Of the run's measurements with these options: one with the exact loss, then one of all pairs, then the first. */
+static const struct report_candidate *candidate_like(const struct report_run *run,
+                                                     const struct report_measured *how) {
+    const struct report_candidate *best = NULL;
+    int rank = -1;
+    for (size_t k = 0; k < run->candidates; k++) {
+        const struct report_candidate *at = &run->candidate[k];
+        const int found = alike(&at->how, how) ? 2 * at->exact + !at->how.drawn : -1;
+        if (found > rank) best = at;
+        if (found > rank) rank = found;
+    }
+    return best;
+}
+
+/* The options that most runs were measured with; NULL: nothing is measured. */
+static const struct report_measured *most_common(const struct report *report) {
+    const struct report_measured *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < report->runs; i++)
+        for (size_t k = 0; k < report->run[i].candidates; k++) {
+            const struct report_measured *how = &report->run[i].candidate[k].how;
+            size_t count = 0;
+            if (best != NULL && alike(best, how) && !unknown(best)) continue;
+            for (size_t j = 0; j < report->runs; j++)
+                count += candidate_like(&report->run[j], how) != NULL;
+            if (count > most || (best != NULL && count == most && unknown(best) && !unknown(how))) {
+                most = count;
+                best = how;
+            }
+        }
+    return best;
+}
+
+static nvdp_status take_measures(struct nvdp_context *ctx, struct report_run *run,
+                                 const char *path) {
+    json_t *root = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &root));
+    nvdp_status status = read_measures(ctx, path, root, run);
+    json_decref(root);
+    run->measured = status == NVDP_OK;
+    return status;
+}
+
+/* Why a run that could have a measurement shows none. */
+static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
+                                const struct report_run *run, const struct report_measured *how) {
+    if (how != NULL && run->candidates > 0)
+        return report_note(ctx, report, run->name,
+                           "its measurement is not shown: it was measured with other options "
+                           "than most runs here (order %g, delta %g, %g release%s, split %s)",
+                           how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
+                           how->split);
+    if (run->part > 0 && run->part_of > run->part)
+        return report_note(ctx, report, run->name,
+                           "no complete measurement: %zu of its %zu texts were measured; all "
+                           "of them: nvdp privacy %s",
+                           run->part, run->part_of, run->path);
+    if (run->part > 0)
+        return report_note(ctx, report, run->name,
+                           "no complete measurement: a sample of %zu texts was measured; all "
+                           "texts: nvdp privacy %s",
+                           run->part, run->path);
+    if (report_is_reference(report_method_of(run))) return NVDP_OK;
+    return report_note(ctx, report, run->name,
+                       "scored, but its privacy is not measured: nvdp privacy %s", run->path);
+}
+
+/* Of every run the measurement with the options that most runs were measured with: one table, one kind of number. */
+static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *report) {
+    const struct report_measured *how = most_common(report);
+    for (size_t i = 0; i < report->runs; i++) {
+        struct report_run *run = &report->run[i];
+        const struct report_candidate *chosen = how != NULL ? candidate_like(run, how) : NULL;
+        if (chosen == NULL) {
+            NVDP_RETURN_IF_FAILED(note_missing(ctx, report, run, how));
+            continue;
+        }
+        NVDP_RETURN_IF_FAILED(
+            forgive(ctx, report, run->name, take_measures(ctx, run, chosen->path)));
+        double *bound = &run->quantity[REPORT_BOUND], max = run->quantity[REPORT_SUM_MAX];
+        if (!(max > *bound * (1 + ROUNDING))) continue;
+        NVDP_RETURN_IF_FAILED(
+            report_note(ctx, report, run->name,
+                        "its largest divergence, %g, is above the bound that clip_sequence %g "
+                        "proves, %g: one of them is wrong, and none is told",
+                        max, run->clip_sequence, *bound));
+        *bound = NAN;
+    }
+    return NVDP_OK;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+/* One entry of a folder; `strict`: everything in it should be a run. */
+static nvdp_status visit(struct nvdp_context *ctx, struct report *report, const char *directory,
+                         const char *name, bool strict) {
+    nvdp_status status = NVDP_OK;
+    bool run = false;
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    bool folder = nvdp__is_directory(path); /* a file among the runs is none of ours */
+    if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
+    if (run) NVDP_TRY(add_run(ctx, report, path, name));
+    if (folder && !run && strict)
+        NVDP_TRY(report_note(ctx, report, name, "no run.json: not a run, or not yet begun"));
+cleanup:
+    free(path);
+    return status;
+}
+
+/* failed/NAME.json of nvdp sweep: its error becomes a note. */
+static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
+                                const char *directory, const char *name, bool strict) {
+    (void)strict;
+    if (!nvdp__ends_with(name, ".json")) return NVDP_OK;
+    json_t *root = NULL;
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = forgive(ctx, report, name, nvdp__json_read(ctx, path, &root));
+    free(path);
+    if (root == NULL) return status;
+    const char *message = json_string_value(json_object_get(root, "message"));
+    if (status == NVDP_OK)
+        status = report_note(ctx, report, name, "failed: %s",
+                             message != NULL ? message : "the sweep does not say why");
+    json_decref(root);
+    return status;
+}
+
+/* Calls `with` on every entry of a folder that does not begin with a dot, by name.  A folder that
+ * cannot be listed is an error where it must be there. */
+static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
+                              const char *directory, bool must, bool strict,
+                              nvdp_status (*with)(struct nvdp_context *, struct report *,
+                                                  const char *, const char *, bool)) {
+    struct dirent **entry = NULL;
+    int count = scandir(directory, &entry, visible, by_name);
+    if (count < 0 && must)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", directory);
+    nvdp_status status = NVDP_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == NVDP_OK) status = with(ctx, report, directory, entry[i]->d_name, strict);
+        free(entry[i]);
+    }
+    free(entry);
+    return status;
+}
+
+static nvdp_status read_folders(struct nvdp_context *ctx, struct report *report) {
+    nvdp_status status = NVDP_OK;
+    char *runs = nvdp__join(ctx, report->directory, "runs");
+    char *failed = nvdp__join(ctx, report->directory, "failed");
+    if (runs == NULL || failed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, true, true, visit));
+    NVDP_TRY(each_entry(ctx, report, report->directory, true, false, visit));
+    NVDP_TRY(each_entry(ctx, report, failed, false, false, read_failure));
+cleanup:
+    free(runs);
+    free(failed);
+    return status;
+}
+
+nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
+    const char *directory = report->directory;
+    if (!nvdp__is_directory(directory))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a directory of runs, found none",
+                          directory);
+    bool run = false;
+    NVDP_RETURN_IF_FAILED(has(ctx, directory, "run.json", &run));
+    if (run) {
+        const char *slash = strrchr(directory, '/');
+        const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : directory;
+        NVDP_RETURN_IF_FAILED(add_run(ctx, report, directory, name));
+    } else {
+        NVDP_RETURN_IF_FAILED(read_folders(ctx, report));
+    }
+    if (report->runs > 0 || report->analyses > 0) return choose_measures(ctx, report);
+    if (report->notes > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected finished runs, found %zu that are not; the first, %s: %s",
+                          directory, report->notes, report->note[0].name, report->note[0].text);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected run directories (with run.json) in it or in its runs/, found "
+                      "none",
+                      directory);
+}

@@ -1,0 +1,711 @@
+/* The tables of a report: columns are rows of a list, so that each table is a choice of them. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- columns --- */
+
+enum kind {
+    SETTING,
+    SEEDS,
+    SCORE,       /* both metrics, mean and spread over seeds */
+    BEST,        /* both metrics of the best seed */
+    VALIDATION,  /* mean and spread over seeds */
+    READER,      /* a quantity that is a score */
+    NUMBER,      /* a quantity's mean over seeds */
+    SHARE,       /* the same of a share */
+    BEST_NUMBER, /* a quantity of the best seed */
+    BEST_SHARE   /* the same of a share */
+};
+
+/* Which tables a column is in. */
+enum { FIRST = 1, PUBLISHED = 2, SECOND = 4 };
+
+struct column {
+    const char *name, *unit;
+    enum kind kind;
+    enum report_quantity quantity;
+    int better; /* +1 the larger, -1 the smaller; 0: nothing is compared */
+    unsigned in;
+};
+
+static const struct column all_columns[] = {
+    {"setting", "", SETTING, 0, 0, FIRST | PUBLISHED | SECOND},
+    {"seeds", "", SEEDS, 0, 0, FIRST | SECOND},
+    {"validation", "", VALIDATION, 0, 0, SECOND},
+    {"score", "", SCORE, 0, 1, FIRST | SECOND},
+    {"best of", "seeds", BEST, 0, 1, FIRST | SECOND},
+    {"score", "best of seeds", BEST, 0, 1, PUBLISHED},
+    {"named", "share", NUMBER, REPORT_LINKED, -1, FIRST | SECOND},
+    {"exact eps", "worst", NUMBER, REPORT_EXACT_MAX, -1, FIRST | SECOND},
+    {"exact eps", "mean", NUMBER, REPORT_EXACT_MEAN, -1, FIRST | SECOND},
+    {"RD max", "[nats]", NUMBER, REPORT_SUM_MAX, -1, FIRST | SECOND},
+    {"infinite", "pairs", SHARE, REPORT_INFINITE, 0, FIRST | SECOND},
+    {"RD max", "of the finite", NUMBER, REPORT_SUM_MAX_FINITE, 0, FIRST | SECOND},
+    {"bound", "[nats]", NUMBER, REPORT_BOUND, -1, FIRST | SECOND},
+    {"certified", "eps", NUMBER, REPORT_CERTIFIED, -1, FIRST | SECOND},
+    {"guess", ".1 % becomes", SHARE, REPORT_GUESS, -1, FIRST | SECOND},
+    {"bits", "at most", NUMBER, REPORT_BITS, -1, SECOND},
+    {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND},
+    {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND},
+    {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND},
+    {"BDP", "k=1.1", BEST_NUMBER, REPORT_BDP_PUBLISHED, -1, PUBLISHED},
+    {"RD max", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX, -1, PUBLISHED},
+    {"RD mean", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MEAN, -1, PUBLISHED},
+    {"infinite", "pairs", BEST_SHARE, REPORT_INFINITE, 0, PUBLISHED},
+    {"RD max", "finite /comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX_FINITE, 0, PUBLISHED},
+    {"RD max", "/comp.dim.", NUMBER, REPORT_UNIT_MAX, -1, SECOND},
+    {"RD mean", "/comp.dim.", NUMBER, REPORT_UNIT_MEAN, -1, SECOND},
+    {"effective", "vectors", NUMBER, REPORT_VECTORS, 0, SECOND},
+    {"reader", "", READER, REPORT_REUSE, 0, SECOND},
+    {"attack", "", READER, REPORT_ATTACK, 0, SECOND},
+};
+enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
+
+/* "first / second", or the first alone where there is no second metric. */
+static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char *second) {
+    if (second == NULL) {
+        snprintf(text, NVDP__NUMBER_SIZE, "%s", first);
+    } else {
+        snprintf(text, NVDP__NUMBER_SIZE, "%.28s / %.28s", first, second);
+    }
+}
+
+static const char *say_scores(char text[NVDP__NUMBER_SIZE], const struct report_group *group) {
+    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
+    say_pair(text, report_say_score_stat(first, &group->score[0]),
+             group->score[1].n > 0 ? report_say_score_stat(second, &group->score[1]) : NULL);
+    return text;
+}
+
+/* "25.0 %", "none", "-". */
+static const char *say_infinite(char text[NVDP__NUMBER_SIZE], double share) {
+    if (share > 0) return report_say_share(text, share);
+    return isnan(share) ? "-" : "none";
+}
+
+static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
+                       const struct report_group *group) {
+    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
+    const struct report_stat *quantity = &group->quantity[column->quantity];
+    const struct report_run *best = group->best;
+    switch (column->kind) {
+    case SETTING:
+        return report_say_setting(text, group);
+    case SEEDS:
+        snprintf(text, NVDP__NUMBER_SIZE, "%zu", group->runs);
+        return text;
+    case SCORE:
+        return say_scores(text, group);
+    case BEST:
+        say_pair(text, report_say_score(first, best->score[0]),
+                 best->metrics > 1 ? report_say_score(second, best->score[1]) : NULL);
+        return text;
+    case VALIDATION:
+        return report_say_score_stat(text, &group->validation);
+    case READER:
+        return report_say_score_stat(text, quantity);
+    case NUMBER:
+        return report_say_number(text, quantity->mean);
+    case SHARE:
+        return say_infinite(text, quantity->mean);
+    case BEST_NUMBER:
+        return report_say_number(text, best->quantity[column->quantity]);
+    case BEST_SHARE:
+        return say_infinite(text, best->quantity[column->quantity]);
+    }
+    return "";
+}
+
+/* Of a mean over seeds that only some of the group's have: how many; else 0. */
+static size_t some_seeds(const struct column *column, const struct report_group *group) {
+    const bool mean = column->kind == READER || column->kind == NUMBER || column->kind == SHARE;
+    const size_t n = column->kind == VALIDATION ? group->validation.n
+                     : mean                     ? group->quantity[column->quantity].n
+                                                : 0;
+    return n < group->runs ? n : 0;
+}
+
+/* What is compared; NaN: nothing. */
+static double value_of(const struct column *column, const struct report_group *group) {
+    if (column->better == 0) return NAN;
+    switch (column->kind) {
+    case SCORE:
+        return group->score[0].mean;
+    case BEST:
+        return group->best->score[0];
+    case BEST_NUMBER:
+        return group->best->quantity[column->quantity];
+    default:
+        return group->quantity[column->quantity].mean;
+    }
+}
+
+/* --- rows --- */
+
+struct choice {
+    const struct column *column[COLUMNS];
+    size_t columns;
+    bool selected; /* only the groups of the selected setting */
+};
+
+static bool any(const struct report *report, enum report_quantity quantity) {
+    bool found = false;
+    for (REPORT_EACH_GROUP(report, group)) {
+        found |= group->quantity[quantity].n > 0;
+    }
+    return found;
+}
+
+/* Returns whether any measured pair of texts is infinitely far apart. */
+static bool any_infinite(const struct report *report) {
+    bool found = false;
+    for (REPORT_EACH_GROUP(report, group)) {
+        found |= group->quantity[REPORT_INFINITE].max > 0;
+    }
+    return found;
+}
+
+/* Columns of infinite pairs are left out where there are none, those that not every report has where no run has their
+ * quantity. */
+static bool shown(const struct report *report, enum report_quantity quantity) {
+    if (quantity == REPORT_INFINITE || quantity == REPORT_SUM_MAX_FINITE ||
+        quantity == REPORT_UNIT_MAX_FINITE)
+        return any_infinite(report);
+    const bool always = quantity != REPORT_BOUND && quantity < REPORT_EXACT_MAX;
+    return always || any(report, quantity);
+}
+
+static struct choice choose(const struct report *report, unsigned in) {
+    struct choice made = {.selected = in != SECOND};
+    for (const struct column *column = all_columns; column < all_columns + COLUMNS; column++) {
+        if ((column->in & in) != 0 && shown(report, column->quantity))
+            made.column[made.columns++] = column;
+    }
+    return made;
+}
+
+/* Matthews' and Pearson's correlation of what noise alone says are about 0. */
+static const double NO_CORRELATION = .02;
+
+/* No better than always saying the same. */
+static bool learned_nothing(const struct report *report, const struct report_group *group) {
+    const char *metric = report->task[group->task].first->metric[0];
+    const double score = group->score[0].mean;
+    if (strcmp(metric, "accuracy") == 0) return score <= group->majority.mean; /* NaN is not */
+    return (strcmp(metric, "matthews") == 0 || strcmp(metric, "pearson") == 0) &&
+           score < NO_CORRELATION;
+}
+
+static void add_row(struct report_table *table, const struct report *report,
+                    const struct report_group *group, const struct choice *choice) {
+    char text[NVDP__NUMBER_SIZE];
+    const struct report_family *family = &report->family[group->family];
+    /* privacy is easy where nothing was learned */
+    bool competes = choice->selected && !family->reference && !learned_nothing(report, group);
+    report_table_row(table);
+    report_table_cell(table, NAN, "%s", family->label);
+    for (size_t k = 0; k < choice->columns; k++) {
+        const size_t some = some_seeds(choice->column[k], group);
+        char part[NVDP__NUMBER_SIZE] = "";
+        if (some > 0) snprintf(part, sizeof part, " (%zu of %zu)", some, group->runs);
+        report_table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s%s",
+                          say(text, choice->column[k], group), part);
+    }
+}
+
+/* A value as it is compared: in the digits that are printed. */
+static const char *compared(char text[NVDP__NUMBER_SIZE], int better, double value) {
+    return better > 0 ? report_say_score(text, value) : report_say_number(text, value);
+}
+
+/* The best of a column's values in the rows from `first` on, where at least two compete; those that
+ * print alike are as good. */
+static void mark(struct report_table *table, size_t first, size_t column, int better) {
+    char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
+    double value = NAN;
+    size_t competing = 0;
+    if (table->status != NVDP_OK || better == 0) return;
+    for (size_t row = first; row < table->rows; row++) {
+        double other = table->row[row].cell[column].value;
+        competing += !isnan(other);
+        if (isfinite(other) && !(better * other <= better * value)) value = other;
+    }
+    if (competing < 2 || isnan(value)) return;
+    compared(best, better, value);
+    for (size_t row = first; row < table->rows; row++) {
+        struct report_cell *cell = &table->row[row].cell[column];
+        cell->strong = strcmp(compared(text, better, cell->value), best) == 0;
+    }
+}
+
+static void add_majority(struct report_table *table, const struct report_task_rows *task,
+                         size_t columns, const struct choice *choice) {
+    char text[NVDP__NUMBER_SIZE];
+    if (isnan(task->majority)) return;
+    report_table_row(table);
+    report_table_cell(table, NAN, "majority class");
+    for (size_t k = 0; k < columns; k++) {
+        bool score =
+            choice == NULL || choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
+        report_table_cell(table, NAN, "%s", score ? report_say_score(text, task->majority) : "-");
+    }
+}
+
+/* "mrpc (accuracy / f1)" */
+static void add_heading(struct report_table *table, const struct report_task_rows *task) {
+    const struct report_run *run = task->first;
+    report_table_heading(table, "%s (%s%s%s)", task->label, run->metric[0],
+                         run->metrics > 1 ? " / " : "", run->metrics > 1 ? run->metric[1] : "");
+}
+
+static void add_task(struct report_table *table, const struct report *report, size_t task,
+                     const struct choice *choice) {
+    add_heading(table, &report->task[task]);
+    add_majority(table, &report->task[task], choice->columns, choice);
+    size_t first = table->rows;
+    for (REPORT_EACH_GROUP(report, group)) {
+        if (group->task == task && (group->selected || !choice->selected))
+            add_row(table, report, group, choice);
+    }
+    for (size_t k = 0; choice->selected && k < choice->columns; k++) {
+        mark(table, first, k + 1, choice->column[k]->better);
+    }
+}
+
+static struct report_table fill(struct nvdp_context *ctx, const struct report *report, unsigned in,
+                                const char *name, const char *title) {
+    struct report_table table = report_table_begin(ctx, name, title);
+    struct choice choice = choose(report, in);
+    report_table_column(&table, false, "method", "");
+    for (size_t k = 0; k < choice.columns; k++) {
+        report_table_column(&table, true, choice.column[k]->name, choice.column[k]->unit);
+    }
+    for (size_t task = 0; task < report->tasks; task++) {
+        add_task(&table, report, task, &choice);
+    }
+    return table;
+}
+
+/* --- what is said below them --- */
+
+static void note_some_seeds(struct report_table *table, const struct report *report, unsigned in) {
+    const struct choice choice = choose(report, in);
+    bool found = false;
+    for (REPORT_EACH_GROUP(report, group))
+        for (size_t k = 0; k < choice.columns; k++)
+            found |=
+                (group->selected || !choice.selected) && some_seeds(choice.column[k], group) > 0;
+    if (found)
+        report_table_note(table,
+                          "CAUTION: (1 of 3) and the like: a mean over those seeds alone that "
+                          "have this number.");
+}
+
+static void note_scores(struct report_table *table, const struct report *report) {
+    bool folds = false;
+    for (size_t i = 0; i < report->runs; i++)
+        folds |= report->run[i].fold > 0;
+    if (folds)
+        report_table_note(table, "Folds of a cross validation count as seeds do: each is scored on "
+                                 "its own part of the train file.");
+    report_table_note(table, "score: 100 times the metric on the test texts (the dev file), with "
+                             "fresh noise; mean +- standard deviation over seeds. best of seeds: "
+                             "of the seed with the largest validation score, as published.");
+}
+
+static void note_selection(struct report_table *table) {
+    report_table_note(table, "setting: lambda, the weight of the regularisers, or C, the norm to "
+                             "which the sequence clip scales a text's means: of the largest mean "
+                             "validation score, the more private one on ties; the test scores have "
+                             "no say. Marked: the best of a task's private methods.");
+}
+
+static void note_bound(struct report_table *table, const struct report *report) {
+    if (any(report, REPORT_BOUND))
+        report_table_note(table,
+                          "bound: what RD is at most between any two texts, measured or not, "
+                          "proven from C: order (2C)^2/2.");
+}
+
+static void note_infinite(struct report_table *table, const struct report *report) {
+    if (any_infinite(report))
+        report_table_note(table,
+                          "infinite pairs: share of the measured pairs whose divergence is "
+                          "infinite. RD max of the finite: the largest among the other pairs "
+                          "alone, for comparison with tables that leave infinite pairs out; "
+                          "no privacy statement.");
+}
+
+static void note_privacy(struct report_table *table, const struct report *report) {
+    if (any(report, REPORT_LINKED))
+        report_table_note(table, "named: share of samples whose text somebody names who has the "
+                                 "model and the measured texts, at most 1000 of them (chance: one "
+                                 "in as many).");
+    report_table_note(
+        table, "RD: Renyi divergence in nats, summed over everything that one release of a text "
+               "shares; largest and mean over all ordered pairs of the measured texts, mean over "
+               "seeds. inf: some pair's is infinite. Measured on these texts, not a bound over all "
+               "texts.");
+    note_infinite(table, report);
+    note_bound(table, report);
+    if (any(report, REPORT_EXACT_MAX))
+        report_table_note(
+            table, "exact eps: epsilon of (epsilon, delta)-indistinguishability at the delta "
+                   "of BDP, exact: of the worst of all pairs, and on average over drawn ones.");
+    if (any(report, REPORT_CERTIFIED))
+        report_table_note(table,
+                          "certified eps: epsilon at delta 1e-5 that is proven of one sample "
+                          "of any two texts, measured or not.");
+    if (any(report, REPORT_GUESS))
+        report_table_note(table,
+                          "guess: proven, on average over texts and noise: what anybody guesses "
+                          "right .1 %% of the time without a text's sample, they guess right at "
+                          "most that often with it. bits: the most that a sample carries "
+                          "about its text on average. Single guesses can be nearly certain.");
+    report_table_note(table,
+                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
+                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");
+}
+
+static void note_published(struct report_table *table) {
+    report_table_note(table, "/comp.dim.: the sum divided by components times dimensions, as in "
+                             "the published tables; not a privacy guarantee: a third party gets "
+                             "the sum.");
+}
+
+struct extremes {
+    double low, high;
+};
+
+static void widen(struct extremes *range, double value) {
+    if (isnan(value)) return;
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
+}
+
+/* Of more texts the largest divergence is larger, and fewer are named. */
+static void caution_of_texts(struct report_table *table, const struct report *report, size_t task) {
+    static const double ALIKE = 1.1; /* folds are */
+    struct extremes texts = {INFINITY, -INFINITY};
+    for (REPORT_EACH_GROUP(report, group))
+        for (size_t k = 0; group->task == task && k < group->runs; k++)
+            if (group->run[k]->measured) widen(&texts, group->run[k]->how.texts);
+    if (texts.high > ALIKE * texts.low)
+        report_table_note(
+            table,
+            "CAUTION: %s was measured on %g texts in some runs, on %g in others: what "
+            "is said of the worst and of named texts is not comparable.",
+            report->task[task].label, texts.low, texts.high);
+}
+
+/* How the runs were measured (all with the same options: choose_measures()), and what that means for the numbers. */
+static void caution_of_measures(struct report_table *table, const struct report *report) {
+    const struct report_measured *how = NULL;
+    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct report_run *run = &report->run[i];
+        if (!run->measured) continue;
+        measured++;
+        if (how == NULL || isnan(how->order) || isnan(how->delta)) how = &run->how;
+        drawn += run->how.drawn;
+        given_length += run->how.given_length;
+        lonely += run->how.population < 2;
+    }
+    if (measured == 0) return;
+    report_table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
+                      how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
+                      how->same_length ? ", pairs of texts of one length" : "");
+    for (size_t task = 0; task < report->tasks; task++)
+        caution_of_texts(table, report, task);
+    if (given_length > 0)
+        report_table_note(
+            table,
+            "%zu of %zu runs are on privatized texts, whose lengths are public and tell "
+            "most pairs apart by themselves: their numbers are given equal length.",
+            given_length, measured);
+    if (lonely > 0)
+        report_table_note(table,
+                          "BDP is inf in %zu of %zu runs, whatever RD is: some text has fewer than "
+                          "two others to be compared with, where lengths are given of its own "
+                          "length, and so few bound nothing. More texts help.",
+                          lonely, measured);
+    if (drawn > 0)
+        report_table_note(table,
+                          "%zu of %zu runs: mean and infinite share are estimated from drawn "
+                          "pairs; the maximum is exact.",
+                          drawn, measured);
+}
+
+static void cautions(struct report_table *table, const struct report *report) {
+    size_t optimistic = 0;
+    caution_of_measures(table, report);
+    for (size_t i = 0; i < report->runs; i++) {
+        const char *protocol =
+            json_string_value(json_object_get(report->run[i].variant, "protocol"));
+        optimistic += protocol != NULL && strcmp(protocol, "dev") == 0;
+    }
+    if (optimistic > 0)
+        report_table_note(table,
+                          "%zu of %zu runs chose their epoch on the test texts themselves "
+                          "(--protocol dev): optimistic.",
+                          optimistic, report->runs);
+}
+
+/* Names those that have learned nothing: their privacy is no merit. */
+static void note_collapsed(struct report_table *table, const struct report *report) {
+    struct report_sheet sheet;
+    FILE *to = report_sheet_open(&sheet);
+    for (REPORT_EACH_GROUP(report, group)) {
+        const struct report_family *family = &report->family[group->family];
+        const struct report_task_rows *task = &report->task[group->task];
+        if (to == NULL || !group->selected || family->reference) continue;
+        if (learned_nothing(report, group))
+            fprintf(to, "%s%s on %s", ftell(to) > 0 ? ", " : "", family->label, task->label);
+    }
+    char *text = report_sheet_text(table->ctx, &sheet);
+    if (text == NULL) table->status = NVDP_ERR_MEMORY;
+    if (text != NULL && *text != '\0')
+        report_table_note(
+            table,
+            "No better than always saying the same: %s. Privacy is easy where nothing "
+            "was learned.",
+            text);
+    free(text);
+}
+
+/* --- the tables --- */
+
+static struct report_table table_1(struct nvdp_context *ctx, const struct report *report) {
+    struct report_table table =
+        fill(ctx, report, FIRST, "table1",
+             "Table 1. Utility and privacy at the setting chosen on validation; sums in nats");
+    note_scores(&table, report);
+    note_selection(&table);
+    note_privacy(&table, report);
+    note_collapsed(&table, report);
+    note_some_seeds(&table, report, FIRST);
+    cautions(&table, report);
+    return table;
+}
+
+static struct report_table table_1_published(struct nvdp_context *ctx,
+                                             const struct report *report) {
+    struct report_table table = fill(
+        ctx, report, PUBLISHED, "table1_published",
+        "Table 1, as published. The best seed at the setting chosen on validation; divergences "
+        "per component and dimension, no privacy guarantee");
+    report_table_note(&table, "score, privacy: of the seed with the largest validation score; the "
+                              "score is 100 times the metric on the test texts (the dev file).");
+    note_selection(&table);
+    note_published(&table);
+    note_infinite(&table, report);
+    note_collapsed(&table, report);
+    cautions(&table, report);
+    return table;
+}
+
+static void note_attack(struct report_table *table, const struct report *report) {
+    report_table_note(table, "attack: score of a reader that looks for a private attribute in the "
+                             "shared file.");
+    for (REPORT_EACH_GROUP(report, group)) {
+        const struct report_family *family = &report->family[group->family];
+        if (!family->reference || group->quantity[REPORT_ATTACK].n == 0) continue;
+        report_table_note(table,
+                          "attack of %s, which makes no private file: of a probe on plain "
+                          "embeddings.",
+                          family->method);
+        return;
+    }
+}
+
+static struct report_table table_2(struct nvdp_context *ctx, const struct report *report) {
+    struct report_table table = fill(ctx, report, SECOND, "table2", "Table 2. Every setting");
+    note_scores(&table, report);
+    note_privacy(&table, report);
+    note_published(&table);
+    if (any(report, REPORT_VECTORS))
+        report_table_note(&table, "effective vectors: of a text, exp of the "
+                                  "entropy of its expected weights; mean over texts and seeds.");
+    if (any(report, REPORT_REUSE))
+        report_table_note(&table, "reader: score of a reader trained from the shared file alone.");
+    if (any(report, REPORT_ATTACK)) note_attack(&table, report);
+    note_some_seeds(&table, report, SECOND);
+    cautions(&table, report);
+    return table;
+}
+
+/* "C 1.5 (3.1, bound 4.95)" */
+static void add_chosen(struct report_table *table, const struct report_group *group) {
+    char setting[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE], bound[NVDP__NUMBER_SIZE];
+    const struct report_stat *of = group->quantity;
+    bool bounded = of[REPORT_BOUND].n > 0;
+    report_table_cell(table, NAN, "%s (%s%s%s)", report_say_setting(setting, group),
+                      report_say_number(max, of[REPORT_SUM_MAX].max), bounded ? ", bound " : "",
+                      bounded ? report_say_number(bound, of[REPORT_BOUND].max) : "");
+}
+
+/* Adds a row of scores and a row of the settings that were chosen for them.  The budgets limit `limited`. */
+static void add_budget_rows(struct report_table *table, const struct report *report, size_t task,
+                            size_t f, enum report_quantity limited) {
+    char text[NVDP__NUMBER_SIZE];
+    const bool proven = limited == REPORT_BOUND;
+    bool found = true;
+    for (int line = 0; line < 2 && found; line++) {
+        report_table_row(table);
+        report_table_cell(table, NAN, "%s%s%s", report->family[f].label, proven ? ", proven" : "",
+                          line == 1 ? ": chosen" : "");
+        found = false;
+        for (size_t k = 0; k < report->budgets; k++) {
+            const struct report_group *group =
+                report_chosen(report, task, f, limited, report->budget[k]);
+            found |= group != NULL;
+            if (group == NULL)
+                report_table_cell(table, NAN, "-");
+            else if (line == 0)
+                report_table_cell(table, proven ? NAN : group->score[0].mean, "%s",
+                                  say_scores(text, group));
+            else
+                add_chosen(table, group);
+        }
+    }
+}
+
+static struct report_table table_budget(struct nvdp_context *ctx, const struct report *report) {
+    char text[NVDP__NUMBER_SIZE];
+    struct report_table table = report_table_begin(
+        ctx, "budget", "Score at a largest divergence within a budget; sums in nats");
+    report_table_column(&table, false, "method", "");
+    for (size_t k = 0; k < report->budgets; k++) {
+        report_table_column(&table, true, report_say_lambda(text, report->budget[k]),
+                            report->budget[k] == 1 ? "nat" : "nats");
+    }
+    for (size_t task = 0; task < report->tasks; task++) {
+        add_heading(&table, &report->task[task]);
+        add_majority(&table, &report->task[task], report->budgets, NULL);
+        size_t first = table.rows;
+        for (size_t f = 0; f < report->families; f++) {
+            const struct report_group *group = report_selected(report, task, f);
+            if (group == NULL || report->family[f].reference) continue;
+            add_budget_rows(&table, report, task, f, REPORT_SUM_MAX);
+            if (report_chosen(report, task, f, REPORT_BOUND, INFINITY) != NULL)
+                add_budget_rows(&table, report, task, f, REPORT_BOUND);
+        }
+        for (size_t k = 0; k < report->budgets; k++) {
+            mark(&table, first, k + 1, 1);
+        }
+    }
+    note_scores(&table, report);
+    report_table_note(
+        &table, "chosen: the setting with the largest mean validation score among those "
+                "whose largest divergence, over all ordered pairs of the measured texts and "
+                "all seeds, is within the column's budget (it stands in brackets). -: there "
+                "is none; a setting counts where every seed was measured. Methods that are not "
+                "private stay within no budget and have a table of their own. Marked: the "
+                "best of a task's private methods. Measured on these texts, not a bound over "
+                "all texts.");
+    note_bound(&table, report);
+    if (any(report, REPORT_BOUND))
+        report_table_note(&table, "proven: the bound is within the budget: it holds for any two "
+                                  "texts.");
+    cautions(&table, report);
+    return table;
+}
+
+/* base and reg, which stay within no budget: a score under one would read as private. */
+static struct report_table table_reference(struct nvdp_context *ctx, const struct report *report) {
+    char text[NVDP__NUMBER_SIZE];
+    struct report_table table =
+        report_table_begin(ctx, "not_private", "Not private, within no budget: for comparison");
+    report_table_column(&table, false, "method", "");
+    report_table_column(&table, true, "score", "");
+    for (size_t task = 0; task < report->tasks; task++) {
+        bool begun = false;
+        for (size_t f = 0; f < report->families; f++) {
+            const struct report_group *group = report_selected(report, task, f);
+            if (group == NULL || !report->family[f].reference) continue;
+            if (!begun) add_heading(&table, &report->task[task]);
+            begun = true;
+            report_table_row(&table);
+            report_table_cell(&table, NAN, "%s", report->family[f].label);
+            report_table_cell(&table, NAN, "%s", say_scores(text, group));
+        }
+    }
+    if (table.rows > 0) note_scores(&table, report);
+    return table;
+}
+
+static void add_comparison(struct report_table *table, const struct report *report,
+                           const struct report_comparison *pair) {
+    char text[NVDP__NUMBER_SIZE];
+    report_table_row(table);
+    report_table_cell(table, NAN, "%s", report->family[pair->a].label);
+    report_table_cell(table, NAN, "%s", report->family[pair->b].label);
+    report_table_cell(table, NAN, "%zu", pair->seeds);
+    report_table_cell(table, NAN, "%+.2f", 100 * pair->mean);
+    if (isnan(pair->low))
+        report_table_cell(table, NAN, "-");
+    else
+        report_table_cell(table, NAN, "%+.2f to %+.2f", 100 * pair->low, 100 * pair->high);
+    report_table_cell(table, NAN, "%s", report_say_number(text, pair->t));
+    report_table_cell(table, NAN, "%s", report_say_p(text, pair->p));
+    report_table_cell(table, NAN, "%s", report_say_p(text, pair->holm));
+}
+
+static struct report_table table_significance(struct nvdp_context *ctx,
+                                              const struct report *report) {
+    static const char *const names[] = {"seeds", "difference", "95 % interval",
+                                        "t",     "p",          "p (Holm)"};
+    struct report_table table =
+        report_table_begin(ctx, "significance", "Differences between methods, paired by seed");
+    struct report_comparison *list = NULL;
+    size_t count = 0;
+    table.status = report_compare(ctx, report, &list, &count);
+    report_table_column(&table, false, "method", "");
+    report_table_column(&table, false, "against", "");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        report_table_column(&table, true, names[k], "");
+    }
+    for (size_t k = 0; k < count; k++) {
+        if (k == 0 || list[k].task != list[k - 1].task)
+            report_table_heading(&table, "%s", report->task[list[k].task].label);
+        add_comparison(&table, report, &list[k]);
+    }
+    free(list);
+    if (count == 0) {
+        report_table_note(&table, "No two methods share two seeds: nothing to test.");
+        return table;
+    }
+    report_table_note(&table,
+                      "difference: of the first metric, times 100, method minus against, "
+                      "over the seeds that both have, each at its selected setting. Student's "
+                      "paired t-test, two-sided; Holm's adjustment over a task's "
+                      "comparisons. With few seeds a rough test; it knows the spread over "
+                      "seeds, not that over texts. -: no spread to judge by.");
+    return table;
+}
+
+nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *report,
+                               struct report_table table[REPORT_TABLES]) {
+    struct report_table (*const maker[REPORT_TABLES])(struct nvdp_context *,
+                                                      const struct report *) = {
+        table_1,           table_1_published,     table_budget,           table_reference,
+        table_2,           table_significance,    report_table_inversion, report_table_attacks,
+        report_table_mask, report_table_exposure, report_table_audit};
+    nvdp_status status = NVDP_OK;
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        const bool of_runs = k < REPORT_TABLES - REPORT_ANALYSIS_TABLES;
+        table[k] = of_runs && report->runs == 0 ? (struct report_table){0} : maker[k](ctx, report);
+        if (status == NVDP_OK) status = table[k].status;
+    }
+    if (status != NVDP_OK) report_tables_release(table);
+    return status;
+}
+
+void report_tables_release(struct report_table table[REPORT_TABLES]) {
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        report_table_release(&table[k]);
+    }
+}

@@ -1,0 +1,571 @@
+/* From "methods", lambdas, seeds and every other list of a grid to runs: the options of a task with a
+ * method, layer upon layer; each choice of their values; its name. */
+#include "internal.h"
+
+#include "base/cache.h"
+#include "base/guess.h"
+#include "base/json.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_RUNS = 10000,
+    NAME_SIZE = 64,
+    QUOTE_ROOM = 64,
+    WHERE_SIZE = 512,
+    DIGEST_DIGITS = 12,
+    PART_SIZE = 160
+};
+
+/* One task with one method: what all its runs share. */
+struct part {
+    struct nvdp_context *ctx;
+    const char *path, *task;
+    const json_t *root, *method;
+    const struct nvdp_config *known; /* which options there are */
+    json_t *options;                 /* name: list of values */
+    bool private_;
+};
+
+/* Members of the file and of a method's entry that are no training options. */
+static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
+                                           "privacy", "share",   "attack", "keep",     NULL};
+static const char *const keys_of_entry[] = {"name", "method", NULL};
+static const char *const no_keys[] = {NULL};
+
+static bool is_one_of(const char *key, const char *const *keys) {
+    for (; *keys != NULL; keys++)
+        if (strcmp(key, *keys) == 0) return true;
+    return false;
+}
+
+/* --- training options: named as on the command line, with '-' or '_' --- */
+
+/* "max-length" as "max_length", "lambdas" as "lambda"; false where the name is too long for any. */
+static bool option_name(const char *given, char name[NAME_SIZE]) {
+    size_t length = strlen(given);
+    if (length >= NAME_SIZE) return false;
+    for (size_t i = 0; i <= length; i++)
+        name[i] = given[i] == '-' ? '_' : given[i];
+    if (strcmp(name, "lambdas") == 0 || strcmp(name, "seeds") == 0) name[length - 1] = '\0';
+    return true;
+}
+
+/* The training option that a grid may set by that name, with '_' for '-'; NULL: there is none.
+ * `known` are the options of nvdp_train.  The options that stand for the run as a whole are the sweep's to say; those of one call have no
+ * place in a grid. */
+static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
+    static const char *const reserved[] = {"out", "task", "method", NULL};
+    char other[NAME_SIZE];
+    for (size_t i = 0; i < nvdp_config_count(known) && !is_one_of(name, reserved); i++) {
+        const struct nvdp_option *option = nvdp_config_option(known, i);
+        if (option_name(option->name, other) && strcmp(name, other) == 0)
+            return (option->traits & NVDP_TRAIT_UNSAVED) == 0 ? option : NULL;
+    }
+    return NULL;
+}
+
+/* Whether `value` has the option's type; `where` and the name are for the message. */
+static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
+                              const struct nvdp_option *option, const char *name,
+                              const json_t *value) {
+    const char *expected = "text", *text = json_string_value(value);
+    bool good = text != NULL;
+    switch (option->type) {
+    case NVDP_OPTION_FLAG:
+        expected = "true or false";
+        good = json_is_boolean(value);
+        break;
+    case NVDP_OPTION_INTEGER:
+    case NVDP_OPTION_SEED:
+        expected = "a whole number";
+        good = json_is_integer(value);
+        break;
+    case NVDP_OPTION_REAL: /* JSON files have words for infinities */
+        expected = "a number";
+        good = json_is_number(value) ||
+               (text != NULL && (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0));
+        break;
+    default:
+        break;
+    }
+    if (good) return NVDP_OK;
+    char found[QUOTE_ROOM] = "";
+    size_t length = json_dumpb(value, found, sizeof found - 1, JSON_COMPACT | JSON_ENCODE_ANY);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found %.*s", where, name,
+                      expected, (int)(sizeof found - 1),
+                      length > 0 && length < sizeof found ? found : "something else");
+}
+
+/* A value or a list of values, as a list. */
+static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const char *key,
+                             json_t *value, json_t **list) {
+    if (!json_is_array(value)) {
+        *list = json_pack("[O]", value);
+    } else if (json_array_size(value) == 0) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key '%s': expected a value or a list of values, found an empty list",
+                          where, key);
+    } else {
+        *list = json_incref(value);
+    }
+    return *list == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory") : NVDP_OK;
+}
+
+static nvdp_status layer_add(const struct part *part, const char *where, const char *key,
+                             json_t *value, json_t *layer) {
+    struct nvdp_context *ctx = part->ctx;
+    char name[NAME_SIZE];
+    json_t *list = NULL;
+    size_t i;
+    const json_t *item;
+    if (!option_name(key, name))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where, NAME_SIZE, key);
+    const struct nvdp_option *option = grid_option(part->known, name);
+    if (option == NULL) {
+        struct nvdp__guess guess = {.word = key};
+        for (size_t k = 0; k < nvdp_config_count(part->known); k++) {
+            const char *text = nvdp_config_option(part->known, k)->name;
+            if (option_name(text, name) && grid_option(part->known, name) != NULL)
+                nvdp__guess(&guess, name);
+        }
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'%s", where, key, guess.text);
+    }
+    if (json_object_get(layer, name) != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
+    NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
+    nvdp_status status = NVDP_OK;
+    json_array_foreach(list, i, item) {
+        if (status == NVDP_OK) status = check_type(ctx, where, option, name, item);
+    }
+    if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
+        status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_decref(list);
+    return status;
+}
+
+/* "lambda" stands for lambda_g and lambda_d: what comes later replaces both, or it. */
+static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, const json_t *layer,
+                                 json_t *options) {
+    bool both = json_object_get(layer, "lambda") != NULL;
+    bool g = json_object_get(layer, "lambda_g") != NULL;
+    bool d = json_object_get(layer, "lambda_d") != NULL;
+    if (both && (g || d))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected either 'lambdas' or 'lambda_g' and 'lambda_d', found both",
+                          where);
+    if (both) {
+        json_object_del(options, "lambda_g");
+        json_object_del(options, "lambda_d");
+    }
+    if (g && d) json_object_del(options, "lambda");
+    return NVDP_OK;
+}
+
+static nvdp_status put_layer(const struct part *part, const char *where, const json_t *object,
+                             const char *const *skip, json_t *options) {
+    nvdp_status status = NVDP_OK;
+    const char *key;
+    json_t *value;
+    json_t *layer = json_object();
+    json_object_foreach((json_t *)object, key, value) {
+        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(part, where, key, value, layer));
+    }
+    NVDP_TRY(settle_lambda(part->ctx, where, layer, options));
+    if (json_object_update(options, layer) != 0)
+        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+cleanup:
+    json_decref(layer);
+    return status;
+}
+
+static nvdp_status put_override(const struct part *part, const char *key, const char *name,
+                                json_t *options) {
+    char where[WHERE_SIZE];
+    const json_t *object = json_object_get(json_object_get(part->root, key), name);
+    snprintf(where, sizeof where, "%s: %s.%s", part->path, key, name);
+    return put_layer(part, where, object, no_keys, options);
+}
+
+static nvdp_status layers(const struct part *part, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    char where[WHERE_SIZE];
+    const char *label = sweep_grid_label(part->method), *name = sweep_grid_method(part->method);
+    json_t *options = json_object();
+    if (options == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(put_layer(part, part->path, part->root, keys_of_file, options));
+    NVDP_TRY(put_override(part, "per_task", part->task, options));
+    NVDP_TRY(put_override(part, "per_method", name, options));
+    if (strcmp(label, name) != 0) NVDP_TRY(put_override(part, "per_method", label, options));
+    snprintf(where, sizeof where, "%s: method '%s'", part->path, label);
+    NVDP_TRY(put_layer(part, where, json_is_object(part->method) ? part->method : NULL,
+                       keys_of_entry, options));
+    *out = options;
+    options = NULL;
+cleanup:
+    json_decref(options);
+    return status;
+}
+
+double sweep_run_number(const struct sweep_run *run, const char *option) {
+    return strtod(nvdp_config_get(run->config, option), NULL);
+}
+
+/* --- the name: it follows from the resolved options alone, so that a grid that changes keeps the runs
+ * that it still names --- */
+
+/* Options that change nothing in the result. */
+static const char *const without_effect[] = {"out", "checkpoint_seconds", "log_every"};
+
+static json_t *json_difference(const json_t *defaults, const json_t *object) {
+    json_t *difference = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const json_t *usual = json_object_get(defaults, key);
+        if (usual != NULL && json_equal(usual, value)) continue;
+        if (json_is_object(value) && json_is_object(usual))
+            json_object_set_new(difference, key, json_difference(usual, value));
+        else
+            json_object_set(difference, key, value);
+    }
+    return difference;
+}
+
+/* What the run's options are beyond the defaults: an option that a later version adds changes no
+ * name. */
+static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
+                             char hex[NVDP__DIGEST_HEX]) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__digest digest;
+    struct nvdp_config *usual = NULL;
+    char *text = NULL, *usual_text = NULL;
+    json_t *object = NULL, *defaults = NULL, *difference = NULL;
+    NVDP_TRY(nvdp_train_config_create(part->ctx, &usual));
+    NVDP_TRY(nvdp_config_json(usual, &usual_text));
+    NVDP_TRY(nvdp_config_json(config, &text));
+    defaults = json_loads(usual_text, 0, NULL);
+    object = json_loads(text, 0, NULL);
+    difference = json_difference(defaults, object);
+    for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++)
+        json_object_del(difference, without_effect[i]);
+    free(text);
+    text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, text);
+    nvdp__digest_end(&digest, hex);
+cleanup:
+    nvdp_config_free(usual);
+    json_decref(defaults);
+    json_decref(object);
+    json_decref(difference);
+    free(usual_text);
+    free(text);
+    return status;
+}
+
+/* What is worth reading in a name: the regulariser, the latent width and the lambdas. */
+static void readable(const struct sweep_run *run, char *part) {
+    part[0] = '\0';
+    if (!run->private_) return;
+    const char *regularizer = nvdp_config_get(run->config, "regularizer");
+    double latent = sweep_run_number(run, "latent-dim");
+    double g = sweep_run_number(run, "lambda-g"), d = sweep_run_number(run, "lambda-d");
+    char width[32] = "";
+    if (latent > 0) snprintf(width, sizeof width, "-p%.0f", latent);
+    int length =
+        snprintf(part, PART_SIZE, "%s%s", strcmp(regularizer, "kl") == 0 ? "-kl" : "", width);
+    if (g == d)
+        snprintf(part + length, PART_SIZE - (size_t)length, "-l%g", g);
+    else
+        snprintf(part + length, PART_SIZE - (size_t)length, "-g%g-d%g", g, d);
+}
+
+static nvdp_status name_run(const struct part *part, struct sweep_run *run) {
+    char hex[NVDP__DIGEST_HEX], said[PART_SIZE];
+    NVDP_RETURN_IF_FAILED(digest_of(part, run->config, hex));
+    readable(run, said);
+    run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
+                             nvdp_config_get(run->config, "method"), said,
+                             nvdp_config_get(run->config, "seed"), DIGEST_DIGITS, hex);
+    return run->name == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+}
+
+/* --- options that do not matter --- */
+
+/* A model without a bottleneck has neither its options nor its weight in the loss: it is run once
+ * a seed. */
+static void drop_private(const struct nvdp_config *known, json_t *options) {
+    void *next;
+    void *at = json_object_iter(options);
+    for (; at != NULL; at = next) {
+        next = json_object_iter_next(options, at);
+        const char *name = json_object_iter_key(at);
+        const struct nvdp_option *option = grid_option(known, name);
+        if (option != NULL && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0)
+            json_object_del(options, name);
+    }
+}
+
+/* --- one run --- */
+
+/* A path for all tasks, or one of its own. */
+static json_t *path_of(const json_t *root, const char *key, const char *task) {
+    json_t *paths = json_object_get(root, key);
+    return json_is_object(paths) ? json_object_get(paths, task) : paths;
+}
+
+/* Whether a run's texts are noised, by what it wrote of itself. */
+static bool is_noised(const struct part *part, const char *run) {
+    char *path = nvdp__join(part->ctx, run, "run.json");
+    json_t *record = NULL;
+    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
+    const char *noise =
+        json_string_value(json_object_get(json_object_get(record, "config"), "token_noise"));
+    bool noised = noise != NULL && strcmp(noise, "none") != 0;
+    json_decref(record);
+    free(path);
+    return noised;
+}
+
+/* Of a run's place with `*`, as a sweep's folder names them, the one that is there; among several the
+ * one whose texts are as they are: a grid with runs under `token_noise` finds the same base run when
+ * it goes on. */
+static nvdp_status find_base(const struct part *part, const char *pattern, json_t *given) {
+    glob_t found;
+    bool good = glob(pattern, 0, NULL, &found) == 0;
+    size_t count = good ? found.gl_pathc : 0, plain = 0;
+    const char *base = count == 1 ? found.gl_pathv[0] : NULL;
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        if (is_noised(part, found.gl_pathv[i])) continue;
+        base = plain++ == 0 ? found.gl_pathv[i] : NULL;
+    }
+    if (base != NULL) json_object_set_new(given, "from_base", json_string(base));
+    if (good) globfree(&found);
+    if (base != NULL) return NVDP_OK;
+    return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
+                      "%s: key 'from_base': %s: expected one run directory, found %zu", part->path,
+                      pattern, count);
+}
+
+/* The value of an option that a path names in braces; NULL: it is none of the run's. */
+static const char *place_value(const json_t *given, const char *at, size_t *length,
+                               char number[QUOTE_ROOM]) {
+    char name[NAME_SIZE];
+    const char *end = strchr(at, '}');
+    if (end == NULL || (size_t)(end - at) > sizeof name) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(end - at - 1), at + 1);
+    const json_t *value = json_object_get(given, name);
+    *length = (size_t)(end - at) + 1;
+    if (value == NULL && strcmp(name, "seed") == 0) return "1";
+    if (json_is_string(value)) return json_string_value(value);
+    if (!json_is_number(value)) return NULL;
+    snprintf(number, QUOTE_ROOM, "%.15g", json_number_value(value));
+    return number;
+}
+
+/* "{task}", "{seed}", "{eta}", any option that the run was given, in a path: every run starts from the base
+ * run, the model or the folder of its own. */
+static nvdp_status fill_in(const struct part *part, const char *key, json_t *given) {
+    const char *at = json_string_value(json_object_get(given, key));
+    char number[QUOTE_ROOM], *text = NULL;
+    size_t size = 0;
+    if (at == NULL) return NVDP_OK;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    while (*at != '\0') {
+        size_t length = 1;
+        const char *value = *at == '{' ? place_value(given, at, &length, number) : NULL;
+        if (value == NULL) length = 1;
+        if (value != NULL) fputs(value, out);
+        if (value == NULL) fputc(*at, out);
+        at += length;
+    }
+    nvdp_status status = NVDP_OK;
+    if (fclose(out) != 0)
+        status = nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    else if (strcmp(key, "from_base") == 0 && strchr(text, '*') != NULL)
+        status = find_base(part, text, given);
+    else
+        json_object_set_new(given, key, json_string(text));
+    free(text);
+    return status;
+}
+
+/* What no default can stand for. */
+static nvdp_status check_needed(const struct part *part, const struct nvdp_config *config) {
+    struct nvdp_context *ctx = part->ctx;
+    struct nvdp_config *whole = NULL;
+    if (nvdp_config_get(config, "data") == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'data': expected a folder for task '%s', found none", part->path,
+                          part->task);
+    if (nvdp_config_get(config, "model") == NULL && nvdp_config_get(config, "from-base") == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'model': expected the directory of a BERT, found none; "
+                          "'from_base' names a run in its place",
+                          part->path);
+    if (strcmp(part->task, "tsv") == 0 && (nvdp_config_get(config, "text-column") == NULL ||
+                                           nvdp_config_get(config, "label-column") == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: task 'tsv' needs the keys 'text_column' and 'label_column'",
+                          part->path);
+    NVDP_RETURN_IF_FAILED(nvdp_config_copy(config, &whole));
+    nvdp_status status = nvdp_config_set(whole, "out", "runs");
+    if (status == NVDP_OK) status = nvdp_config_check(whole);
+    nvdp_config_free(whole);
+    if (status != NVDP_ERR_ARGUMENT) return status;
+    nvdp__fail_prefix(ctx, status, part->path);
+    return NVDP_ERR_INPUT;
+}
+
+/* The options of a run: "lambda" first, so that lambda_g and lambda_d can have the last word. */
+static nvdp_status resolve(const struct part *part, const json_t *chosen, struct sweep_run *run) {
+    static const char *const paths[] = {"from_base", "model", "data"};
+    json_t *data = path_of(part->root, "data", part->task), *value;
+    json_t *given =
+        json_pack("{s:s, s:s}", "task", part->task, "method", sweep_grid_method(part->method));
+    const char *name;
+    nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    if (data != NULL) json_object_set(given, "data", data);
+    if (!part->private_) json_object_set_new(given, "lambda", json_integer(0));
+    value = json_object_get(chosen, "lambda");
+    if (value != NULL) json_object_set(given, "lambda", value);
+    json_object_foreach((json_t *)chosen, name, value) {
+        json_object_set(given, name, value);
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        NVDP_TRY(fill_in(part, paths[i], given));
+    text = json_dumps(given, JSON_REAL_PRECISION(17));
+    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(nvdp_train_config_create(part->ctx, &run->config));
+    NVDP_TRY(nvdp_config_load_text(run->config, part->path, text));
+    NVDP_TRY(check_needed(part, run->config));
+cleanup:
+    json_decref(given);
+    free(text);
+    return status == NVDP_ERR_ARGUMENT ? NVDP_ERR_INPUT : status;
+}
+
+static nvdp_status describe(const struct part *part, const json_t *chosen, struct sweep_run *run) {
+    const char *name;
+    json_t *list;
+    run->private_ = part->private_;
+    run->attack = json_string_value(path_of(part->root, "attack", part->task));
+    run->label = nvdp__strdup(part->ctx, sweep_grid_label(part->method));
+    run->task = nvdp__strdup(part->ctx, part->task);
+    run->varied = json_object();
+    if (run->label == NULL || run->task == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
+    json_object_foreach(part->options, name, list) {
+        bool listed = json_array_size(list) > 1 && strncmp(name, "lambda", 6) != 0 &&
+                      strcmp(name, "seed") != 0;
+        if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
+    }
+    return name_run(part, run);
+}
+
+/* The run of the same options that the grid has already; NULL where it is new. */
+static const struct sweep_run *find_run(const struct sweep_grid *grid,
+                                        const struct sweep_run *run) {
+    for (size_t i = 0; i < grid->count; i++)
+        if (strcmp(grid->run[i].name, run->name) == 0) return &grid->run[i];
+    return NULL;
+}
+
+static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t round,
+                           struct sweep_grid *grid) {
+    nvdp_status status = NVDP_OK;
+    struct sweep_run run = {.round = round, .position = grid->count};
+    NVDP_TRY(resolve(part, chosen, &run));
+    NVDP_TRY(describe(part, chosen, &run));
+    const struct sweep_run *known = find_run(grid, &run);
+    if (known != NULL && strcmp(known->label, run.label) != 0)
+        nvdp__log(part->ctx, NVDP_LOG_NOTICE, "%s: a run of '%s' is one of '%s' already: %s",
+                  part->path, run.label, known->label, run.name);
+    if (known != NULL) goto cleanup;
+    if (grid->count == MOST_RUNS)
+        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
+                            part->path, MOST_RUNS));
+    NVDP_TRY(
+        nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
+    grid->run[grid->count++] = run;
+    return NVDP_OK;
+cleanup:
+    sweep_run_release(&run);
+    return status;
+}
+
+/* --- all choices --- */
+
+/* The n-th choice, the last option changing fastest; *round is the place of its seed. */
+static json_t *choose(const json_t *options, size_t n, size_t *round) {
+    json_t *chosen = json_object();
+    const char *name;
+    json_t *list;
+    size_t total = 1;
+    json_object_foreach((json_t *)options, name, list) {
+        total *= json_array_size(list);
+    }
+    json_object_foreach((json_t *)options, name, list) {
+        total /= json_array_size(list);
+        size_t digit = n / total % json_array_size(list);
+        json_object_set(chosen, name, json_array_get(list, digit));
+        if (strcmp(name, "seed") == 0) *round = digit;
+    }
+    return chosen;
+}
+
+static nvdp_status count_choices(const struct part *part, size_t *total) {
+    const char *name;
+    const json_t *list;
+    *total = 1;
+    json_object_foreach(part->options, name, list) {
+        *total *= json_array_size(list);
+        if (*total > MOST_RUNS)
+            return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
+                              "%s: expected at most %d runs, found more for task '%s', method '%s'",
+                              part->path, MOST_RUNS, part->task, sweep_grid_label(part->method));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status add_choices(const struct part *part, struct sweep_grid *grid) {
+    size_t total = 0;
+    NVDP_RETURN_IF_FAILED(count_choices(part, &total));
+    for (size_t i = 0; i < total; i++) {
+        size_t round = 0;
+        json_t *chosen = choose(part->options, i, &round);
+        if (chosen == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+        nvdp_status status = add_run(part, chosen, round, grid);
+        json_decref(chosen);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
+                              const json_t *method, struct sweep_grid *grid) {
+    nvdp_status status = NVDP_OK;
+    enum nvdp_method id = NVDP_METHOD_BASE;
+    struct nvdp_config *known = NULL;
+    struct part part = {
+        .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
+    NVDP_TRY(nvdp_method_find(ctx, sweep_grid_method(method), &id));
+    NVDP_TRY(nvdp_train_config_create(ctx, &known));
+    part.known = known;
+    NVDP_TRY(layers(&part, &part.options));
+    part.private_ = nvdp_method_is_private(id);
+    if (!part.private_) drop_private(known, part.options);
+    NVDP_TRY(add_choices(&part, grid));
+cleanup:
+    json_decref(part.options);
+    nvdp_config_free(known);
+    return status;
+}

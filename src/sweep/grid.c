@@ -1,0 +1,346 @@
+/* grid.json read and checked (docs/sweep.md): the lists, the names, what is measured of a run, the
+ * files that it needs.  What it says of options is expand.c's. */
+#include "internal.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WHERE_SIZE = 512 };
+
+static bool is_list_of(const json_t *list, bool objects) {
+    size_t i;
+    const json_t *item;
+    json_array_foreach(list, i, item) {
+        if (!json_is_string(item) && !(objects && json_is_object(item))) return false;
+    }
+    return json_array_size(list) > 0;
+}
+
+static nvdp_status check_lists(struct nvdp_context *ctx, const char *path, const json_t *root) {
+    if (!is_list_of(json_object_get(root, "tasks"), false))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'tasks': expected a list of task names, such as [\"rte\"]",
+                          path);
+    if (!is_list_of(json_object_get(root, "methods"), true))
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key 'methods': expected a list of method names, or of objects such "
+            "as {\"name\": \"nvdp-kl\", \"method\": \"nvdp\", \"regularizer\": \"kl\"}",
+            path);
+    return NVDP_OK;
+}
+
+/* --- names --- */
+
+static nvdp_status check_tasks(struct nvdp_context *ctx, const char *path, const json_t *tasks) {
+    size_t i;
+    const json_t *task;
+    enum nvdp_task_id id;
+    json_array_foreach(tasks, i, task) {
+        nvdp_status status = nvdp_task_find(ctx, json_string_value(task), &id);
+        if (status == NVDP_OK) continue;
+        nvdp__fail_prefix(ctx, status, path);
+        return NVDP_ERR_INPUT;
+    }
+    return NVDP_OK;
+}
+
+const char *sweep_grid_method(const json_t *method) {
+    const char *name = json_string_value(method);
+    return name != NULL ? name : json_string_value(json_object_get(method, "method"));
+}
+
+const char *sweep_grid_label(const json_t *method) {
+    const char *name = json_string_value(json_object_get(method, "name"));
+    return name != NULL ? name : sweep_grid_method(method);
+}
+
+static nvdp_status check_method(struct nvdp_context *ctx, const char *path, const json_t *methods,
+                                size_t at) {
+    const json_t *entry = json_array_get(methods, at);
+    const json_t *name = json_object_get(entry, "name");
+    enum nvdp_method method;
+    if (sweep_grid_method(entry) == NULL || (name != NULL && !json_is_string(name)))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: methods[%zu]: expected texts as 'method' and 'name'", path, at);
+    nvdp_status status = nvdp_method_find(ctx, sweep_grid_method(entry), &method);
+    if (status != NVDP_OK) {
+        nvdp__fail_prefix(ctx, status, path);
+        return NVDP_ERR_INPUT;
+    }
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(sweep_grid_label(json_array_get(methods, i)), sweep_grid_label(entry)) != 0)
+            continue;
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: methods[%zu]: expected a 'name' of its own, found '%s' twice", path,
+                          at, sweep_grid_label(entry));
+    }
+    return NVDP_OK;
+}
+
+static bool is_task(const json_t *root, const char *key) {
+    enum nvdp_task_id id;
+    (void)root;
+    return nvdp_task_find(NULL, key, &id) == NVDP_OK;
+}
+
+static bool is_method_or_label(const json_t *root, const char *key) {
+    size_t i;
+    const json_t *entry;
+    enum nvdp_method method;
+    json_array_foreach(json_object_get(root, "methods"), i, entry) {
+        if (strcmp(sweep_grid_label(entry), key) == 0) return true;
+    }
+    return nvdp_method_find(NULL, key, &method) == NVDP_OK;
+}
+
+/* "per_task" and "per_method": objects of objects of options, under names that mean something. */
+static nvdp_status check_overrides(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                   const char *key, bool (*known)(const json_t *, const char *),
+                                   const char *what) {
+    json_t *all = json_object_get(root, key);
+    if (all != NULL && !json_is_object(all))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected an object with %ss as keys",
+                          path, key, what);
+    const char *name;
+    const json_t *options;
+    json_object_foreach(all, name, options) {
+        if (!known(root, name))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected a %s, found '%s'", path,
+                              key, what, name);
+        if (!json_is_object(options))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: key '%s': '%s': expected an object of options", path, key, name);
+    }
+    return NVDP_OK;
+}
+
+/* "data" and "attack": a path, or an object with one a task. */
+static nvdp_status check_paths(struct nvdp_context *ctx, const char *path, const json_t *root,
+                               const char *key) {
+    json_t *paths = json_object_get(root, key);
+    bool fits = paths == NULL || json_is_string(paths) || json_is_object(paths);
+    const char *task;
+    const json_t *value;
+    json_object_foreach(paths, task, value) {
+        fits = fits && is_task(root, task) && json_is_string(value);
+    }
+    if (fits) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: key '%s': expected a path, or an object of paths such as {\"rte\": "
+                      "\"glue/RTE\"}",
+                      path, key);
+}
+
+static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
+    static const char *const names[] = {"all", "model", "results"};
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, grid->root, "keep", "model", &text));
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        grid->keep = (enum sweep_keep)i;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: key 'keep': expected all, model or results, found '%s'", path, text);
+}
+
+/* --- what is measured: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp
+ * reuse` --- */
+
+/* Gives an option a value of the file. */
+static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *value,
+                              struct nvdp_config *config, const char *name) {
+    if (json_is_null(value)) return NVDP_OK;
+    char *text = json_is_string(value)
+                     ? nvdp__strdup(ctx, json_string_value(value))
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp_config_set(config, name, text);
+    free(text);
+    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
+}
+
+static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                struct sweep_grid *grid) {
+    static const char *const texts[] = {"split", "limit", "batch", "seed", NULL};
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *privacy = NULL;
+    char where[WHERE_SIZE];
+    const char *key;
+    const json_t *value;
+    if (object != NULL && !json_is_object(object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
+                          path);
+    snprintf(where, sizeof where, "%s: privacy", path);
+    NVDP_TRY(nvdp_privacy_config_create(ctx, &privacy));
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (texts[i] != NULL && strcmp(texts[i], key) != 0)
+            i++;
+        if (texts[i] == NULL && nvdp_config_get(privacy, key) == NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key));
+        NVDP_TRY(set_option(ctx, where, value, texts[i] != NULL ? grid->measured : privacy, key));
+    }
+    status = nvdp_config_check(privacy);
+    if (status == NVDP_ERR_ARGUMENT) NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where));
+    NVDP_TRY(status);
+    struct nvdp_config *joined = privacy;
+    privacy = NULL;
+    status = nvdp_config_join(grid->measured, joined);
+cleanup:
+    nvdp_config_free(privacy);
+    return status;
+}
+
+static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *object,
+                              struct sweep_grid *grid) {
+    struct nvdp_config *export = grid->exported, *reuse = grid->reuse;
+    const struct {
+        const char *key, *option;
+        struct nvdp_config *config;
+    } rows[] = {
+        {"splits", "split", export}, {"samples", "samples", export},
+        {"limit", "limit", export},  {"measure_texts", "measure_texts", export},
+        {"epochs", "epochs", reuse}, {"patience", "patience", reuse},
+        {"heads", "heads", reuse},   {"lr", "lr", reuse},
+        {"seed", "seed", reuse},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    char where[WHERE_SIZE];
+    const char *key;
+    const json_t *value;
+    snprintf(where, sizeof where, "%s: share", path);
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "split", "train,dev"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "with-labels", "true"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "overwrite", "true"));
+    grid->share = json_is_true(object) || json_is_object(object);
+    if (object != NULL && !json_is_boolean(object) && !json_is_object(object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'share': expected true, false or an object such as {\"limit\": "
+                          "2000}",
+                          path);
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (i < ROWS && strcmp(rows[i].key, key) != 0)
+            i++;
+        if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+        NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, rows[i].config, rows[i].option));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
+                                 struct sweep_grid *grid) {
+    NVDP_RETURN_IF_FAILED(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
+    NVDP_RETURN_IF_FAILED(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
+    if (json_object_get(grid->root, "attack") != NULL && !grid->share)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'attack': needs \"share\": true, as it reads the shared file",
+                          path);
+    return NVDP_OK;
+}
+
+static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
+    const json_t *methods = json_object_get(grid->root, "methods");
+    NVDP_RETURN_IF_FAILED(check_lists(ctx, path, grid->root));
+    NVDP_RETURN_IF_FAILED(check_tasks(ctx, path, json_object_get(grid->root, "tasks")));
+    for (size_t i = 0; i < json_array_size(methods); i++)
+        NVDP_RETURN_IF_FAILED(check_method(ctx, path, methods, i));
+    NVDP_RETURN_IF_FAILED(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
+    NVDP_RETURN_IF_FAILED(
+        check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
+    NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "data"));
+    NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "attack"));
+    NVDP_RETURN_IF_FAILED(read_keep(ctx, path, grid));
+    return read_measures(ctx, path, grid);
+}
+
+/* --- the file --- */
+
+static int by_round(const void *a, const void *b) {
+    const struct sweep_run *x = a, *y = b;
+    if (x->round != y->round) return x->round < y->round ? -1 : 1;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
+    size_t i, k;
+    const json_t *task, *method;
+    json_array_foreach(json_object_get(grid->root, "tasks"), i, task) {
+        json_array_foreach(json_object_get(grid->root, "methods"), k, method) {
+            NVDP_RETURN_IF_FAILED(
+                sweep_grid_expand(ctx, path, json_string_value(task), method, grid));
+        }
+    }
+    qsort(grid->run, grid->count, sizeof *grid->run, by_round);
+    for (size_t r = 0; r < grid->count; r++) {
+        struct sweep_run *run = &grid->run[r];
+        struct stat info;
+        char *train = nvdp__join(ctx, nvdp_config_get(run->config, "data"), "train.tsv");
+        if (train == NULL) return NVDP_ERR_MEMORY;
+        bool found = stat(train, &info) == 0;
+        run->work = found ? (double)info.st_size * sweep_run_number(run, "epochs") : 0;
+        free(train);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct sweep_grid *out) {
+    nvdp_status status = NVDP_OK;
+    struct sweep_grid grid = {0};
+    NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
+    NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
+    NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
+    NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));
+    NVDP_TRY(check_file(ctx, path, &grid));
+    NVDP_TRY(expand(ctx, path, &grid));
+    *out = grid;
+    grid = (struct sweep_grid){0};
+cleanup:
+    sweep_grid_release(&grid);
+    return status;
+}
+
+void sweep_run_release(struct sweep_run *run) {
+    nvdp_config_free(run->config);
+    json_decref(run->varied);
+    free(run->name);
+    free(run->task);
+    free(run->label);
+}
+
+void sweep_grid_release(struct sweep_grid *grid) {
+    for (size_t i = 0; i < grid->count; i++)
+        sweep_run_release(&grid->run[i]);
+    free(grid->run);
+    nvdp_config_free(grid->exported);
+    nvdp_config_free(grid->reuse);
+    nvdp_config_free(grid->measured);
+    json_decref(grid->root);
+}
+
+/* --- models and data sets, looked at before anything is run --- */
+
+nvdp_status sweep_grid_check_files(struct nvdp_context *ctx, const char *path,
+                                   const struct sweep_grid *grid) {
+    for (size_t i = 0; i < grid->count; i++) {
+        const struct sweep_run *run = &grid->run[i];
+        nvdp_status status = nvdp_train_check(ctx, run->config);
+        if (status == NVDP_OK && run->attack != NULL && access(run->attack, R_OK) != 0)
+            status = nvdp__fail_errno(ctx, errno, "key 'attack': %s: cannot read", run->attack);
+        if (status == NVDP_OK) continue;
+        nvdp__fail_prefix(ctx, status, path);
+        return status == NVDP_ERR_MEMORY ? status : NVDP_ERR_INPUT;
+    }
+    return NVDP_OK;
+}

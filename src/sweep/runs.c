@@ -1,0 +1,400 @@
+/* What a process knows of every run of a sweep: its files (docs/formats.md), its lease, how far it
+ * is, how long the rest takes. */
+#include "internal.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Writes `value` to `path`, both released; NULL of either: out of memory. */
+static nvdp_status write_json(struct nvdp_context *ctx, char *path, json_t *value) {
+    nvdp_status status = path != NULL && value != NULL
+                             ? nvdp__json_write(ctx, path, value)
+                             : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_decref(value);
+    free(path);
+    return status;
+}
+
+/* The same, unless that is what stands there. */
+static nvdp_status keep_json(struct nvdp_context *ctx, char *path, json_t *value) {
+    json_t *kept = NULL;
+    bool same = path != NULL && value != NULL && nvdp__exists(path) &&
+                nvdp__json_read(ctx, path, &kept) == NVDP_OK && json_equal(kept, value);
+    json_decref(kept);
+    if (!same) return write_json(ctx, path, value);
+    json_decref(value);
+    free(path);
+    return NVDP_OK;
+}
+
+nvdp_status sweep_prepare(struct nvdp_context *ctx, const char *directory,
+                          const struct sweep_grid *grid) {
+    static const char *const folders[] = {"runs", "claims", "failed"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char *path = nvdp__join(ctx, directory, folders[i]);
+        if (path == NULL) return NVDP_ERR_MEMORY;
+        nvdp_status status = nvdp__make_directory(ctx, path);
+        free(path);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return keep_json(ctx, nvdp__join(ctx, directory, "grid.json"), json_incref(grid->root));
+}
+
+char *sweep_run_file(struct nvdp_context *ctx, const char *directory, const char *name,
+                     const char *file) {
+    return nvdp__format(ctx, "%s/runs/%s/%s", directory, name, file);
+}
+
+/* --- finished --- */
+
+nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, const char *name,
+                             double seconds) {
+    return write_json(ctx, sweep_run_file(ctx, directory, name, "done.json"),
+                      json_pack("{s:s,s:f,s:o}", "nvdp_format", "sweep-done/1", "seconds", seconds,
+                                "finished", nvdp__now_json()));
+}
+
+/* Whether a run's done.json is there, and its time, NaN where unknown.  Looked up through the open
+ * directory: another machine's client asks its server again for what it remembers as missing. */
+static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
+                    double *seconds) {
+    json_t *record = NULL;
+    char *run = sweep_run_file(ctx, directory, name, "");
+    char *path = sweep_run_file(ctx, directory, name, "done.json");
+    int fd = run != NULL ? open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool done = path != NULL && fd >= 0 && faccessat(fd, "done.json", F_OK, 0) == 0;
+    if (fd >= 0) close(fd);
+    *seconds = NAN;
+    if (done && nvdp__json_read(ctx, path, &record) == NVDP_OK) {
+        const json_t *value = json_object_get(record, "seconds");
+        if (json_is_number(value)) *seconds = json_number_value(value);
+    }
+    json_decref(record);
+    free(run);
+    free(path);
+    return done;
+}
+
+nvdp_status sweep_write_label(struct nvdp_context *ctx, const char *directory,
+                              const struct sweep_run *run) {
+    return keep_json(ctx, sweep_run_file(ctx, directory, run->name, "sweep.json"),
+                     json_pack("{s:s,s:s,s:O}", "nvdp_format", "sweep-run/1", "label", run->label,
+                               "varied", run->varied));
+}
+
+/* --- failed --- */
+
+static char *failure_path(struct nvdp_context *ctx, const char *directory, const char *name) {
+    return nvdp__format(ctx, "%s/failed/%s.json", directory, name);
+}
+
+nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
+                                const struct sweep_run *run, const struct sweep_process *self,
+                                int64_t attempts, const struct sweep_failure *failure) {
+    const char *status_name =
+        failure->status == NVDP_STATUS_COUNT ? "DIED" : nvdp_status_name(failure->status);
+    char *config = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_config_json(run->config, &config));
+    json_t *record =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
+                  run->name, "label", run->label, "status", status_name, "message",
+                  failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
+                  nvdp__now_json(), "config", json_loads(config, 0, NULL));
+    free(config);
+    if (record != NULL && failure->signal != 0)
+        json_object_set_new(record, "signal", json_integer(failure->signal));
+    return write_json(ctx, failure_path(ctx, directory, run->name), record);
+}
+
+int64_t sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,
+                       char **message) {
+    int64_t attempts = 0;
+    json_t *record = NULL;
+    char *path = failure_path(ctx, directory, name);
+    if (message != NULL) *message = NULL;
+    if (path != NULL && nvdp__exists(path)) {
+        attempts = 1; /* a record that cannot be read is one all the same */
+        if (nvdp__json_read(ctx, path, &record) == NVDP_OK) {
+            json_int_t read = json_integer_value(json_object_get(record, "attempts"));
+            const char *text = json_string_value(json_object_get(record, "message"));
+            attempts = read > 1 ? read : 1;
+            if (message != NULL && text != NULL) *message = nvdp__strdup(ctx, text);
+        }
+    }
+    json_decref(record);
+    free(path);
+    return attempts;
+}
+
+nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory,
+                                 const char *name) {
+    char *path = failure_path(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__remove(ctx, path);
+    free(path);
+    return status;
+}
+
+/* --- running --- */
+
+static json_t *number_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static double number_or_nan(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Beside its name, then renamed; not forced to the disk, as it is worth nothing after a power
+ * failure. */
+void sweep_progress_write(const char *directory, const char *name,
+                          const struct sweep_run_progress *progress) {
+    json_t *record = json_pack(
+        "{s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:f,s:o}", "nvdp_format", "sweep-progress/1", "phase",
+        progress->phase, "unit", progress->unit, "done", (json_int_t)progress->done, "total",
+        (json_int_t)progress->total, "rate", number_or_null(progress->rate), "eta_seconds",
+        number_or_null(progress->eta_seconds), "seconds", progress->seconds, "training_seconds",
+        number_or_null(progress->training_seconds));
+    char *path = sweep_run_file(NULL, directory, name, "progress.json");
+    char *beside = sweep_run_file(NULL, directory, name, "progress.json.partial-0");
+    bool written = record != NULL && path != NULL && beside != NULL &&
+                   json_dump_file(record, beside, JSON_INDENT(2)) == 0 && rename(beside, path) == 0;
+    if (!written && beside != NULL) (void)unlink(beside);
+    json_decref(record);
+    free(path);
+    free(beside);
+}
+
+struct sweep_run_progress sweep_progress_read(struct nvdp_context *ctx, const char *directory,
+                                              const char *name) {
+    struct sweep_run_progress progress = {.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
+    json_t *record = NULL;
+    char *path = sweep_run_file(ctx, directory, name, "progress.json");
+    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
+    free(path);
+    const char *phase = json_string_value(json_object_get(record, "phase"));
+    const char *unit = json_string_value(json_object_get(record, "unit"));
+    json_int_t done = json_integer_value(json_object_get(record, "done"));
+    json_int_t total = json_integer_value(json_object_get(record, "total"));
+    double seconds = number_or_nan(record, "seconds");
+    if (phase != NULL && unit != NULL && done >= 0 && total >= 0 && seconds >= 0) {
+        progress = (struct sweep_run_progress){
+            .done = (uint64_t)done,
+            .total = (uint64_t)total,
+            .rate = number_or_nan(record, "rate"),
+            .eta_seconds = number_or_nan(record, "eta_seconds"),
+            .seconds = seconds,
+            .training_seconds = number_or_nan(record, "training_seconds"),
+        };
+        snprintf(progress.phase, sizeof progress.phase, "%s", phase);
+        snprintf(progress.unit, sizeof progress.unit, "%s", unit);
+    }
+    json_decref(record);
+    return progress;
+}
+
+/* --- looking --- */
+
+bool sweep_entry_is_settled(const struct sweep_entry *entry) {
+    return entry->state == SWEEP_ENTRY_DONE || entry->state == SWEEP_ENTRY_FAILED;
+}
+
+bool sweep_entry_is_running(const struct sweep_entry *entry) {
+    return entry->state == SWEEP_ENTRY_HERE || entry->state == SWEEP_ENTRY_ELSEWHERE ||
+           entry->state == SWEEP_ENTRY_SILENT;
+}
+
+/* Whether the run's files say that it is done or failed. */
+static bool settle(struct nvdp_context *ctx, const struct sweep_table *table, size_t i) {
+    struct sweep_entry *entry = &table->entry[i];
+    const char *name = table->grid->run[i].name;
+    if (is_done(ctx, table->directory, name, &entry->seconds))
+        entry->state = SWEEP_ENTRY_DONE;
+    else if (sweep_failures(ctx, table->directory, name, NULL) > entry->pardoned)
+        entry->state = SWEEP_ENTRY_FAILED;
+    return sweep_entry_is_settled(entry);
+}
+
+nvdp_status sweep_table_look(struct nvdp_context *ctx, struct sweep_table *table, size_t i) {
+    static const enum sweep_entry_state state_of[] = {
+        [SWEEP_LEASE_FREE] = SWEEP_ENTRY_WAITING,
+        [SWEEP_LEASE_HELD] = SWEEP_ENTRY_ELSEWHERE,
+        [SWEEP_LEASE_SILENT] = SWEEP_ENTRY_SILENT,
+    };
+    struct sweep_entry *entry = &table->entry[i];
+    enum sweep_lease_state state = SWEEP_LEASE_FREE;
+    if (entry->state == SWEEP_ENTRY_HERE || sweep_entry_is_settled(entry)) return NVDP_OK;
+    if (settle(ctx, table, i)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(sweep_lease_look(ctx, table->directory, table->grid->run[i].name,
+                                           &table->self, &entry->lease, &state));
+    entry->state = state_of[state];
+    return NVDP_OK;
+}
+
+nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table, size_t i,
+                             double timeout) {
+    struct sweep_entry *entry = &table->entry[i];
+    const char *name = table->grid->run[i].name;
+    bool won = false;
+    NVDP_RETURN_IF_FAILED(
+        sweep_lease_take(ctx, table->directory, name, &table->self, timeout, &entry->lease, &won));
+    if (!won) return sweep_table_look(ctx, table, i);
+    /* it may have been finished between the look and the lease */
+    if (settle(ctx, table, i))
+        return sweep_lease_release(ctx, table->directory, name, &table->self, "settled",
+                                   &entry->lease);
+    entry->state = SWEEP_ENTRY_HERE;
+    entry->progress =
+        (struct sweep_run_progress){.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
+    return NVDP_OK;
+}
+
+/* --- the whole --- */
+
+nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
+                             const struct sweep_grid *grid, bool retry_failed,
+                             struct sweep_table *out) {
+    nvdp_status status = NVDP_OK;
+    struct sweep_table table = {.directory = directory, .grid = grid, .self = sweep_process_self()};
+    table.entry = nvdp__calloc(ctx, grid->count, sizeof *table.entry);
+    table.group = nvdp__calloc(ctx, grid->count, sizeof *table.group);
+    table.pace = nvdp__calloc(ctx, grid->count, sizeof *table.pace);
+    if (table.entry == NULL || table.group == NULL || table.pace == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < grid->count; i++) {
+        const struct sweep_run *run = &grid->run[i];
+        size_t g = 0;
+        while (g < table.groups && (strcmp(table.group[g].task, run->task) != 0 ||
+                                    strcmp(table.group[g].label, run->label) != 0))
+            g++;
+        if (g == table.groups)
+            table.group[table.groups++] =
+                (struct sweep_group){.task = run->task, .label = run->label};
+        table.group[g].runs++;
+        table.entry[i].group = g;
+        table.entry[i].seconds = NAN;
+        if (retry_failed) table.entry[i].pardoned = sweep_failures(ctx, directory, run->name, NULL);
+        NVDP_TRY(sweep_table_look(ctx, &table, i));
+    }
+    *out = table;
+    table = (struct sweep_table){0};
+cleanup:
+    sweep_table_close(&table);
+    return status;
+}
+
+void sweep_table_close(struct sweep_table *table) {
+    for (size_t i = 0; table->entry != NULL && i < table->grid->count; i++)
+        sweep_lease_forget(&table->entry[i].lease);
+    free(table->entry);
+    free(table->group);
+    free(table->pace);
+    *table = (struct sweep_table){0};
+}
+
+void sweep_table_read_progress(struct nvdp_context *ctx, struct sweep_table *table) {
+    for (size_t i = 0; i < table->grid->count; i++) {
+        struct sweep_entry *entry = &table->entry[i];
+        if (sweep_entry_is_running(entry))
+            entry->progress = sweep_progress_read(ctx, table->directory, table->grid->run[i].name);
+    }
+}
+
+/* --- counting; how long the rest takes --- */
+
+static double ratio(double seconds, double work) {
+    return work > 0 ? seconds / work : NAN;
+}
+
+/* Seconds for a unit of a run's work: by the finished runs of its task and method, else by those of
+ * them that are being trained, else by all that are finished, else by all that are being trained;
+ * NaN where there is none. */
+static double seconds_per_work(const struct sweep_pace *own, const struct sweep_pace *all) {
+    const double ranked[] = {
+        ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),
+        ratio(all->done_seconds, all->done_work), ratio(all->training_seconds, all->training_work)};
+    size_t i = 0;
+    while (i < 3 && isnan(ranked[i]))
+        i++;
+    return ranked[i];
+}
+
+static void add_pace(const struct sweep_entry *entry, double work, struct sweep_pace *pace) {
+    if (!isnan(entry->seconds)) {
+        pace->done_seconds += entry->seconds;
+        pace->done++;
+        pace->done_work += work;
+    } else if (sweep_entry_is_running(entry) && !isnan(entry->progress.training_seconds)) {
+        pace->training_seconds += entry->progress.training_seconds;
+        pace->training_work += work;
+    }
+}
+
+void sweep_table_count(struct sweep_table *table, struct sweep_state *state) {
+    struct sweep_pace all = {0};
+    *state = (struct sweep_state){.runs = table->grid->count,
+                                  .groups = table->groups,
+                                  .group = table->group,
+                                  .eta_seconds = NAN};
+    memset(table->pace, 0, table->groups * sizeof *table->pace);
+    for (size_t g = 0; g < table->groups; g++) {
+        struct sweep_group *group = &table->group[g];
+        group->done = group->failed = group->running = 0;
+    }
+    for (size_t i = 0; i < table->grid->count; i++) {
+        const struct sweep_entry *entry = &table->entry[i];
+        struct sweep_group *group = &table->group[entry->group];
+        bool running = sweep_entry_is_running(entry);
+        group->done += entry->state == SWEEP_ENTRY_DONE;
+        group->failed += entry->state == SWEEP_ENTRY_FAILED;
+        group->running += running;
+        state->elsewhere += running && entry->state != SWEEP_ENTRY_HERE;
+        add_pace(entry, table->grid->run[i].work, &table->pace[entry->group]);
+        add_pace(entry, table->grid->run[i].work, &all);
+    }
+    for (size_t g = 0; g < table->groups; g++) {
+        struct sweep_group *group = &table->group[g];
+        struct sweep_pace *pace = &table->pace[g];
+        pace->seconds_per_work = seconds_per_work(pace, &all);
+        group->seconds = ratio(pace->done_seconds, (double)pace->done);
+        state->done += group->done;
+        state->failed += group->failed;
+        state->running += group->running;
+    }
+}
+
+/* What of run i is left; while it is trained no less than its remaining steps. */
+static double seconds_left(const struct sweep_table *table, size_t i) {
+    const struct sweep_entry *entry = &table->entry[i];
+    double usual = table->pace[entry->group].seconds_per_work * table->grid->run[i].work;
+    if (isnan(usual) || !sweep_entry_is_running(entry)) return usual;
+    bool training = strcmp(entry->progress.phase, "train") == 0;
+    double least = training && entry->progress.eta_seconds > 0 ? entry->progress.eta_seconds : 0;
+    return fmax(usual - entry->progress.seconds, least);
+}
+
+double sweep_table_eta(const struct sweep_table *table, size_t workers) {
+    double sum = 0, longest = 0;
+    for (size_t i = 0; i < table->grid->count; i++) {
+        if (sweep_entry_is_settled(&table->entry[i])) continue;
+        double left = seconds_left(table, i);
+        if (isnan(left)) return NAN;
+        sum += left;
+        longest = fmax(longest, left);
+    }
+    return fmax(sum / (double)workers, longest);
+}
+
+double sweep_table_waiting_seconds(const struct sweep_table *table) {
+    double sum = 0;
+    for (size_t i = 0; i < table->grid->count; i++)
+        if (table->entry[i].state == SWEEP_ENTRY_WAITING) sum += seconds_left(table, i);
+    return sum;
+}

@@ -1,0 +1,477 @@
+/* run_sweep: opens the directory, keeps the workers busy until all is settled, reports.
+ * sweep_plan: tells the runs, how far they are and what they cost. */
+#include "internal.h"
+
+#include "base/file.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_JOBS = 1024, PAUSE_MILLISECONDS = 20 };
+/* seconds */
+static const double REPORT_INTERVAL = 0.2;
+static const double PROGRESS_INTERVAL = 1; /* between looks at how far the runs are */
+static const double LOOK_INTERVAL = 0.5;   /* between looks for something to begin */
+static const double BUSY_INTERVAL = 5; /* the same, while every worker has work: for the counts */
+static const double RENEWALS = 8;      /* of a lease within its timeout */
+
+struct sweep_config sweep_config_default(void) {
+    return (struct sweep_config){.jobs = 1, .stale_seconds = SWEEP_LEASE_TIMEOUT};
+}
+
+/* --- the grid --- */
+
+/* Checks the configuration, reads the grid and looks at the files that it names. */
+static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config *config,
+                             struct sweep_grid *grid) {
+    nvdp_status status = NVDP_OK;
+    char *run_file = NULL, *kept = NULL;
+    struct sweep_grid read = {0};
+    if (config->out == NULL || config->out[0] == '\0')
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
+    if (config->jobs < 1 || config->jobs > MOST_JOBS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "jobs: expected 1 to %d, found %d", MOST_JOBS,
+                          config->jobs);
+    if (!(config->stale_seconds >= 1 && config->stale_seconds <= 1e6))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "stale_seconds: expected 1 to 1e6, found %g",
+                          config->stale_seconds);
+    run_file = nvdp__join(ctx, config->out, "run.json");
+    kept = nvdp__join(ctx, config->out, "grid.json");
+    if (run_file == NULL || kept == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(run_file))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "%s: expected a sweep's directory or a new one, found a run's",
+                            config->out));
+    const char *path = config->grid != NULL ? config->grid : kept;
+    NVDP_TRY(sweep_grid_read(ctx, path, &read));
+    NVDP_TRY(sweep_grid_check_files(ctx, path, &read));
+    *grid = read;
+    read = (struct sweep_grid){0};
+cleanup:
+    sweep_grid_release(&read);
+    free(run_file);
+    free(kept);
+    return status;
+}
+
+/* A worker and what it works on. */
+struct slot {
+    struct sweep_worker worker;
+    bool taken;
+    size_t run;   /* its index */
+    double begun; /* on the monotonic clock */
+};
+
+/* One call. */
+struct sweep {
+    struct nvdp_context *ctx;
+    const struct sweep_config *config;
+    struct sweep_grid grid;
+    struct sweep_table table;
+    struct sweep_work work;
+    size_t slots;
+    struct slot *slot;
+    struct sweep_job *job; /* [runs] */
+    size_t made;
+    double started, looked, renewed, reported, read;
+    bool stopping;
+};
+
+static const char *name_of(const struct sweep *sweep, size_t i) {
+    return sweep->grid.run[i].name;
+}
+
+/* NULL where all workers are busy. */
+static struct slot *free_slot(const struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++)
+        if (!sweep->slot[k].taken) return &sweep->slot[k];
+    return NULL;
+}
+
+/* --- the end of a run --- */
+
+/* A worker stopped on request, by its parent or by the user's own signal, has failed in nothing. */
+static bool was_stopped(const struct sweep *sweep, const struct sweep_failure *outcome) {
+    if (outcome->status == NVDP_ERR_CANCELLED) return true;
+    return sweep->stopping && outcome->status == NVDP_STATUS_COUNT;
+}
+
+static nvdp_status end(struct sweep *sweep, struct slot *slot,
+                       const struct sweep_failure *outcome) {
+    size_t i = slot->run;
+    const char *name = name_of(sweep, i), *word = "interrupted";
+    const char *directory = sweep->config->out;
+    struct sweep_entry *entry = &sweep->table.entry[i];
+    struct sweep_state state;
+    sweep->looked = 0;
+    if (was_stopped(sweep, outcome)) {
+        sweep->stopping = true;
+        entry->state = SWEEP_ENTRY_WAITING;
+    } else if (outcome->status == NVDP_OK) {
+        word = "done";
+        entry->state = SWEEP_ENTRY_WAITING;
+        NVDP_RETURN_IF_FAILED(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
+        entry->state = SWEEP_ENTRY_DONE;
+        sweep->made++;
+        NVDP_RETURN_IF_FAILED(sweep_forget_failure(sweep->ctx, directory, name));
+        sweep_table_count(&sweep->table, &state);
+        nvdp__log(sweep->ctx, NVDP_LOG_INFO, "%zu of %zu: %s: done in %.1f s",
+                  state.done + state.failed, state.runs, name, nvdp__now() - slot->begun);
+    } else {
+        word = "failed";
+        int64_t attempts = 1 + sweep_failures(sweep->ctx, directory, name, NULL);
+        entry->state = SWEEP_ENTRY_FAILED;
+        NVDP_RETURN_IF_FAILED(sweep_write_failure(sweep->ctx, directory, &sweep->grid.run[i],
+                                                  &sweep->table.self, attempts, outcome));
+        sweep_table_count(&sweep->table, &state);
+        nvdp__log(sweep->ctx, NVDP_LOG_WARNING, "%zu of %zu: %s: failed: %s",
+                  state.done + state.failed, state.runs, name, outcome->message);
+    }
+    slot->taken = false;
+    return sweep_lease_release(sweep->ctx, directory, name, &sweep->table.self, word,
+                               &entry->lease);
+}
+
+/* Settles the runs whose workers have ended. */
+static nvdp_status reap(struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        bool ended = false;
+        struct sweep_failure outcome;
+        struct slot *slot = &sweep->slot[k];
+        if (!slot->taken) continue;
+        NVDP_RETURN_IF_FAILED(sweep_worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
+        if (ended) NVDP_RETURN_IF_FAILED(end(sweep, slot, &outcome));
+    }
+    return NVDP_OK;
+}
+
+/* --- between --- */
+
+/* Renews the leases, when it is time.  Where another process has taken this one for dead, after its
+ * machine slept, say, the run is theirs. */
+static nvdp_status renew(struct sweep *sweep) {
+    double interval = fmin(10, sweep->config->stale_seconds / RENEWALS);
+    if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
+    sweep->renewed = nvdp__now();
+    for (size_t k = 0; k < sweep->slots; k++) {
+        bool lost = false;
+        struct slot *slot = &sweep->slot[k];
+        struct sweep_entry *entry = &sweep->table.entry[slot->run];
+        if (!slot->taken) continue;
+        NVDP_RETURN_IF_FAILED(sweep_lease_renew(sweep->ctx, sweep->config->out,
+                                                name_of(sweep, slot->run), &entry->lease, &lost));
+        if (!lost) continue;
+        sweep_worker_free(&slot->worker);
+        sweep_lease_forget(&entry->lease);
+        entry->state = SWEEP_ENTRY_ELSEWHERE;
+        slot->taken = false;
+        nvdp__log(sweep->ctx, NVDP_LOG_WARNING,
+                  "%s: another process has taken it over, as this one was silent for too long",
+                  name_of(sweep, slot->run));
+        NVDP_RETURN_IF_FAILED(sweep_worker_create(sweep->ctx, &slot->worker));
+    }
+    return NVDP_OK;
+}
+
+/* Looks at what is not settled, when it is time, and begins what is free while a worker is. */
+static nvdp_status fill(struct sweep *sweep) {
+    struct slot *slot = free_slot(sweep);
+    double interval = slot != NULL ? LOOK_INTERVAL : BUSY_INTERVAL;
+    if (sweep->looked > 0 && nvdp__now() - sweep->looked < interval) return NVDP_OK;
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        struct sweep_entry *entry = &sweep->table.entry[i];
+        if (entry->state == SWEEP_ENTRY_HERE || sweep_entry_is_settled(entry)) continue;
+        NVDP_RETURN_IF_FAILED(sweep_table_look(sweep->ctx, &sweep->table, i));
+        if (entry->state != SWEEP_ENTRY_WAITING || slot == NULL) continue;
+        NVDP_RETURN_IF_FAILED(
+            sweep_table_take(sweep->ctx, &sweep->table, i, sweep->config->stale_seconds));
+        if (entry->state != SWEEP_ENTRY_HERE) continue;
+        slot->taken = true; /* now, so that the lease is given back where there is no process */
+        slot->run = i;
+        slot->begun = nvdp__now();
+        NVDP_RETURN_IF_FAILED(
+            sweep_worker_start(sweep->ctx, &sweep->work, &sweep->grid.run[i], &slot->worker));
+        slot = free_slot(sweep);
+    }
+    sweep->looked = nvdp__now();
+    return NVDP_OK;
+}
+
+/* --- reports --- */
+
+static struct sweep_job describe(const struct sweep *sweep, size_t i) {
+    const struct sweep_entry *entry = &sweep->table.entry[i];
+    const struct sweep_run_progress *progress = &entry->progress;
+    struct sweep_job job = {.run = name_of(sweep, i),
+                            .elsewhere = entry->state != SWEEP_ENTRY_HERE,
+                            .done = progress->done,
+                            .total = progress->total,
+                            .rate = progress->rate,
+                            .eta_seconds = progress->eta_seconds,
+                            .seconds = progress->seconds};
+    memcpy(job.phase, progress->phase, sizeof job.phase);
+    memcpy(job.unit, progress->unit, sizeof job.unit);
+    return job;
+}
+
+static void report(struct sweep *sweep, bool now) {
+    struct sweep_state state;
+    if (sweep->config->report == NULL) return;
+    if (!now && nvdp__now() - sweep->reported < REPORT_INTERVAL) return;
+    sweep->reported = nvdp__now();
+    if (nvdp__now() - sweep->read >= PROGRESS_INTERVAL) {
+        sweep->read = nvdp__now();
+        sweep_table_read_progress(sweep->ctx, &sweep->table);
+    }
+    sweep_table_count(&sweep->table, &state);
+    state.job = sweep->job;
+    for (size_t k = 0; k < sweep->slots; k++) {
+        if (!sweep->slot[k].taken) continue;
+        sweep->job[state.jobs] = describe(sweep, sweep->slot[k].run);
+        sweep->job[state.jobs++].seconds = nvdp__now() - sweep->slot[k].begun;
+    }
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        const struct sweep_entry *entry = &sweep->table.entry[i];
+        if (sweep_entry_is_running(entry) && entry->state != SWEEP_ENTRY_HERE)
+            sweep->job[state.jobs++] = describe(sweep, i);
+    }
+    state.elapsed_seconds = nvdp__now() - sweep->started;
+    state.eta_seconds = sweep_table_eta(&sweep->table, sweep->slots + state.elsewhere);
+    sweep->config->report(&state, sweep->config->user);
+}
+
+/* --- the loop --- */
+
+/* Nothing more to do for this process. */
+static bool is_over(const struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++)
+        if (sweep->slot[k].taken) return false;
+    if (sweep->stopping) return true;
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        const struct sweep_entry *entry = &sweep->table.entry[i];
+        bool others = sweep->config->leave && entry->state == SWEEP_ENTRY_ELSEWHERE;
+        if (!sweep_entry_is_settled(entry) && !others) return false;
+    }
+    return true;
+}
+
+static nvdp_status run(struct sweep *sweep) {
+    const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
+    for (;;) {
+        NVDP_RETURN_IF_FAILED(reap(sweep));
+        if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
+        for (size_t k = 0; k < sweep->slots && sweep->stopping; k++)
+            sweep_worker_stop(&sweep->slot[k].worker);
+        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(fill(sweep));
+        NVDP_RETURN_IF_FAILED(renew(sweep));
+        report(sweep, false);
+        if (is_over(sweep)) break;
+        nanosleep(&pause, NULL);
+    }
+    report(sweep, true);
+    if (!sweep->stopping) return NVDP_OK;
+    return nvdp__fail(sweep->ctx, NVDP_ERR_CANCELLED,
+                      "interrupted; what was done is kept: the same command continues");
+}
+
+/* --- the whole --- */
+
+static nvdp_status open_sweep(struct sweep *sweep) {
+    const struct sweep_config *config = sweep->config;
+    struct nvdp_context *ctx = sweep->ctx;
+    int threads = nvdp_context_threads(ctx) / config->jobs;
+    NVDP_RETURN_IF_FAILED(sweep_prepare(ctx, config->out, &sweep->grid));
+    NVDP_RETURN_IF_FAILED(
+        sweep_table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
+    /* finished runs get the labels that the grid gives them now */
+    for (size_t i = 0; i < sweep->grid.count; i++)
+        if (sweep->table.entry[i].state == SWEEP_ENTRY_DONE)
+            NVDP_RETURN_IF_FAILED(sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
+    sweep->slot = nvdp__calloc(ctx, (size_t)config->jobs, sizeof *sweep->slot);
+    sweep->job = nvdp__calloc(ctx, sweep->grid.count, sizeof *sweep->job);
+    if (sweep->slot == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
+    for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++)
+        NVDP_RETURN_IF_FAILED(sweep_worker_create(ctx, &sweep->slot[sweep->slots].worker));
+    sweep->work = (struct sweep_work){.directory = config->out,
+                                      .cache = config->cache,
+                                      .grid = &sweep->grid,
+                                      .threads = threads > 0 ? threads : 1};
+    /* a child has none of its parent's threads, though OpenMP would count on them */
+    (void)omp_pause_resource_all(omp_pause_hard);
+    return NVDP_OK;
+}
+
+static void close_sweep(struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        struct slot *slot = &sweep->slot[k];
+        sweep_worker_free(&slot->worker);
+        if (!slot->taken) continue; /* after a failure of the sweep itself */
+        (void)sweep_lease_release(NULL, sweep->config->out, name_of(sweep, slot->run),
+                                  &sweep->table.self, "interrupted",
+                                  &sweep->table.entry[slot->run].lease);
+    }
+    sweep_table_close(&sweep->table);
+    sweep_grid_release(&sweep->grid);
+    free(sweep->slot);
+    free(sweep->job);
+}
+
+nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *config,
+                      struct sweep_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct sweep_state state;
+    struct sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
+    NVDP_TRY(read_grid(ctx, config, &sweep.grid));
+    NVDP_TRY(open_sweep(&sweep));
+    NVDP_TRY(run(&sweep));
+    sweep_table_count(&sweep.table, &state);
+    *out = (struct sweep_result){.runs = state.runs,
+                                 .done = state.done,
+                                 .failed = state.failed,
+                                 .made = sweep.made,
+                                 .seconds = nvdp__now() - sweep.started};
+cleanup:
+    close_sweep(&sweep);
+    return status;
+}
+
+/* --- a plan: the runs, how far they are, what they cost --- */
+
+/* The plan and what its texts stand in. */
+struct whole_plan {
+    struct sweep_plan plan; /* first: the user's pointer */
+    struct sweep_plan_run *run;
+    struct sweep_grid grid;
+    char **owned; /* [2 plan.runs]: `varied`, then `message` */
+};
+
+const char *sweep_run_state_name(enum sweep_run_state state) {
+    static const char *const names[] = {"waiting", "running", "done", "failed"};
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
+}
+
+static enum sweep_run_state state_of(const struct sweep_entry *entry) {
+    switch (entry->state) {
+    case SWEEP_ENTRY_WAITING:
+        return SWEEP_WAITING;
+    case SWEEP_ENTRY_DONE:
+        return SWEEP_DONE;
+    case SWEEP_ENTRY_FAILED:
+        return SWEEP_FAILED;
+    default:
+        return SWEEP_RUNNING;
+    }
+}
+
+/* "latent_dim=8, lr=0.001" */
+static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
+    char *text = nvdp__strdup(ctx, "");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)varied, key, value) {
+        char *word = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        char *longer = NULL;
+        if (text != NULL && word != NULL)
+            longer = nvdp__format(ctx, "%s%s%s=%s", text, text[0] != '\0' ? ", " : "", key, word);
+        free(word);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static nvdp_status fill_plan(struct nvdp_context *ctx, const struct sweep_table *table, size_t i,
+                             struct whole_plan *whole) {
+    const struct sweep_run *run = &whole->grid.run[i];
+    char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
+    *varied = varied_text(ctx, run->varied);
+    if (*varied == NULL) return NVDP_ERR_MEMORY;
+    enum nvdp_method method = NVDP_METHOD_BASE;
+    NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
+    if (table->entry[i].state == SWEEP_ENTRY_FAILED)
+        (void)sweep_failures(ctx, table->directory, run->name, message);
+    whole->run[i] = (struct sweep_plan_run){
+        .name = run->name,
+        .task = run->task,
+        .label = run->label,
+        .varied = *varied,
+        .method = method,
+        .lambda_g = sweep_run_number(run, "lambda-g"),
+        .lambda_d = sweep_run_number(run, "lambda-d"),
+        .seed = strtoull(nvdp_config_get(run->config, "seed"), NULL, 10),
+        .state = state_of(&table->entry[i]),
+        .message = *message,
+    };
+    return NVDP_OK;
+}
+
+/* --- cost --- */
+
+/* Whether two runs have the same steps and the same memory: all is equal but lambda and seed. */
+static bool same_cost(const struct sweep_run *a, const struct sweep_run *b) {
+    return strcmp(a->task, b->task) == 0 && strcmp(a->label, b->label) == 0 &&
+           json_equal(a->varied, b->varied);
+}
+
+static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole) {
+    for (size_t i = 0; i < whole->grid.count; i++) {
+        const struct sweep_run *run = &whole->grid.run[i];
+        struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
+        size_t k = 0;
+        while (k < i && !same_cost(run, &whole->grid.run[k]))
+            k++;
+        if (k == i) {
+            struct nvdp_config *config = NULL;
+            NVDP_RETURN_IF_FAILED(nvdp_config_copy(run->config, &config));
+            nvdp_status status = nvdp_config_set(config, "out", "runs");
+            if (status == NVDP_OK) status = nvdp_train_plan(ctx, config, NULL, &plan);
+            nvdp_config_free(config);
+            NVDP_RETURN_IF_FAILED(status);
+            whole->run[i].steps = plan.steps;
+            whole->run[i].memory_bytes = plan.memory_bytes;
+        }
+        whole->run[i].steps = whole->run[k].steps;
+        whole->run[i].memory_bytes = whole->run[k].memory_bytes;
+    }
+    return NVDP_OK;
+}
+
+nvdp_status sweep_plan(struct nvdp_context *ctx, const struct sweep_config *config, bool cost,
+                       struct sweep_plan **out) {
+    nvdp_status status = NVDP_OK;
+    struct sweep_table table = {0};
+    struct sweep_state state;
+    struct whole_plan *whole = nvdp__calloc(ctx, 1, sizeof *whole);
+    if (whole == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(read_grid(ctx, config, &whole->grid));
+    NVDP_TRY(sweep_table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
+    size_t count = whole->grid.count;
+    whole->run = nvdp__calloc(ctx, count, sizeof *whole->run);
+    whole->owned = nvdp__calloc(ctx, 2 * count, sizeof *whole->owned);
+    if (whole->run == NULL || whole->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < count; i++)
+        NVDP_TRY(fill_plan(ctx, &table, i, whole));
+    if (cost) NVDP_TRY(add_costs(ctx, whole));
+    sweep_table_count(&table, &state);
+    whole->plan = (struct sweep_plan){
+        .runs = count, .run = whole->run, .seconds = sweep_table_waiting_seconds(&table)};
+    *out = &whole->plan;
+    whole = NULL;
+cleanup:
+    sweep_table_close(&table);
+    if (whole != NULL) sweep_plan_free(&whole->plan);
+    return status;
+}
+
+void sweep_plan_free(struct sweep_plan *plan) {
+    struct whole_plan *whole = (struct whole_plan *)plan;
+    if (whole == NULL) return;
+    for (size_t i = 0; whole->owned != NULL && i < 2 * whole->grid.count; i++)
+        free(whole->owned[i]);
+    sweep_grid_release(&whole->grid);
+    free(whole->run);
+    free(whole->owned);
+    free(whole);
+}

@@ -1,0 +1,735 @@
+#include "base/file.h"
+#include "hdf5/hdf5.h"
+#include "tests/support/support.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <glob.h>
+#include <hdf5.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int scratch_entries(void) {
+    int count = -2; /* "." and ".." */
+    DIR *directory = opendir(support_scratch());
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void expect_error(struct nvdp_context *ctx, nvdp_status got, nvdp_status want,
+                         const char *part) {
+    cr_assert_eq(got, want, "%s: %s", nvdp_status_name(got), nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), part), "%s", nvdp_context_error(ctx));
+}
+
+#define OK(expr) cr_assert_eq(expr, NVDP_OK, "%s", nvdp_context_error(ctx))
+
+static const char *created; /* the last file's path */
+
+static struct nvdp__h5 *create(struct nvdp_context *ctx, const char *name) {
+    struct nvdp__h5 *file = NULL;
+    created = support_scratch_path(name);
+    OK(nvdp__h5_create(ctx, created, "posteriors/1", &file));
+    return file;
+}
+
+static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp__h5 *file) {
+    struct nvdp__h5 *back = NULL;
+    OK(nvdp__h5_commit(file, true));
+    nvdp__h5_free(file);
+    OK(nvdp__h5_open(ctx, created, "posteriors", 1, &back));
+    return back;
+}
+
+Test(hdf5, every_type_and_rank_round_trips) {
+    struct nvdp_context *ctx = support_context();
+    const float floats[24] = {0.1f, -1e-6f, 65504, INFINITY, -INFINITY, 0x1p-24f, 1, 2, 3};
+    const double doubles[6] = {0.1, 1e300, -INFINITY, 5e-324};
+    const int64_t longs[4] = {INT64_MIN, INT64_MAX, -1, 0};
+    const int32_t ints[3] = {INT32_MIN, INT32_MAX, -1};
+    struct nvdp__h5 *file = create(ctx, "a.h5");
+    OK(nvdp__h5_write(file, "f16", NVDP__H5_F16, 1, (size_t[]){24}, floats));
+    OK(nvdp__h5_write(file, "f32", NVDP__H5_F32, 4, (size_t[]){1, 2, 3, 4}, floats));
+    OK(nvdp__h5_write(file, "f64", NVDP__H5_F64, 2, (size_t[]){2, 3}, doubles));
+    OK(nvdp__h5_write(file, "deep/down/i64", NVDP__H5_I64, 3, (size_t[]){2, 1, 2}, longs));
+    OK(nvdp__h5_write(file, "deep/i32", NVDP__H5_I32, 1, (size_t[]){3}, ints));
+    file = commit_and_reopen(ctx, file);
+    size_t shape[4];
+    float f[24];
+    double d[6];
+    int64_t l[4];
+    int32_t i[3];
+    OK(nvdp__h5_shape(file, "f32", NVDP__H5_F32, 4, shape));
+    cr_assert_arr_eq(shape, ((size_t[]){1, 2, 3, 4}), sizeof shape);
+    OK(nvdp__h5_read_rows(file, "f32", NVDP__H5_F32, 0, 1, f));
+    cr_assert_arr_eq(f, floats, sizeof f);
+    OK(nvdp__h5_read_rows(file, "f64", NVDP__H5_F64, 0, 2, d));
+    cr_assert_arr_eq(d, doubles, sizeof d);
+    OK(nvdp__h5_read_rows(file, "deep/down/i64", NVDP__H5_I64, 0, 2, l));
+    cr_assert_arr_eq(l, longs, sizeof l);
+    OK(nvdp__h5_read_rows(file, "deep/i32", NVDP__H5_I32, 0, 3, i));
+    cr_assert_arr_eq(i, ints, sizeof i);
+    OK(nvdp__h5_read_rows(file, "deep/i32", NVDP__H5_I64, 0, 3, l));
+    cr_assert_eq(l[0], INT32_MIN);
+    OK(nvdp__h5_read_rows(file, "f16", NVDP__H5_F16, 0, 24, f));
+    cr_assert_eq(f[0], 0x1.998p-4f);
+    cr_assert_eq(f[2], 65504);
+    cr_assert_eq(f[3], INFINITY);
+    cr_assert_eq(f[5], 0x1p-24f);
+    OK(nvdp__h5_read_rows(file, "f16", NVDP__H5_F64, 0, 5, d));
+    cr_assert_eq(d[0], 0x1.998p-4);
+    cr_assert_eq(d[4], -INFINITY);
+    cr_assert(nvdp__h5_has(file, "deep/down/i64"));
+    cr_assert(!nvdp__h5_has(file, "deep/down"));
+    cr_assert(!nvdp__h5_has(file, "deep/up/i64"));
+    cr_assert(!nvdp__h5_has(file, ""));
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, f16_rounds_to_nearest_even) {
+    struct nvdp_context *ctx = support_context();
+    const float values[4] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.8p-11f, -0.1f};
+    const float want[4] = {1, 1 + 0x2p-10f, 1 + 0x1p-10f, -0x1.998p-4f};
+    float got[4];
+    struct nvdp__h5 *file = create(ctx, "half.h5");
+    OK(nvdp__h5_write(file, "x", NVDP__H5_F16, 1, (size_t[]){4}, values));
+    const float large = 70000;
+    expect_error(ctx, nvdp__h5_write_rows(file, "x", NVDP__H5_F16, 0, 1, &large), NVDP_ERR_NUMERIC,
+                 "dataset 'x': expected values within the range of f16, found 70000");
+    file = commit_and_reopen(ctx, file);
+    OK(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 4, got));
+    cr_assert_arr_eq(got, want, sizeof want);
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+/* 100003 rows of 7 in odd slices: chunk borders fall inside them. */
+Test(hdf5, rows_in_slices) {
+    struct nvdp_context *ctx = support_context();
+    enum { ROWS = 100003, WIDTH = 7, SLICE = 1237 };
+    float *data = malloc(ROWS * WIDTH * sizeof *data);
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        data[i] = (float)(i % 1001);
+    }
+    struct nvdp__h5 *file = create(ctx, "rows.h5");
+    OK(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 2, (size_t[]){ROWS, WIDTH}));
+    OK(nvdp__h5_dataset(file, "h", NVDP__H5_F16, 2, (size_t[]){ROWS, WIDTH}));
+    for (size_t first = 0; first < ROWS; first += SLICE) {
+        size_t rows = ROWS - first < SLICE ? ROWS - first : SLICE;
+        OK(nvdp__h5_write_rows(file, "x", NVDP__H5_F32, first, rows, data + first * WIDTH));
+        OK(nvdp__h5_write_rows(file, "h", NVDP__H5_F16, first, rows, data + first * WIDTH));
+    }
+    file = commit_and_reopen(ctx, file);
+    float *back = malloc(ROWS * WIDTH * sizeof *back);
+    OK(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, ROWS, back));
+    cr_assert_arr_eq(back, data, ROWS * WIDTH * sizeof *back);
+    OK(nvdp__h5_read_rows(file, "h", NVDP__H5_F16, 777, 50000, back));
+    cr_assert_arr_eq(back, data + 777 * WIDTH, 50000 * WIDTH * sizeof *back);
+    expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, ROWS - 1, 2, back),
+                 NVDP_ERR_ARGUMENT, "expected rows within 100003, found 2 from row 100002");
+    expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, SIZE_MAX, 2, back),
+                 NVDP_ERR_ARGUMENT, "expected rows within");
+    nvdp__h5_free(file);
+    free(data);
+    free(back);
+    nvdp_context_free(ctx);
+}
+
+/* The layout promised: chunks of about 256 KiB, shuffled and deflated. */
+Test(hdf5, chunks_and_filters) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "c.h5");
+    OK(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 2, (size_t[]){100000, 768}));
+    OK(nvdp__h5_dataset(file, "wide", NVDP__H5_F32, 2, (size_t[]){3, 1000000}));
+    file = commit_and_reopen(ctx, file);
+    hid_t raw = H5Fopen(created, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t x = H5Dopen2(raw, "x", H5P_DEFAULT);
+    hid_t wide = H5Dopen2(raw, "wide", H5P_DEFAULT);
+    hid_t plist = H5Dget_create_plist(x);
+    hsize_t chunk[2];
+    H5Pget_chunk(plist, 2, chunk);
+    cr_assert(chunk[0] == 85 && chunk[1] == 768);
+    cr_assert_eq(H5Pget_nfilters(plist), 2);
+    unsigned level = 0, config;
+    size_t values = 1;
+    cr_assert_geq(
+        H5Pget_filter_by_id2(plist, H5Z_FILTER_DEFLATE, &config, &values, &level, 0, NULL, NULL),
+        0);
+    cr_assert_eq(level, 4);
+    H5Pclose(plist);
+    plist = H5Dget_create_plist(wide);
+    H5Pget_chunk(plist, 2, chunk);
+    cr_assert(chunk[0] == 1 && chunk[1] == 65536);
+    H5Pclose(plist);
+    H5Dclose(x);
+    H5Dclose(wide);
+    H5Fclose(raw);
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, nothing_in_a_dataset) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "zero.h5");
+    OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 2, (size_t[]){0, 5}, NULL));
+    OK(nvdp__h5_write(file, "h", NVDP__H5_F16, 2, (size_t[]){5, 0}, NULL));
+    file = commit_and_reopen(ctx, file);
+    size_t shape[2];
+    OK(nvdp__h5_shape(file, "x", NVDP__H5_F32, 2, shape));
+    cr_assert(shape[0] == 0 && shape[1] == 5);
+    OK(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 0, NULL));
+    OK(nvdp__h5_read_rows(file, "h", NVDP__H5_F16, 1, 4, NULL));
+    expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 1, NULL), NVDP_ERR_ARGUMENT,
+                 "expected rows within 0, found 1 from row 0");
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+/* More datasets than are kept open at once. */
+Test(hdf5, many_datasets) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "many.h5");
+    char name[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "d%d", i);
+        OK(nvdp__h5_dataset(file, name, NVDP__H5_I32, 1, (size_t[]){2}));
+    }
+    for (int32_t row = 0; row < 2; row++) {
+        for (int32_t i = 0; i < 100; i++) {
+            snprintf(name, sizeof name, "d%d", i);
+            OK(nvdp__h5_write_rows(file, name, NVDP__H5_I32, (size_t)row, 1, &(int32_t){i + row}));
+        }
+    }
+    file = commit_and_reopen(ctx, file);
+    for (int i = 0; i < 100; i++) {
+        int32_t got[2];
+        snprintf(name, sizeof name, "d%d", i);
+        OK(nvdp__h5_read_rows(file, name, NVDP__H5_I32, 0, 2, got));
+        cr_assert(got[0] == i && got[1] == i + 1);
+    }
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, attributes) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "attr.h5");
+    OK(nvdp__h5_set_string(file, "task", "na\xc3\xafve"));
+    OK(nvdp__h5_set_string(file, "task", "na\xc3\xafve, twice"));
+    OK(nvdp__h5_set_string(file, "empty", ""));
+    OK(nvdp__h5_set_real(file, "lambda", 0.1));
+    OK(nvdp__h5_set_real(file, "bound", INFINITY));
+    OK(nvdp__h5_set_int(file, "seed", INT64_MIN));
+    file = commit_and_reopen(ctx, file);
+    char *text = NULL;
+    double real = 0;
+    int64_t whole = 0;
+    OK(nvdp__h5_get_string(file, "task", &text));
+    cr_assert_str_eq(text, "na\xc3\xafve, twice");
+    free(text);
+    OK(nvdp__h5_get_string(file, "empty", &text));
+    cr_assert_str_eq(text, "");
+    free(text);
+    OK(nvdp__h5_get_real(file, "lambda", &real));
+    cr_assert_eq(real, 0.1);
+    OK(nvdp__h5_get_real(file, "bound", &real));
+    cr_assert_eq(real, INFINITY);
+    OK(nvdp__h5_get_int(file, "seed", &whole));
+    cr_assert_eq(whole, INT64_MIN);
+    OK(nvdp__h5_get_real(file, "seed", &real));
+    cr_assert(nvdp__h5_has_attribute(file, "seed"));
+    cr_assert(!nvdp__h5_has_attribute(file, "speed"));
+    expect_error(ctx, nvdp__h5_get_int(file, "speed", &whole), NVDP_ERR_INPUT,
+                 "attr.h5: attribute 'speed' is missing");
+    expect_error(ctx, nvdp__h5_get_int(file, "lambda", &whole), NVDP_ERR_INPUT,
+                 "attribute 'lambda': expected an integer, found f64");
+    expect_error(ctx, nvdp__h5_get_real(file, "task", &real), NVDP_ERR_INPUT,
+                 "attribute 'task': expected a number, found string");
+    expect_error(ctx, nvdp__h5_get_string(file, "seed", &text), NVDP_ERR_INPUT,
+                 "attribute 'seed': expected a string, found i64");
+    expect_error(ctx, nvdp__h5_set_int(file, "seed", 1), NVDP_ERR_STATE, "not open for writing");
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+/* Built with HDF5 alone, as another program would: fixed strings, wide integers, odd classes. */
+static const char *foreign_file(void) {
+    const char *path = support_scratch_path("foreign.h5");
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t one = H5Screate(H5S_SCALAR);
+    hid_t three = H5Screate_simple(1, (hsize_t[]){3}, NULL);
+    hid_t fixed = H5Tcopy(H5T_C_S1);
+    H5Tset_size(fixed, 5);
+    H5Tset_strpad(fixed, H5T_STR_NULLPAD);
+    hid_t a = H5Acreate2(file, "fixed", fixed, one, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(a, fixed, "fives");
+    H5Aclose(a);
+    a = H5Acreate2(file, "huge", H5T_STD_U64BE, one, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(a, H5T_NATIVE_UINT64, &(uint64_t){UINT64_MAX});
+    H5Aclose(a);
+    a = H5Acreate2(file, "three", H5T_STD_I32LE, three, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(a, H5T_NATIVE_INT32, (int32_t[]){1, 2, 3});
+    H5Aclose(a);
+    hid_t d = H5Dcreate2(file, "wide", H5T_STD_U64BE, three, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(d, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+             (uint64_t[]){1, 3000000000u, UINT64_MAX});
+    H5Dclose(d);
+    d = H5Dcreate2(file, "scalar", H5T_IEEE_F32BE, one, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(d);
+    d = H5Dcreate2(file, "double", H5T_IEEE_F64BE, three, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(d, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, (double[]){0.1, 1e300, NAN});
+    H5Dclose(d);
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(plist, "/etc/passwd", 0, 12);
+    d = H5Dcreate2(file, "outside", H5T_IEEE_F32LE, three, H5P_DEFAULT, plist, H5P_DEFAULT);
+    H5Dclose(d);
+    H5Pclose(plist);
+    H5Lcreate_external(path, "double", file, "link", H5P_DEFAULT, H5P_DEFAULT);
+    H5Tclose(fixed);
+    H5Sclose(one);
+    H5Sclose(three);
+    H5Fclose(file);
+    return path;
+}
+
+Test(hdf5, files_of_other_programs) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    OK(nvdp__h5_open(ctx, foreign_file(), NULL, 0, &file));
+    char *text = NULL;
+    int64_t whole[3] = {7, 7, 7};
+    int32_t narrow[3];
+    float f[3];
+    size_t shape[4];
+    OK(nvdp__h5_get_string(file, "fixed", &text));
+    cr_assert_str_eq(text, "fives");
+    free(text);
+    expect_error(ctx, nvdp__h5_get_int(file, "huge", whole), NVDP_ERR_INPUT, "found a larger one");
+    expect_error(ctx, nvdp__h5_get_int(file, "three", whole), NVDP_ERR_INPUT,
+                 "attribute 'three': expected one value, found 3");
+    OK(nvdp__h5_read_rows(file, "wide", NVDP__H5_I64, 0, 2, whole));
+    cr_assert(whole[0] == 1 && whole[1] == 3000000000);
+    expect_error(ctx, nvdp__h5_read_rows(file, "wide", NVDP__H5_I64, 0, 3, whole), NVDP_ERR_INPUT,
+                 "dataset 'wide'");
+    expect_error(ctx, nvdp__h5_read_rows(file, "wide", NVDP__H5_I32, 0, 2, narrow), NVDP_ERR_INPUT,
+                 "dataset 'wide'");
+    OK(nvdp__h5_read_rows(file, "double", NVDP__H5_F32, 0, 3, f));
+    cr_assert(f[0] == 0.1f && f[1] == INFINITY && isnan(f[2]));
+    expect_error(ctx, nvdp__h5_shape(file, "double", NVDP__H5_I64, 1, shape), NVDP_ERR_INPUT,
+                 "dataset 'double': expected integers, found f64");
+    expect_error(ctx, nvdp__h5_shape(file, "wide", NVDP__H5_F32, 1, shape), NVDP_ERR_INPUT,
+                 "dataset 'wide': expected floats, found u64");
+    expect_error(ctx, nvdp__h5_shape(file, "double", NVDP__H5_F64, 2, shape), NVDP_ERR_INPUT,
+                 "foreign.h5: dataset 'double': expected 2 dimensions, found 1");
+    expect_error(ctx, nvdp__h5_shape(file, "scalar", NVDP__H5_F32, 1, shape), NVDP_ERR_INPUT,
+                 "found 0");
+    expect_error(ctx, nvdp__h5_shape(file, "none", NVDP__H5_F32, 1, shape), NVDP_ERR_INPUT,
+                 "foreign.h5: dataset 'none' is missing");
+    expect_error(ctx, nvdp__h5_read_rows(file, "outside", NVDP__H5_F32, 0, 3, f), NVDP_ERR_INPUT,
+                 "found a reference to another");
+    expect_error(ctx, nvdp__h5_read_rows(file, "link", NVDP__H5_F64, 0, 1, f), NVDP_ERR_INPUT,
+                 "is missing");
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+static void append(const char *text, char *all) {
+    cr_assert_lt(strlen(all) + strlen(text), 1000);
+    strcat(all, text);
+}
+
+static void list_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                         void *user) {
+    char line[200];
+    snprintf(line, sizeof line, "%s %s %d %zu\n", name, type, rank, rank > 0 ? shape[0] : 0);
+    append(line, user);
+}
+
+static void list_attribute(const char *name, const char *value, void *user) {
+    char line[200];
+    snprintf(line, sizeof line, "%s=%s\n", name, value);
+    append(line, user);
+}
+
+Test(hdf5, lists) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "list.h5");
+    OK(nvdp__h5_set_real(file, "lambda", 0.5));
+    OK(nvdp__h5_set_int(file, "seed", -7));
+    OK(nvdp__h5_dataset(file, "group/h", NVDP__H5_F16, 2, (size_t[]){3, 2}));
+    OK(nvdp__h5_dataset(file, "n", NVDP__H5_I64, 1, (size_t[]){4}));
+    file = commit_and_reopen(ctx, file);
+    char all[1024] = "";
+    OK(nvdp__h5_list(file, list_dataset, all));
+    cr_assert_str_eq(all, "group/h f16 2 3\nn i64 1 4\n");
+    all[0] = '\0';
+    OK(nvdp__h5_list_attributes(file, list_attribute, all));
+    cr_assert_str_eq(all, "lambda=0.5\nnvdp_format=posteriors/1\nseed=-7\n");
+    nvdp__h5_free(file);
+    OK(nvdp__h5_open(ctx, foreign_file(), NULL, 0, &file));
+    all[0] = '\0';
+    OK(nvdp__h5_list(file, list_dataset, all));
+    cr_assert_str_eq(all, "double f64 1 3\noutside f32 1 3\nscalar f32 0 0\nwide u64 1 3\n");
+    all[0] = '\0';
+    OK(nvdp__h5_list_attributes(file, list_attribute, all));
+    cr_assert_str_eq(all, "fixed=fives\nhuge=(not a single value)\nthree=(not a single value)\n");
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, formats_are_checked) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    const char *path = support_scratch_path("format.h5");
+    static const char *const bad[] = {"posteriors/2", "posteriors/0", "posteriors/x", "posteriors/",
+                                      "posteriors/1b"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        OK(nvdp__h5_create(ctx, path, bad[i], &file));
+        OK(nvdp__h5_commit(file, true));
+        nvdp__h5_free(file);
+        expect_error(ctx, nvdp__h5_open(ctx, path, "posteriors", 1, &file), NVDP_ERR_INPUT, bad[i]);
+    }
+    expect_error(ctx, nvdp__h5_open(ctx, path, "shared", 1, &file), NVDP_ERR_INPUT,
+                 "format.h5: expected a file of kind 'shared', found 'posteriors/1b'");
+    OK(nvdp__h5_open(ctx, path, NULL, 0, &file));
+    nvdp__h5_free(file);
+    expect_error(ctx, nvdp__h5_open(ctx, foreign_file(), "shared", 1, &file), NVDP_ERR_INPUT,
+                 "found no attribute 'nvdp_format'");
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, unreadable_files) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    const char *path = support_scratch_path("no.h5");
+    expect_error(ctx, nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_IO, path);
+    expect_error(ctx, nvdp__h5_open(ctx, support_scratch(), NULL, 1, &file), NVDP_ERR_INPUT,
+                 "expected a regular file, found a directory");
+    support_write_text(path, "not HDF5 at all");
+    expect_error(ctx, nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT,
+                 "expected an HDF5 file");
+    support_write_text(path, "");
+    expect_error(ctx, nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT,
+                 "expected an HDF5 file");
+    cr_assert_null(file);
+    nvdp_context_free(ctx);
+}
+
+/* Every length short of the whole is refused with a message, at opening or at reading. */
+Test(hdf5, truncated_files) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "whole.h5");
+    float data[3000];
+    for (int i = 0; i < 3000; i++) {
+        data[i] = sinf((float)i);
+    }
+    OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3000}, data));
+    OK(nvdp__h5_commit(file, true));
+    nvdp__h5_free(file);
+    char *bytes = NULL;
+    size_t count;
+    OK(nvdp__read_file(ctx, support_scratch_path("whole.h5"), 1 << 20, &bytes, &count));
+    const char *path = support_scratch_path("cut.h5");
+    for (size_t kept = 0; kept < count; kept += kept < 200 ? 7 : 531) {
+        support_write(path, bytes, kept);
+        nvdp_status status = nvdp__h5_open(ctx, path, "posteriors", 1, &file);
+        cr_assert_eq(status, NVDP_ERR_INPUT, "%zu of %zu bytes", kept, count);
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), "cut.h5: "));
+    }
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
+/* Where the first chunk of x lies. */
+static void find_chunk(const char *path, size_t *address, size_t *size) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t x = H5Dopen2(file, "x", H5P_DEFAULT);
+    haddr_t at = 0;
+    hsize_t bytes = 0;
+    cr_assert_geq(H5Dget_chunk_info_by_coord(x, (hsize_t[]){0}, NULL, &at, &bytes), 0);
+    *address = (size_t)at;
+    *size = (size_t)bytes;
+    H5Dclose(x);
+    H5Fclose(file);
+}
+
+/* Deflate carries a checksum: no damaged value is passed on. */
+Test(hdf5, damaged_values) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "x.h5");
+    enum { ITEMS = 3000 };
+    float data[ITEMS];
+    for (int i = 0; i < ITEMS; i++) {
+        data[i] = sinf((float)i);
+    }
+    OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){ITEMS}, data));
+    OK(nvdp__h5_commit(file, true));
+    nvdp__h5_free(file);
+    const char *path = support_scratch_path("x.h5");
+    char *bytes = NULL;
+    size_t count, address, size;
+    OK(nvdp__read_file(ctx, path, 1 << 20, &bytes, &count));
+    find_chunk(path, &address, &size);
+    for (size_t at = address; at < address + size; at += 37) {
+        bytes[at] ^= 0x10;
+        support_write(path, bytes, count);
+        OK(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
+        expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, ITEMS, data),
+                     NVDP_ERR_INPUT, "x.h5: dataset 'x': cannot read: ");
+        nvdp__h5_free(file);
+        bytes[at] ^= 0x10;
+    }
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, appears_only_when_committed) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = create(ctx, "late.h5");
+    char *path = strdup(created);
+    OK(nvdp__h5_write(file, "x", NVDP__H5_I32, 1, (size_t[]){1}, &(int32_t){5}));
+    cr_assert(!nvdp__exists(path));
+    cr_assert_eq(scratch_entries(), 1);
+    nvdp__h5_free(file);
+    cr_assert_eq(scratch_entries(), 0);
+    file = create(ctx, "late.h5");
+    OK(nvdp__h5_commit(file, true));
+    cr_assert(nvdp__exists(path));
+    cr_assert_eq(scratch_entries(), 1);
+    expect_error(ctx, nvdp__h5_commit(file, true), NVDP_ERR_STATE, "not open for writing");
+    expect_error(ctx, nvdp__h5_dataset(file, "y", NVDP__H5_I32, 1, (size_t[]){1}), NVDP_ERR_STATE,
+                 "not open for writing");
+    cr_assert(!nvdp__h5_has(file, "x"));
+    nvdp__h5_free(file);
+    cr_assert(nvdp__exists(path));
+    free(path);
+    nvdp__h5_free(NULL);
+    nvdp_context_free(ctx);
+}
+
+static size_t neighbours(const char *path) {
+    char pattern[4200];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s.partial-*", path);
+    size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+/* What a killed process left is removed by the next one that writes there, what somebody writes is not. */
+Test(hdf5, removes_what_dead_writers_left) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("left.h5");
+    char other[4200], stranger[4200];
+    struct nvdp__h5 *mine = NULL, *next = NULL;
+    snprintf(other, sizeof other, "%s.partial-1-x", path);
+    snprintf(stranger, sizeof stranger, "%s2.partial-1-0", path);
+    support_write_text(other, "no name of ours");
+    support_write_text(stranger, "of another file");
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &mine), NVDP_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        struct nvdp__h5 *lost = NULL;
+        _exit(nvdp__h5_create(ctx, path, "test/1", &lost) == NVDP_OK ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    cr_assert_eq(status, 0);
+    cr_assert_eq(neighbours(path), 3);
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &next), NVDP_OK);
+    cr_assert_eq(neighbours(path), 3); /* mine, the next one's, and the odd name */
+    cr_assert_eq(nvdp__h5_commit(mine, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(next, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(access(stranger, F_OK), 0);
+    cr_assert_eq(access(other, F_OK), 0);
+    cr_assert_eq(neighbours(path), 1);
+    nvdp__h5_free(mine);
+    nvdp__h5_free(next);
+    nvdp_context_free(ctx);
+}
+
+/* Of two that write to a new name one succeeds. */
+Test(hdf5, a_new_file_is_made_once) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("new.h5");
+    struct nvdp__h5 *first = NULL, *second = NULL;
+    support_write_text(path, ""); /* as mktemp leaves it */
+    cr_assert_eq(nvdp__h5_create(ctx, path, "first/1", &first), NVDP_OK);
+    cr_assert_eq(nvdp__h5_create(ctx, path, "second/1", &second), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(first, false), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(second, false), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "the file exists; use --overwrite");
+    nvdp__h5_free(first);
+    nvdp__h5_free(second);
+    cr_assert_eq(neighbours(path), 0);
+    cr_assert_eq(nvdp__h5_open(ctx, path, "first", 1, &first), NVDP_OK);
+    nvdp__h5_free(first);
+    nvdp_context_free(ctx);
+}
+
+/* Strings lie where they belong, not in a global heap, whose indices readers follow. */
+Test(hdf5, has_no_global_heap) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("strings.h5");
+    struct nvdp__h5 *file = NULL;
+    char *text = NULL, *bytes = NULL, longest[4096];
+    size_t size = 0;
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    const char *const values[] = {"", "one", "\xc3\xa4", longest};
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &file), NVDP_OK);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(nvdp__h5_set_string(file, (char[]){(char)('a' + i), 0}, values[i]), NVDP_OK);
+    }
+    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
+    nvdp__h5_free(file);
+    cr_assert_eq(nvdp__read_file(ctx, path, 1 << 20, &bytes, &size), NVDP_OK);
+    cr_assert_null(memmem(bytes, size, "GCOL", 4));
+    cr_assert_eq(nvdp__h5_open(ctx, path, "test", 1, &file), NVDP_OK);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(nvdp__h5_get_string(file, (char[]){(char)('a' + i), 0}, &text), NVDP_OK);
+        cr_assert_str_eq(text, values[i]);
+        free(text);
+    }
+    nvdp__h5_free(file);
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, pipes_are_refused, .timeout = 20) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("pipe.h5");
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "pipe.h5: expected a regular file, found a FIFO");
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, equal_data_equal_bytes) {
+    struct nvdp_context *ctx = support_context();
+    char hex[2][65];
+    for (int i = 0; i < 2; i++) {
+        struct nvdp__h5 *file = create(ctx, "same.h5");
+        OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3}, (float[]){1, 2, 3}));
+        OK(nvdp__h5_set_real(file, "r", 1));
+        OK(nvdp__h5_commit(file, true));
+        nvdp__h5_free(file);
+        OK(nvdp__file_sha256(ctx, support_scratch_path("same.h5"), hex[i]));
+        if (i == 0) sleep(1);
+    }
+    cr_assert_str_eq(hex[0], hex[1]);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, impossible_requests) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    expect_error(ctx, nvdp__h5_create(ctx, support_scratch_path("no/x.h5"), "a/1", &file),
+                 NVDP_ERR_IO, "no/x.h5: cannot write: No such file or directory");
+    file = create(ctx, "x.h5");
+    expect_error(ctx, nvdp__h5_dataset(file, "x", NVDP__H5_F32, 5, (size_t[]){1, 1, 1, 1, 1}),
+                 NVDP_ERR_ARGUMENT, "dataset 'x': expected 1 to 4 dimensions, found 5");
+    OK(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}));
+    expect_error(ctx, nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}), NVDP_ERR_IO,
+                 "x.h5: dataset 'x': cannot create");
+    expect_error(ctx, nvdp__h5_write_rows(file, "y", NVDP__H5_F32, 0, 1, &(float){1}),
+                 NVDP_ERR_INPUT, "dataset 'y' is missing");
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, a_full_disk_leaves_nothing) {
+    struct nvdp_context *ctx = support_context();
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {100000, RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    enum { N = 1 << 18 };
+    float *noise = malloc(N * sizeof *noise);
+    uint32_t state = 1;
+    for (int i = 0; i < N; i++) {
+        noise[i] = (float)(state = state * 1664525 + 1013904223);
+    }
+    struct nvdp__h5 *file = create(ctx, "full.h5");
+    nvdp_status status = nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){N}, noise);
+    if (status == NVDP_OK) status = nvdp__h5_commit(file, true);
+    expect_error(ctx, status, NVDP_ERR_IO, "full.h5: cannot write");
+    nvdp__h5_free(file);
+    cr_assert_eq(scratch_entries(), 0);
+    free(noise);
+    nvdp_context_free(ctx);
+}
+
+/* HDF5's printing of errors belongs to the program around the library. */
+static herr_t count_errors(hid_t stack, void *user) {
+    (void)stack;
+    ++*(int *)user;
+    return 0;
+}
+
+Test(hdf5, error_printing_is_restored) {
+    struct nvdp_context *ctx = support_context();
+    int count = 0;
+    H5Eset_auto2(H5E_DEFAULT, count_errors, &count);
+    struct nvdp__h5 *file = create(ctx, "quiet.h5");
+    OK(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}));
+    cr_assert_neq(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}), NVDP_OK);
+    nvdp__h5_free(file);
+    cr_assert_eq(count, 0);
+    cr_assert_lt(H5Fopen(support_scratch_path("nowhere.h5"), H5F_ACC_RDONLY, H5P_DEFAULT), 0);
+    cr_assert_eq(count, 1);
+    nvdp_context_free(ctx);
+}
+
+static void ignore_attribute(const char *name, const char *value, void *user) {
+    (void)name;
+    (void)value;
+    (void)user;
+}
+
+static nvdp_status every_call(struct nvdp_context *ctx) {
+    nvdp_status status = NVDP_OK;
+    const char *path = support_scratch_path("oom.h5");
+    struct nvdp__h5 *file = NULL;
+    char *text = NULL;
+    float x[2] = {1, 2};
+    NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
+    NVDP_TRY(nvdp__h5_write(file, "h", NVDP__H5_F16, 1, (size_t[]){2}, x));
+    NVDP_TRY(nvdp__h5_commit(file, true));
+    nvdp__h5_free(file);
+    file = NULL;
+    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
+    NVDP_TRY(nvdp__h5_read_rows(file, "h", NVDP__H5_F32, 0, 2, x));
+    NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &text));
+    NVDP_TRY(nvdp__h5_list_attributes(file, ignore_attribute, NULL));
+cleanup:
+    nvdp__h5_free(file);
+    free(text);
+    return status;
+}
+
+Test(hdf5, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    uint64_t k = 1;
+    for (;; k++) {
+        nvdp__fail_allocation(ctx, k);
+        nvdp_status status = every_call(ctx);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));
+        cr_assert_leq(scratch_entries(), 1);
+        unlink(support_scratch_path("oom.h5"));
+    }
+    cr_assert_gt(k, 10);
+    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "HDF5 objects left open");
+    nvdp_context_free(ctx);
+}
