@@ -38,8 +38,8 @@ map: ## draw docs/figures/map.svg, a text's way through the modules, from the co
 
 long: ## hours: runs and exports killed again and again, attacks on certificates, exact losses against samples, data races, fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
 	@scripts/install-deps.sh --check
-	@scripts/build.sh release -j$(JOBS) nvdp test_train test_pretrain test_model test_rdp test_share test_cli
-	@for module in train pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
+	@scripts/build.sh release -j$(JOBS) nvdp test_job test_pretrain test_model test_rdp test_share test_cli
+	@for module in job pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
 	@NVDP_KILLS=500 $(BUILD)/release/tests/test_share --filter 'ledger/*' -j1
 	@NVDP_KILLS=40 $(BUILD)/release/tests/test_cli --filter 'killed/*' -j1
 	@NVDP_MUTATIONS=100000 $(BUILD)/release/tests/test_share --filter 'verify/survives*' -j1

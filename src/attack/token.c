@@ -5,7 +5,7 @@
 #include "attack/texts.h"
 #include "base/random.h"
 #include "bert/encoder.h"
-#include "train/optimizer.h"
+#include "job/optimizer.h"
 
 #include <math.h>
 #include <stdlib.h>

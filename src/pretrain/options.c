@@ -1,6 +1,6 @@
 /* The options of pretraining and of scoring a masked language model: one row each, from which
  * defaults, checks, help and files follow (options/schema.h). */
-#include "train/options.h"
+#include "job/options.h"
 #include "base/json.h"
 #include "pretrain/trainer.h"
 

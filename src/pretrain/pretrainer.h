@@ -2,9 +2,9 @@
 #ifndef NVDP_SRC_PRETRAIN_PRETRAINER_H
 #define NVDP_SRC_PRETRAIN_PRETRAINER_H
 
+#include "job/grad_sum.h"
+#include "job/lineage.h"
 #include "pretrain/trainer.h"
-#include "train/grad_sum.h"
-#include "train/lineage.h"
 #include <dirent.h>
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
-#include "train/rundir.h"
-#include "train/state.h"
+#include "job/rundir.h"
+#include "job/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
 #define NVDP_SRC_PRETRAIN_TRAINER_H
 
 #include "dchi/options.h"
+#include "job/dp.h"
+#include "job/optimizer.h"
 #include "pretrain/evaluate.h"
 #include "text/private_words.h"
-#include "train/dp.h"
-#include "train/optimizer.h"
 #include <jansson.h>
 #include <nvdp/safetensors.h>
 

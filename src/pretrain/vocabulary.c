@@ -3,8 +3,8 @@
 
 #include "base/json.h"
 #include "base/ranks.h"
+#include "job/rundir.h"
 #include "text/sentence.h"
-#include "train/rundir.h"
 
 #include <libgen.h>
 #include <stdlib.h>

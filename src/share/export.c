@@ -4,6 +4,7 @@
  * without its samples, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
+#include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
 #include "share/embeddings_file.h"
@@ -15,7 +16,6 @@
 #include "text/batch.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
-#include "train/dp.h"
 #include "train/options.h"
 #include "train/run.h"
 #include <inttypes.h>

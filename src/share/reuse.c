@@ -3,13 +3,13 @@
  * The order of the file: the options and the files, which texts are for what, the reader and its
  * memory, scores, epochs. */
 #include "base/file.h"
+#include "job/optimizer.h"
 #include "mechanism/options.h"
 #include "options/schema.h"
 #include "share/reader.h"
 #include "text/batch.h"
 #include "text/task.h"
 #include "train/metrics.h"
-#include "train/optimizer.h"
 #include <math.h>
 #include <nvdp/share.h>
 #include <stdlib.h>

@@ -35,7 +35,7 @@ struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_wo
                                                    uint64_t words);
 
 /* The same where an example of `words` words, at most, is added or removed, which is what private training calls adjacent
- * (train/dp.h).  A removal changes counts by k in all, where a replacement changes them by 2k: epsilon is half, and delta is
+ * (job/dp.h).  A removal changes counts by k in all, where a replacement changes them by 2k: epsilon is half, and delta is
  * the same.  With max_words other words come into the place of those that went: the replacement's figures, of max_words
  * at most. */
 struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,

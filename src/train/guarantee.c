@@ -1,9 +1,9 @@
 /* The first line about the privacy of a run (include/nvdp/guarantee.h): read from the run's records, and written. */
 #include "base/bound.h"
 #include "base/json.h"
+#include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
-#include "train/dp.h"
 #include "train/measured.h"
 
 #include <math.h>

@@ -2,11 +2,11 @@
 #ifndef NVDP_SRC_TRAIN_OPTIONS_H
 #define NVDP_SRC_TRAIN_OPTIONS_H
 
+#include "job/dp.h"
+#include "job/optimizer.h"
+#include "job/options.h"
 #include "mechanism/options.h"
 #include "model/noise.h"
-#include "options/schema.h"
-#include "train/dp.h"
-#include "train/optimizer.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -33,33 +33,6 @@ enum nvdp__encoder_kind {
     NVDP__ENCODER_BERT,  /* the model's own, BERT's or its kin's */
     NVDP__ENCODER_BILSTM /* an LSTM in both directions over the model's word embeddings */
 };
-
-/* AdamW and its schedule.  Decay is apart from the gradient: a step at rate lr moves the weights w
- * of matrices and embeddings, not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a
- * step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, for each weight alike: in
- * the gradient, Adam would divide it by the size of the weight's gradients, and clipping would
- * shrink it with them. */
-struct nvdp__adamw_options {
-    double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
-};
-/* The rows of AdamW's options (options/schema.h), for a struct that has them as members. */
-/* clang-format off */
-#define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
-    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", lr_, NVDP_OPTION_AT(type, lr),          \
-     .max = 10},                                                                                   \
-    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",     \
-     warmup_, NVDP_OPTION_AT(type, warmup), .max = 1},                                             \
-    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01",                      \
-     NVDP_OPTION_AT(type, weight_decay), .max = 10},                                               \
-    {"clip-norm", NVDP_OPTION_REAL, "X", "largest norm of the gradient; 0: no clipping", "1",      \
-     NVDP_OPTION_AT(type, clip_norm), .max = 1e9},                                                 \
-    {"beta1", NVDP_OPTION_REAL, "X", "Adam's first-moment decay", "0.9",                           \
-     NVDP_OPTION_AT(type, beta1), .max = 0.999999},                                                \
-    {"beta2", NVDP_OPTION_REAL, "X", "Adam's second-moment decay", "0.999",                        \
-     NVDP_OPTION_AT(type, beta2), .max = 0.999999999},                                             \
-    {"adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", eps_, NVDP_OPTION_AT(type, adam_eps),    \
-     .min = 1e-30, .max = 1}
-/* clang-format on */
 
 struct nvdp__train_options {
     const char *preset; /* where options come from that were not given; for the record */

@@ -3,9 +3,9 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "job/rundir.h"
+#include "job/state.h"
 #include "rdp/options.h"
-#include "train/rundir.h"
-#include "train/state.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>

@@ -3,11 +3,11 @@
 #define NVDP_SRC_TRAIN_TRAINER_H
 
 #include "base/cache.h"
+#include "job/grad_sum.h"
+#include "job/lineage.h"
+#include "job/optimizer.h"
 #include "model/model.h"
 #include "text/batch.h"
-#include "train/grad_sum.h"
-#include "train/lineage.h"
-#include "train/optimizer.h"
 #include "train/options.h"
 #include <dirent.h>
 #include <nvdp/certificate.h>

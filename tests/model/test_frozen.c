@@ -1,8 +1,8 @@
 /* Frozen layers: what lies above trains as if nothing were frozen, what is frozen stays, and a
  * text's states are the same in every batch. */
+#include "job/optimizer.h"
 #include "model/model.h"
 #include "support.h"
-#include "train/optimizer.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Rates and weights over the steps, exactly. */
+#include "job/optimizer.h"
 #include "support.h"
 #include "tiny_task.h"
-#include "train/optimizer.h"
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>

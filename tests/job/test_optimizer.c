@@ -1,7 +1,7 @@
 /* The optimiser's one pass against a step of AdamW over every tensor, bit for bit. */
-#include "plain_kernels.h"
-#include "support.h"
-#include "train/optimizer.h"
+#include "job/optimizer.h"
+#include "tests/support/plain_kernels.h"
+#include "tests/support/support.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "train/grad_sum.h"
+#include "job/grad_sum.h"
 
 #include "tensor/ops.h"
 

@@ -1,7 +1,7 @@
 /* What a model has learned from, read from the records of the runs that made it. */
 #include "base/file.h"
-#include "support.h"
-#include "train/lineage.h"
+#include "job/lineage.h"
+#include "tests/support/support.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* state.ckpt, of training and of pretraining: parameters, moments and counters, enough to continue
  * bit for bit. */
-#include "train/state.h"
+#include "job/state.h"
 
 #include "base/json.h"
 #include <nvdp/safetensors.h>

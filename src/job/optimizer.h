@@ -1,7 +1,7 @@
 /* AdamW or SGD over a parameter table, or Muon for the matrices of linear maps and AdamW for the rest;
  * global-norm clipping, the learning rate's schedule. */
-#ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
-#define NVDP_SRC_TRAIN_OPTIMIZER_H
+#ifndef NVDP_SRC_JOB_OPTIMIZER_H
+#define NVDP_SRC_JOB_OPTIMIZER_H
 
 #include "tensor/ops.h"
 #include "tensor/optimizer.h"

@@ -1,4 +1,4 @@
-#include "train/optimizer.h"
+#include "job/optimizer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md): a step draws
  * every example with probability q, clips each one's gradient to norm C, adds them up, adds
  * N(0, sigma^2 C^2) and divides by B = q N, which does not depend on who was drawn. */
-#ifndef NVDP_SRC_TRAIN_DP_H
-#define NVDP_SRC_TRAIN_DP_H
+#ifndef NVDP_SRC_JOB_DP_H
+#define NVDP_SRC_JOB_DP_H
 
 #include "base/ranks.h"
 #include "options/schema.h"

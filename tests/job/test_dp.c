@@ -1,6 +1,6 @@
 /* Private training: who is in a step, clipping, noise, what the update may depend on. */
-#include "killed.h"
-#include "tiny_task.h"
+#include "tests/support/killed.h"
+#include "tests/support/tiny_task.h"
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>

@@ -1,10 +1,10 @@
 /* What training needs to continue to the same bits, in one safetensors file: parameters, both
  * moments, and counters as JSON in the metadata key "state".  It is read with the same distrust as
  * any other file. */
-#ifndef NVDP_SRC_TRAIN_STATE_H
-#define NVDP_SRC_TRAIN_STATE_H
+#ifndef NVDP_SRC_JOB_STATE_H
+#define NVDP_SRC_JOB_STATE_H
 
-#include "train/optimizer.h"
+#include "job/optimizer.h"
 #include <jansson.h>
 
 enum { NVDP__STATE_VERSION = 2 };

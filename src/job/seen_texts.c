@@ -1,4 +1,4 @@
-#include "train/seen_texts.h"
+#include "job/seen_texts.h"
 
 #include "base/cache.h"
 #include "text/normalize.h"

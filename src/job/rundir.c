@@ -1,6 +1,6 @@
 /* What a run leaves in its directory, of training and of pretraining: where it ran, metrics.jsonl
  * (docs/formats.md). */
-#include "train/rundir.h"
+#include "job/rundir.h"
 
 #include "base/file.h"
 #include "base/json.h"

@@ -6,8 +6,8 @@
  * text, under a key of each training's own that stands beside them (docs/formats.md).  Whoever has the file can test whether a
  * text that they know is among those of the training: it is as private as the texts, and no file that is given away has any of
  * it. */
-#ifndef NVDP_SRC_TRAIN_SEEN_TEXTS_H
-#define NVDP_SRC_TRAIN_SEEN_TEXTS_H
+#ifndef NVDP_SRC_JOB_SEEN_TEXTS_H
+#define NVDP_SRC_JOB_SEEN_TEXTS_H
 
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
 /* Private training: options, who is in a step, clipping, noise. */
-#include "train/dp.h"
+#include "job/dp.h"
 
 #include "base/file.h"
 #include "base/json.h"

@@ -10,11 +10,11 @@
  * trained on the texts as they are; without `sha256` if it is not known which texts it saw.  `digests` names its part of
  * seen_texts.bin beside the record (seen_texts.h); without it only whole files can be compared.  List and digests are for whoever
  * has the texts: no file that goes with a model has them. */
-#ifndef NVDP_SRC_TRAIN_LINEAGE_H
-#define NVDP_SRC_TRAIN_LINEAGE_H
+#ifndef NVDP_SRC_JOB_LINEAGE_H
+#define NVDP_SRC_JOB_LINEAGE_H
 
 #include "base/cache.h"
-#include "train/seen_texts.h"
+#include "job/seen_texts.h"
 #include <jansson.h>
 #include <nvdp/account.h>
 

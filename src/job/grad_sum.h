@@ -1,8 +1,8 @@
 /* The sum of the gradients of processes that train together (base/ranks.h), of training and of
  * pretraining, and their parameters.  Backward passes complete the gradient vector from its end on; what is
  * complete is added up while they go on. */
-#ifndef NVDP_SRC_TRAIN_GRAD_SUM_H
-#define NVDP_SRC_TRAIN_GRAD_SUM_H
+#ifndef NVDP_SRC_JOB_GRAD_SUM_H
+#define NVDP_SRC_JOB_GRAD_SUM_H
 
 #include "base/ranks.h"
 #include "tensor/params.h"

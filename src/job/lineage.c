@@ -1,8 +1,8 @@
-#include "train/lineage.h"
+#include "job/lineage.h"
 
 #include "base/bound.h"
 #include "base/json.h"
-#include "train/dp.h"
+#include "job/dp.h"
 
 #include <math.h>
 #include <stdio.h>

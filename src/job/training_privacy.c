@@ -1,8 +1,8 @@
 /* How private the training of a folder's model was: the run's record, accounted anew. */
 #include "base/file.h"
 #include "base/json.h"
+#include "job/dp.h"
 #include "options/schema.h"
-#include "train/dp.h"
 
 #include <math.h>
 #include <nvdp/train.h>

@@ -1,6 +1,6 @@
 /* Directories of runs: what training writes there, and who may (docs/formats.md). */
-#ifndef NVDP_SRC_TRAIN_RUNDIR_H
-#define NVDP_SRC_TRAIN_RUNDIR_H
+#ifndef NVDP_SRC_JOB_RUNDIR_H
+#define NVDP_SRC_JOB_RUNDIR_H
 
 #include "base/outdir.h"
 #include <jansson.h>
