@@ -1,7 +1,7 @@
 /* Any bytes as the input of encode.  Lines with texts stop at the tokenizer, which has an entry of
  * its own. */
+#include "bert/encode.h"
 #include "fuzz.h"
-#include "share/encode.h"
 
 /* Everything that was let through is within the encoder's tables. */
 static void check(const struct nvdp__encode_input *input, const struct nvdp_bert_config *config) {

@@ -1,10 +1,13 @@
-/* What `encode` reads: JSON lines with texts or token ids, checked against an encoder's limits. */
-#ifndef NVDP_SRC_SHARE_ENCODE_H
-#define NVDP_SRC_SHARE_ENCODE_H
+/* Hidden states of texts from a plain encoder, into a file or memory; and the JSON lines with texts or token ids that
+ * `encode` reads. */
+#ifndef NVDP_SRC_BERT_ENCODE_H
+#define NVDP_SRC_BERT_ENCODE_H
 
 #include "base/base.h"
 #include <nvdp/bert.h>
 #include <nvdp/dataset.h>
+#include <nvdp/encoder.h>
+#include <nvdp/evaluate.h>
 
 /* All lines as a data set without labels; `index` numbers the texts from 0. */
 struct nvdp__encode_input {
@@ -26,5 +29,13 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out);
 void nvdp__encode_input_release(struct nvdp__encode_input *input);
+
+/* Fails for a model that must not be encoded plainly; called with the path of its config.json before weights are read. */
+typedef nvdp_status nvdp__encoder_accept(struct nvdp_context *ctx, const char *path);
+/* nvdp_encode() and nvdp_encoder_load() of the models that `accept` takes. */
+nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              nvdp__encoder_accept *accept, struct nvdp_encoding *out);
+nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 nvdp__encoder_accept *accept, struct nvdp_encoder **out);
 
 #endif

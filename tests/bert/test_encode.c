@@ -1,7 +1,7 @@
 /* Plain encoding: the reference checkpoint's hidden states, and every way an input can be wrong. */
 #include "base/file.h"
+#include "bert/encode.h"
 #include "hdf5/hdf5.h"
-#include "share/encode.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>

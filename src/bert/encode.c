@@ -1,6 +1,6 @@
 /* Plain hidden states of texts, and what sentence-transformers make of them: BERT alone, nothing
  * private, for analysis. */
-#include "share/encode.h"
+#include "bert/encode.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -14,7 +14,6 @@
 #include <math.h>
 #include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
-#include <nvdp/method.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/version.h>
@@ -323,6 +322,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
 struct nvdp_encoder {
     struct nvdp_context *ctx;
     struct options options;
+    nvdp__encoder_accept *accept;
     size_t max_length;
     struct nvdp_tokenizer *tokenizer; /* NULL in nvdp_encode(), whose reader has one */
     struct nvdp__device dev;
@@ -347,27 +347,6 @@ struct nvdp_encoder {
 };
 
 /* --- the model --- */
-
-/* A bottleneck's classifier does not read BERT's pooled vector, so its logits cannot be had here.
- */
-static nvdp_status refuse_private(struct nvdp_encoder *encode, const char *path) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
-    const char *method = NULL;
-    NVDP_TRY(nvdp__json_read(encode->ctx, path, &config));
-    const json_t *ours = json_object_get(config, "nvdp");
-    if (!json_is_object(ours)) goto cleanup;
-    NVDP_TRY(nvdp__json_string(encode->ctx, path, ours, "method", "base", &method));
-    if (strcmp(method, nvdp_method_name(NVDP_METHOD_BASE)) != 0 &&
-        strcmp(method, nvdp_method_name(NVDP_METHOD_REG)) != 0)
-        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a plain BERT or a model of method base or reg, found "
-                            "method %s: share its texts with export",
-                            path, method));
-cleanup:
-    json_decref(config);
-    return status;
-}
 
 static bool has_tensor(const struct nvdp_safetensors *weights, const char *name) {
     char prefixed[128];
@@ -408,7 +387,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
                             "%s: option --all-layers: a BiLSTM gives its last states alone",
                             config));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
-    NVDP_TRY(refuse_private(encode, config));
+    NVDP_TRY(encode->accept(encode->ctx, config));
     NVDP_TRY(look_for_heads(encode, weights));
     NVDP_TRY(nvdp__file_sha256(encode->ctx, weights, encode->fingerprint));
     NVDP_TRY(
@@ -656,10 +635,10 @@ static nvdp_status open_model(struct nvdp_context *ctx, struct nvdp_encoder *enc
     return choose(encode);
 }
 
-nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
-                        struct nvdp_encoding *out) {
+nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              nvdp__encoder_accept *accept, struct nvdp_encoding *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_encoder encode = {0};
+    struct nvdp_encoder encode = {.accept = accept};
     struct nvdp__encode_input input = {0};
     const struct options *options = &encode.options;
     if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
@@ -689,12 +668,13 @@ cleanup:
 
 /* --- in memory --- */
 
-nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
-                              struct nvdp_encoder **out) {
+nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 nvdp__encoder_accept *accept, struct nvdp_encoder **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_encoder *encoder = nvdp__calloc(ctx, 1, sizeof *encoder);
     if (encoder == NULL) return NVDP_ERR_MEMORY;
     struct options *options = &encoder->options;
+    encoder->accept = accept;
     NVDP_TRY(nvdp__config_open(ctx, config, &encoder_schema, options));
     NVDP_TRY(open_model(ctx, encoder));
     NVDP_TRY(load_tokenizer(ctx, options->model, &encoder->config, &encoder->tokenizer));

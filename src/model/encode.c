@@ -1,0 +1,36 @@
+/* Plain encoding of texts, of folders that may hold the model of a run. */
+#include "bert/encode.h"
+
+#include "base/json.h"
+#include <nvdp/method.h>
+#include <string.h>
+
+/* A bottleneck's classifier does not read BERT's pooled vector, so encoding could not give its logits. */
+static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
+    nvdp_status status = NVDP_OK;
+    json_t *config = NULL;
+    const char *method = NULL;
+    NVDP_TRY(nvdp__json_read(ctx, path, &config));
+    const json_t *ours = json_object_get(config, "nvdp");
+    if (!json_is_object(ours)) goto cleanup;
+    NVDP_TRY(nvdp__json_string(ctx, path, ours, "method", "base", &method));
+    if (strcmp(method, nvdp_method_name(NVDP_METHOD_BASE)) != 0 &&
+        strcmp(method, nvdp_method_name(NVDP_METHOD_REG)) != 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "%s: expected a plain BERT or a model of method base or reg, found "
+                            "method %s: share its texts with export",
+                            path, method));
+cleanup:
+    json_decref(config);
+    return status;
+}
+
+nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        struct nvdp_encoding *out) {
+    return nvdp__encode_file(ctx, config, refuse_private, out);
+}
+
+nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              struct nvdp_encoder **out) {
+    return nvdp__encoder_create(ctx, config, refuse_private, out);
+}
