@@ -60,7 +60,7 @@ static nvdp_status draw_pair(struct attack *a, size_t number, struct nvdp_pair_a
 /* --- one pair --- */
 
 static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *pair, int side) {
-    const struct nvdp__release release = {.posteriors = a->set, .noise.seed = a->options->seed};
+    const struct nvdp__sampler release = {.posteriors = a->set, .noise.seed = a->options->seed};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
     const size_t text[2] = {pair->p, pair->q}, n = a->options->samples;
     const size_t each = (size_t)a->options->releases;

@@ -153,7 +153,7 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     nvdp_status status = NVDP_OK;
     struct nvdp__likelihood likelihood = {0};
     struct nvdp__evidence evidence[BLOCK] = {0};
-    const struct nvdp__release release = {.posteriors = set, .noise.seed = 1};
+    const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 1};
     const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
                                      shared = {nvdp__shared_take, s, end_of(s->file)};
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);

@@ -24,7 +24,7 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi) {
     const struct nvdp_posteriors *set = corpus->set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
-    const struct nvdp__release release = {.posteriors = set, .noise.seed = seed, .sample = draw};
+    const struct nvdp__sampler release = {.posteriors = set, .noise.seed = seed, .sample = draw};
     const struct nvdp__shared_texts *shared = corpus->shared;
     if (observed == NVDP__OBSERVED_RELEASE && shared != NULL) {
         nvdp__shared_take(shared, i, (seed - shared->first_seed) * shared->releases + draw, vectors,
@@ -32,7 +32,7 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
         return;
     }
     if (observed == NVDP__OBSERVED_RELEASE) {
-        nvdp__release_draw_first(&release, i, corpus->first_key + i, vectors, z, log_pi);
+        nvdp__sampler_draw_first(&release, i, corpus->first_key + i, vectors, z, log_pi);
         return;
     }
     const size_t rows = nvdp__release_rows(set, i), tokens = nvdp__rows(set, i), p = set->dim;

@@ -8,7 +8,7 @@
 
 #include "attack/options.h"
 #include "attack/shared.h"
-#include "share/release.h"
+#include "share/sampler.h"
 #include "train/run.h"
 
 enum nvdp__observed {

@@ -7,12 +7,13 @@
 #include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
+#include "share/attributes.h"
 #include "share/embeddings_file.h"
 #include "share/formats.h"
 #include "share/ledger.h"
 #include "share/reader.h"
-#include "share/release.h"
 #include "share/sign.h"
+#include "share/statement.h"
 #include "text/batch.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -748,7 +749,7 @@ static nvdp_status allocate(struct export *export) {
                                                  batch * (export->form.single ? 1 : longest), dim,
                                                  export->form.weights, &export->posteriors));
     size_t in_double = export->longest_rows * (dim + 1) * sizeof(double);
-    size_t bytes = fixed(export) ? nvdp__release_bytes(export->longest_rows, dim) : in_double;
+    size_t bytes = fixed(export) ? nvdp__sampler_bytes(export->longest_rows, dim) : in_double;
     export->scratch_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     export->scratch = nvdp__calloc(ctx, threads, export->scratch_bytes);
     export->z = nvdp__calloc(ctx, rows * dim, sizeof(float)); /* or int32_t */
@@ -783,15 +784,15 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
     size_t at = export->first_row[i] + s * rows;
     size_t dim = export->shape.dim;
     char *scratch = export->scratch + thread * export->scratch_bytes;
-    const struct nvdp__release release = {export->posteriors, export->noise, (uint32_t)s};
+    const struct nvdp__sampler sampler = {export->posteriors, export->noise, (uint32_t)s};
     if (fixed(export)) {
-        nvdp__release_draw_fixed(&release, &export->grids, i, text, scratch,
+        nvdp__sampler_draw_fixed(&sampler, &export->grids, i, text, scratch,
                                  (int32_t *)export->z + at * dim, (int32_t *)export->log_pi + at);
         return;
     }
     double *z = (double *)(void *)scratch;
     double *log_pi = z + export->longest_rows * dim;
-    nvdp__release_draw(&release, i, text, z, log_pi);
+    nvdp__sampler_draw(&sampler, i, text, z, log_pi);
     nvdp__grid_vectors(rows * dim, z, (float *)export->z + at * dim);
     nvdp__grid_log_weights(rows, log_pi, (float *)export->log_pi + at);
 }

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "share/embeddings_file.h"
-#include "share/release.h"
+#include "share/statement.h"
 
 enum nvdp__shared_format { NVDP__SHARED_HDF5, NVDP__SHARED_SAFETENSORS, NVDP__SHARED_PARQUET };
 /* By the name's ending; HDF5 whatever else it is. */

@@ -4,7 +4,8 @@
  * again, and must be the same: there is no byte in it, of a comment, an order, a padding, that the form does not decide.  So
  * what is signed of the form (sign.h) is signed of every byte. */
 #include "share/formats_read.h"
-#include "share/release.h"
+#include "share/attributes.h"
+#include "share/statement.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,9 +13,9 @@ static const double CONFIDENCE = 0.95;
 
 void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
                         double *log_pi) {
-    struct nvdp__release one = *(const struct nvdp__release *)release;
+    struct nvdp__sampler one = *(const struct nvdp__sampler *)release;
     one.sample = (uint32_t)sample;
-    nvdp__release_draw_first(&one, i, i, vectors, z, log_pi);
+    nvdp__sampler_draw_first(&one, i, i, vectors, z, log_pi);
 }
 
 size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text) {
@@ -216,7 +216,7 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
         NVDP_TRY(nvdp__posteriors_draw(ctx, posteriors, texts, seed, index, &part));
     }
     const struct nvdp_posteriors *set = part != NULL ? part : posteriors;
-    const struct nvdp__release release = {.posteriors = set, .noise = {.seed = seed}};
+    const struct nvdp__sampler release = {.posteriors = set, .noise = {.seed = seed}};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
     NVDP_TRY(
         nvdp__linkage(ctx, set, &source, releases, (TRIALS + set->texts - 1) / set->texts, &made));

@@ -3,7 +3,7 @@
 #define NVDP_SRC_SHARE_LINKAGE_H
 
 #include "rdp/likelihood.h"
-#include "share/release.h"
+#include "share/sampler.h"
 #include <nvdp/linkage.h>
 
 /* Samples that are made when they are wanted: of text i of the set, number `sample`.  `z` and `log_pi` as
@@ -14,7 +14,7 @@ struct nvdp__sample_source {
     const void *of;
     double end; /* of the grid of log weights; -INFINITY: none */
 };
-/* nvdp__release_draw_first() of a struct nvdp__release, whose `sample` is passed over; the text is its own key. */
+/* nvdp__sampler_draw_first() of a struct nvdp__sampler, whose `sample` is passed over; the text is its own key. */
 void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
                         double *log_pi);
 /* Samples [first, first + releases) of a text. */

@@ -13,7 +13,7 @@
 #include "share/sanitize.h"
 
 #include "base/file.h"
-#include "share/release.h"
+#include "share/statement.h"
 #include "text/task.h"
 
 #include <inttypes.h>

@@ -2,10 +2,11 @@
  *
  * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
  * the statement, the signature, the ledger. */
+#include "share/attributes.h"
 #include "share/embeddings_file.h"
 #include "share/ledger.h"
-#include "share/release.h"
 #include "share/sign.h"
+#include "share/statement.h"
 
 #include "base/bound.h"
 #include "model/model.h"

@@ -354,7 +354,7 @@ Test(pair, the_guess_bound_is_attained) {
 Test(linkage, stays_below_the_guess_bound) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 30, 2);
-    const struct nvdp__release release = {.posteriors = set, .noise = {.seed = 5}};
+    const struct nvdp__sampler release = {.posteriors = set, .noise = {.seed = 5}};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;

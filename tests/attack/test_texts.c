@@ -300,11 +300,11 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
     cr_assert_eq(NVDP__NEW(ctx, out->text, n), NVDP_OK);
     for (size_t k = 0; k < n * samples; k++) {
         const size_t i = n - 1 - k / samples, s = k % samples, rows = nvdp__release_rows(set, i);
-        const struct nvdp__release release = {.posteriors = set,
+        const struct nvdp__sampler release = {.posteriors = set,
                                               .noise.seed = a->options->seed + s / releases,
                                               .sample = (uint32_t)(s % releases)};
         out->text[i] = k / samples;
-        nvdp__release_draw(&release, i, i, z, NULL);
+        nvdp__sampler_draw(&release, i, i, z, NULL);
         for (size_t d = 0; d < rows * p; d++)
             steps[row * p + d] = (int32_t)lrint(ldexp(z[d], 20));
         file->offset[k + 1] = (int64_t)(row += rows);

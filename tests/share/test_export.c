@@ -3,7 +3,7 @@
 #include "made_embeddings.h"
 #include "model/model.h"
 #include "share/reader.h"
-#include "share/release.h"
+#include "share/statement.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/certificate.h>

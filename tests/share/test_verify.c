@@ -4,7 +4,7 @@
 #include "hdf5/hdf5.h"
 #include "made_embeddings.h"
 #include "share/formats.h"
-#include "share/release.h"
+#include "share/statement.h"
 #include <criterion/criterion.h>
 #include <hdf5.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "made_embeddings.h"
 
 #include "base/random.h"
-#include "share/release.h"
+#include "share/sampler.h"
 #include "share/sign.h"
 #include <criterion/criterion.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include "model/model.h"
-#include "share/release.h"
+#include "share/sampler.h"
 #include "text/batch.h"
 #include <criterion/criterion.h>
 #include <float.h>
@@ -57,7 +57,7 @@ static void same_sample(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 77};
     struct both both = open_both(ctx, choice, 77, 3);
-    const struct nvdp__release release = {both.posteriors, noise, 3};
+    const struct nvdp__sampler sampler = {both.posteriors, noise, 3};
     size_t dim = both.sample.dim;
     for (size_t i = 0; i < both.sample.texts; i++) {
         size_t first = (size_t)both.sample.offset[i];
@@ -65,7 +65,7 @@ static void same_sample(const struct run_choice *choice) {
         cr_assert_eq(nvdp__release_rows(both.posteriors, i), rows);
         double *z = calloc(rows * dim, sizeof *z);
         double *log_pi = both.sample.log_pi != NULL ? calloc(rows, sizeof *log_pi) : NULL;
-        nvdp__release_draw(&release, i, both.batch->key[i], z, log_pi);
+        nvdp__sampler_draw(&sampler, i, both.batch->key[i], z, log_pi);
         for (size_t k = 0; k < rows * dim; k++) {
             double got = both.sample.z[first * dim + k];
             cr_assert_lt(support_relative(z[k], got, 1), 1e-5, "text %zu, value %zu: %g, %g", i, k,
@@ -83,17 +83,17 @@ static void same_sample(const struct run_choice *choice) {
     nvdp_context_free(ctx);
 }
 
-Test(release, equals_the_mechanism_with_hidden_lengths) {
+Test(sampler, equals_the_mechanism_with_hidden_lengths) {
     same_sample(&(struct run_choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1});
 }
 
-Test(release, equals_the_mechanism_with_public_lengths) {
+Test(sampler, equals_the_mechanism_with_public_lengths) {
     same_sample(&(struct run_choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
 }
 
-Test(release, equals_the_mechanism_without_weights) {
+Test(sampler, equals_the_mechanism_without_weights) {
     static const struct run_choice choices[] = {
         {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1},
         {.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 4, .epochs = 1},
@@ -107,7 +107,7 @@ Test(release, equals_the_mechanism_without_weights) {
     }
 }
 
-Test(release, equals_the_mechanism_with_several_vectors_a_component) {
+Test(sampler, equals_the_mechanism_with_several_vectors_a_component) {
     same_sample(&(struct run_choice){.method = NVDP_METHOD_NVDP,
                                      .policy = NVDP_LENGTH_HIDDEN,
                                      .kappa = 3,
@@ -143,7 +143,7 @@ static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
 
 /* Means and variances over N draws against the Gaussians' and the Dirichlet's own, each within 5
  * standard errors: with 20 numbers a false alarm in 80,000 seeds; the seed is fixed. */
-Test(release, has_the_posteriors_moments) {
+Test(sampler, has_the_posteriors_moments) {
     enum { N = 20000, ROWS = 4, DIM = 2 };
     static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
     const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
@@ -152,10 +152,10 @@ Test(release, has_the_posteriors_moments) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = two_tokens(ctx);
     double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
-    struct nvdp__release release = {set, {.seed = 5}, 0};
+    struct nvdp__sampler sampler = {set, {.seed = 5}, 0};
     for (uint64_t n = 0; n < N; n++) {
         double z[ROWS * DIM], log_pi[ROWS], whole = 0;
-        nvdp__release_draw(&release, 0, n, z, log_pi);
+        nvdp__sampler_draw(&sampler, 0, n, z, log_pi);
         for (int r = 0; r < ROWS; r++) {
             cr_assert(isfinite(log_pi[r]));
             weight[r] += exp(log_pi[r]);
@@ -187,8 +187,8 @@ static void streams_differ(const struct nvdp__noise *noise) {
     struct nvdp_posteriors *set = two_tokens(ctx);
     double z[4][8], log_pi[4][4];
     for (int k = 0; k < 4; k++) {
-        struct nvdp__release release = {set, *noise, (uint32_t)(k / 2)};
-        nvdp__release_draw(&release, 0, (uint64_t)(k % 2), z[k], log_pi[k]);
+        struct nvdp__sampler sampler = {set, *noise, (uint32_t)(k / 2)};
+        nvdp__sampler_draw(&sampler, 0, (uint64_t)(k % 2), z[k], log_pi[k]);
         for (int j = 0; j < k; j++) {
             for (int i = 0; i < 8; i++) {
                 cr_assert_neq(z[j][i], z[k][i]);
@@ -200,7 +200,7 @@ static void streams_differ(const struct nvdp__noise *noise) {
     nvdp_context_free(ctx);
 }
 
-Test(release, never_uses_a_stream_twice) {
+Test(sampler, never_uses_a_stream_twice) {
     struct nvdp__release_key key;
     cr_assert_eq(nvdp__release_key_create(NULL, &key), NVDP_OK);
     streams_differ(&(struct nvdp__noise){.seed = 1});
@@ -208,7 +208,7 @@ Test(release, never_uses_a_stream_twice) {
     nvdp__release_key_wipe(&key);
 }
 
-Test(release, gives_gaussian_mechanisms_their_own_rows) {
+Test(sampler, gives_gaussian_mechanisms_their_own_rows) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
     double z[3 * 2];
@@ -223,15 +223,15 @@ Test(release, gives_gaussian_mechanisms_their_own_rows) {
     }
     cr_assert_eq(nvdp__release_rows(set, 0), 1);
     cr_assert_eq(nvdp__release_rows(set, 1), 2);
-    struct nvdp__release release = {set, {.seed = 1}, 0};
-    nvdp__release_draw(&release, 1, 0, z, NULL);
+    struct nvdp__sampler sampler = {set, {.seed = 1}, 0};
+    nvdp__sampler_draw(&sampler, 1, 0, z, NULL);
     for (int k = 0; k < 4; k++) {
         cr_assert_lt(fabs(z[k] - 100 * (k + 2)), 1e-3);
     }
     set->policy = NVDP_LENGTH_HIDDEN; /* padded with standard normals */
     set->length = 3;
     cr_assert_eq(nvdp__release_rows(set, 1), 3);
-    nvdp__release_draw(&release, 1, 0, z, NULL);
+    nvdp__sampler_draw(&sampler, 1, 0, z, NULL);
     cr_assert_lt(fabs(z[0] - 200), 1e-3);
     cr_assert_lt(fabs(z[4]), 10);
     nvdp_posteriors_free(set);
@@ -240,7 +240,7 @@ Test(release, gives_gaussian_mechanisms_their_own_rows) {
 
 /* --- the grid --- */
 
-Test(release, rounds_onto_float16) {
+Test(sampler, rounds_onto_float16) {
     static const double z[] = {0,    1.0 / 3, 65504, 65519, 1e5,  -1e300,
                                1e-3, -5e-8,   1e-12, 2049,  2051, 0x1p-24};
     enum { N = sizeof z / sizeof *z };
@@ -259,7 +259,7 @@ Test(release, rounds_onto_float16) {
     cr_assert_eq(out[10], 2052);
 }
 
-Test(release, keeps_log_weights_finite) {
+Test(sampler, keeps_log_weights_finite) {
     static const double log_pi[] = {-1e-9, 0, 1e-16, -3.3, -65504, -7e5, -1e300};
     float out[7];
     nvdp__grid_log_weights(7, log_pi, out);
@@ -275,7 +275,7 @@ Test(release, keeps_log_weights_finite) {
 /* --- exactly --- */
 
 /* Means and variances, and the Dirichlet's means, as above; nothing but whole steps. */
-Test(release, fixed_has_the_posteriors_moments) {
+Test(sampler, fixed_has_the_posteriors_moments) {
     enum { N = 20000, ROWS = 4, DIM = 2 };
     static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
     const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
@@ -284,12 +284,12 @@ Test(release, fixed_has_the_posteriors_moments) {
     struct nvdp_posteriors *set = two_tokens(ctx);
     const struct nvdp__release_grids grids = nvdp__release_grids(0);
     double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
-    struct nvdp__release release = {set, {.seed = 6}, 0};
-    void *scratch = calloc(1, nvdp__release_bytes(ROWS, DIM));
+    struct nvdp__sampler sampler = {set, {.seed = 6}, 0};
+    void *scratch = calloc(1, nvdp__sampler_bytes(ROWS, DIM));
     cr_assert_eq(nvdp__release_fits(ctx, set, &grids), NVDP_OK);
     for (uint64_t n = 0; n < N; n++) {
         int32_t z[ROWS * DIM], log_pi[ROWS];
-        nvdp__release_draw_fixed(&release, &grids, 0, n, scratch, z, log_pi);
+        nvdp__sampler_draw_fixed(&sampler, &grids, 0, n, scratch, z, log_pi);
         for (int r = 0; r < ROWS; r++) {
             cr_assert(log_pi[r] <= 0 && log_pi[r] >= -INT16_MAX);
             weight[r] += exp(ldexp(log_pi[r], -8));
@@ -322,7 +322,7 @@ Test(release, fixed_has_the_posteriors_moments) {
 }
 
 /* Whatever float32 made of the clip: what is released has norm C at most, in whole numbers. */
-Test(release, means_stay_within_the_clip_exactly) {
+Test(sampler, means_stay_within_the_clip_exactly) {
     enum { DIM = 768 };
     const double radius = 1.45;
     const struct nvdp__release_grids grids = nvdp__release_grids(radius);
@@ -360,7 +360,7 @@ Test(release, means_stay_within_the_clip_exactly) {
 }
 
 /* A far mean, and noise of standard deviation 1: int16 holds both, and what is beyond ends there. */
-Test(release, fixed_draws_of_a_clip_are_of_unit_noise) {
+Test(sampler, fixed_draws_of_a_clip_are_of_unit_noise) {
     enum { N = 2000 };
     const struct nvdp__release_grids grids = nvdp__release_grids(2);
     struct nvdp_context *ctx = support_context();
@@ -372,11 +372,11 @@ Test(release, fixed_draws_of_a_clip_are_of_unit_noise) {
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = 2;
-    void *scratch = calloc(1, nvdp__release_bytes(1, 1));
+    void *scratch = calloc(1, nvdp__sampler_bytes(1, 1));
     for (uint64_t n = 0; n < N; n++) {
         int32_t z;
-        struct nvdp__release release = {set, {.seed = 10}, (uint32_t)n};
-        nvdp__release_draw_fixed(&release, &grids, 0, n, scratch, &z, NULL);
+        struct nvdp__sampler sampler = {set, {.seed = 10}, (uint32_t)n};
+        nvdp__sampler_draw_fixed(&sampler, &grids, 0, n, scratch, &z, NULL);
         sum += z / 1024.0;
         square += pow(z / 1024.0 - 1.25, 2);
     }
