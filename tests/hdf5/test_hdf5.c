@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "hdf5/hdf5.h"
-#include "tests/support/support.h"
+#include "support.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

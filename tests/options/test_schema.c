@@ -1,6 +1,6 @@
 /* The engine of options: an option is one row, and everything follows from it. */
 #include "options/schema.h"
-#include "tests/support/support.h"
+#include "support.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

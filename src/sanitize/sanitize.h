@@ -3,8 +3,8 @@
  *     sanitize.c             the options, the pass over the texts, the files that come out
  *     representations.c      vectors of tokens in place of texts, and their reader
  *     sanitize_statement.c   what is said about them: numbers, privacy.json, plain English */
-#ifndef NVDP_SRC_SHARE_SANITIZE_H
-#define NVDP_SRC_SHARE_SANITIZE_H
+#ifndef NVDP_SRC_SANITIZE_SANITIZE_H
+#define NVDP_SRC_SANITIZE_SANITIZE_H
 
 #include "dchi/sanitizer.h"
 #include <jansson.h>

@@ -15,10 +15,10 @@
  * "connecting the dots" of Doroshenko et al. 2022).  The error of a log moment is of second order in the cells' width.
  *
  * Outside of [low, high] losses are rounded up: to the nearest end, or to infinity with a probability below `infinite`. */
-#ifndef NVDP_RDP_STEP_H
-#define NVDP_RDP_STEP_H
+#ifndef NVDP_SRC_ACCOUNT_STEP_H
+#define NVDP_SRC_ACCOUNT_STEP_H
 
-#include "rdp/account.h"
+#include "account/account.h"
 
 /* Which of the two distributions is P: the mixture, where the example is present, or the base. */
 enum nvdp__direction { NVDP__ABSENT, NVDP__PRESENT };

@@ -10,7 +10,7 @@
  *     max |phi_k|  +  8 sqrt(d + 1) / eta,        sqrt(d + 1) / eta: sd of a coordinate of N,
  *
  * and every point of it is a float16. */
-#include "share/sanitize.h"
+#include "sanitize/sanitize.h"
 
 #include "base/file.h"
 #include "share/statement.h"

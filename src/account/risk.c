@@ -16,9 +16,9 @@
  * Replacing x by x' leads from x to none, (e, d), and from none to x', (e', d').  Together (group privacy):
  *
  *     P_x(S)  <=  e^e P_none(S) + d  <=  e^(e + e') P_x'(S) + e^e d' + d                                                     */
+#include "account/account.h"
 #include "base/bound.h"
 #include "options/schema.h"
-#include "rdp/account.h"
 
 #include <nvdp/rdp.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
  *     A - 1  =  E [ w^l - 1 - l u ],        E u = 0,
  *
  * whose integrand is nowhere negative, is added up instead, and nothing cancels. */
-#include "rdp/account.h"
+#include "account/account.h"
 
 #include "options/schema.h"
 #include "rdp/divergence.h"

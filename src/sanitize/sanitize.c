@@ -2,7 +2,7 @@
  *
  * A file is read piece by piece; some thousand rows at a time become tokens, are drawn, and written beside
  * the file's final name.  Files appear when all are complete. */
-#include "share/sanitize.h"
+#include "sanitize/sanitize.h"
 
 #include "base/file.h"
 #include "base/json.h"

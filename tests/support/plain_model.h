@@ -1,6 +1,6 @@
 /* The pretraining model on the plain kernels: its own source, compiled again over them. */
-#ifndef NVDP_TESTS_PRETRAIN_PLAIN_MODEL_H
-#define NVDP_TESTS_PRETRAIN_PLAIN_MODEL_H
+#ifndef NVDP_TESTS_SUPPORT_PLAIN_MODEL_H
+#define NVDP_TESTS_SUPPORT_PLAIN_MODEL_H
 
 #include "pretrain/model.h"
 

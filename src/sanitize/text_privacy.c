@@ -4,7 +4,7 @@
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
 #include "rdp/report.h"
-#include "share/sanitize.h"
+#include "sanitize/sanitize.h"
 #include "text/dataset.h"
 #include "text/task.h"
 

@@ -1,5 +1,5 @@
 /* One step of DP-SGD on finitely many losses: cells, their masses, complex log moments. */
-#include "rdp/step.h"
+#include "account/step.h"
 
 #include "rdp/divergence.h"
 #include "tensor/vector.h"

@@ -1,6 +1,6 @@
 /* Arrays of numpy: the NPY format, versions 1.0 and 2.0, as numpy.save writes it. */
-#ifndef NVDP_SRC_BASE_NPY_H
-#define NVDP_SRC_BASE_NPY_H
+#ifndef NVDP_SRC_ATTACK_NPY_H
+#define NVDP_SRC_ATTACK_NPY_H
 
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
 /* What is said of privatized texts: numbers, privacy.json, and the statement in plain English. */
-#include "share/sanitize.h"
+#include "sanitize/sanitize.h"
 
 #include "base/bound.h"
 #include "base/json.h"

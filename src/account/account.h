@@ -1,6 +1,6 @@
 /* The accountant's parts: account.c, with Renyi divergences, and pld.c, the privacy loss distribution. */
-#ifndef NVDP_RDP_ACCOUNT_H
-#define NVDP_RDP_ACCOUNT_H
+#ifndef NVDP_SRC_ACCOUNT_ACCOUNT_H
+#define NVDP_SRC_ACCOUNT_ACCOUNT_H
 
 #include "base/base.h"
 #include <math.h>

@@ -24,9 +24,9 @@
  *
  * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al. 2020
  * (Fourier).  Both directions of the neighbour relation are computed. */
-#include "rdp/account.h"
+#include "account/account.h"
 
-#include "rdp/step.h"
+#include "account/step.h"
 
 #include <float.h>
 #include <stdlib.h>
