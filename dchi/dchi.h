@@ -10,7 +10,6 @@
  *     privacy.c       all pairs of a data set's texts                      (privacy.h)
  *     sequence.c      likewise, of one noised vector a text                (privacy.h)
  *     options.c       the rows of a mechanism's options                    (options.h)
- *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
  *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
  */
 #ifndef NVDP_DCHI_DCHI_H

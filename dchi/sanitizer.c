@@ -1,5 +1,6 @@
 /* Sanitizers: a table, what its rows stand for, the mechanism over it. */
 #include "dchi/sanitizer.h"
+#include "text/word_vectors.h"
 
 #include "base/file.h"
 #include "bert/checkpoint.h"
@@ -742,7 +743,9 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true});
     if (options->vectors != NULL) {
-        NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &made->vectors));
+        struct nvdp__word_vectors read;
+        NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &read));
+        NVDP_TRY(nvdp__vectors_adopt(ctx, read.count, read.dim, read.rows, &made->vectors));
         NVDP_TRY(take_options(ctx, made, options));
     } else {
         NVDP_TRY(of_model(ctx, options, model, made));

@@ -53,8 +53,4 @@ nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sa
 void nvdp__text_batch_clear(struct nvdp__text_batch *batch); /* for the next texts */
 void nvdp__text_batch_release(struct nvdp__text_batch *batch);
 
-/* Reads a file of word vectors; `words`, zeroed, gets the words by rows.  word_vectors.c. */
-nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
-                                    struct nvdp__strings *words, struct nvdp_vectors **out);
-
 #endif

@@ -289,15 +289,11 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
                               const struct nvdp__privacy_options *options,
                               struct nvdp_exact_summary *out, struct nvdp_exact_bounds *bounds);
 
-/* --- samples.c --- */
-
-/* nvdp_audit_samples() of samples that are scored already: count[s] of P and of Q, in an order that is independent of
- * them; the first halves choose direction and threshold, the others measure. */
-nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
-                               double *const score[2], double delta, double confidence,
-                               struct nvdp_sample_audit *out);
-
 /* --- posteriors.c --- */
+
+/* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; without weights L, or
+ * the tokens. */
+size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
 
 /* Streams of this module (NVDP__PURPOSE_MEASURE); export takes texts from 0. */
 enum {

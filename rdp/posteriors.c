@@ -336,3 +336,9 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
+
+size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
+    const bool padded = posteriors->policy == NVDP_LENGTH_HIDDEN && posteriors->length > 0;
+    const size_t rows = padded ? posteriors->length : nvdp__rows(posteriors, i);
+    return posteriors->alpha != NULL ? (1 + rows) * (size_t)posteriors->kappa : rows;
+}

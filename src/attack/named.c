@@ -1,8 +1,9 @@
 /* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
 #include "attack/texts.h"
 #include "base/random.h"
+#include "rdp/linkage.h"
 #include "rdp/pairs.h"
-#include "share/linkage.h"
+#include "share/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* Two texts told apart by the likelihood ratio of their samples: what that shows of epsilon, beside what it is. */
+#include "attack/audit.h"
 #include "attack/options.h"
 #include "base/random.h"
+#include "rdp/linkage.h"
 #include "rdp/pairs.h"
-#include "share/linkage.h"
+#include "share/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,9 @@
 #ifndef NVDP_SRC_ATTACK_SHARED_H
 #define NVDP_SRC_ATTACK_SHARED_H
 
+#include "rdp/linkage.h"
 #include "share/embeddings_file.h"
-#include "share/linkage.h"
+#include "share/sampler.h"
 
 /* Zeroed before; released also where it could not be opened. */
 struct nvdp__shared_texts {

@@ -2,8 +2,9 @@
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/divergence.h"
+#include "rdp/linkage.h"
 #include "rdp/pairs.h"
-#include "share/linkage.h"
+#include "share/sampler.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

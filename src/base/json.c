@@ -181,6 +181,19 @@ json_t *nvdp__json_number(double value) {
     return json_real(value);
 }
 
+void nvdp__creation_date(char out[32]) {
+    time_t now = time(NULL);
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    char *end = NULL;
+    if (epoch != NULL && *epoch != '\0') {
+        long long seconds = strtoll(epoch, &end, 10);
+        if (*end == '\0' && seconds >= 0) now = (time_t)seconds;
+    }
+    struct tm utc = {0};
+    gmtime_r(&now, &utc);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
 json_t *nvdp__now_json(void) {
     char text[32];
     time_t now = time(NULL);

@@ -401,7 +401,8 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
     read.eval_text = list + read.texts;
     NVDP_TRY(nvdp__json_string(ctx, path, object, "dtype", "F32", &dtype));
     for (int i = 0; dtypes[i] != NULL; i++)
-        if (strcmp(dtype, nvdp_dtype_name(dtype_of[i])) == 0) read.dtype = (enum nvdp__weights)i;
+        if (strcmp(dtype, nvdp_dtype_name(dtype_of[i])) == 0)
+            read.dtype = (enum nvdp__weight_format)i;
     *options = read;
     NVDP__HAND_OVER(lists, list);
 cleanup:

@@ -15,7 +15,7 @@ enum nvdp__start {
     NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighbouring tokens */
 };
 /* How weights are written. */
-enum nvdp__weights { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };
+enum nvdp__weight_format { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };
 extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
                                                       *const nvdp__optimizer_names[];
 
@@ -45,7 +45,7 @@ struct nvdp__pretrain_options {
     double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
     double momentum, dropout;
     uint64_t seed;
-    enum nvdp__weights dtype;
+    enum nvdp__weight_format dtype;
     size_t log_every, save_every, eval_every, eval_limit;
     double checkpoint_seconds;
     const char *resume; /* directory of the run to continue */

@@ -1,8 +1,8 @@
 /* A task's files, or a text, privatized token by token: what the parts of the work share.
  *
  *     sanitize.c             the options, the pass over the texts, the files that come out
- *     representations.c      vectors of tokens in place of texts, and their reader
- *     sanitize_statement.c   what is said about them: numbers, privacy.json, plain English */
+ *     representations.c      vectors of tokens in place of texts (their reader: src/text/representations.c)
+ *     statement.c            what is said about them: numbers, privacy.json, plain English */
 #ifndef NVDP_SRC_SANITIZE_SANITIZE_H
 #define NVDP_SRC_SANITIZE_SANITIZE_H
 

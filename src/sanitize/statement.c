@@ -4,7 +4,7 @@
 #include "base/bound.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "share/statement.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <stdlib.h>

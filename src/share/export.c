@@ -7,6 +7,7 @@
 #include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
+#include "rdp/pairs.h"
 #include "share/attributes.h"
 #include "share/embeddings_file.h"
 #include "share/formats.h"

@@ -1,4 +1,5 @@
 #include "share/sampler.h"
+#include "rdp/pairs.h"
 
 #include "base/f16.h"
 #include "nvib/nvib.h"
@@ -9,11 +10,6 @@ static const double LARGEST_F16 = 65504;
 
 static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
     return posteriors->offset[i + 1] - posteriors->offset[i];
-}
-
-size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
-    struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
-    return nvdp__form_rows(&form, own_rows(posteriors, i));
 }
 
 /* z = mu + exp(logvar/2) eps, eps ~ N(0, I); the prior and padding have mu 0, logvar 0.  As in the

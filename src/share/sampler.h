@@ -20,9 +20,6 @@ struct nvdp__sampler {
     uint32_t sample; /* number of the sample among those of one text: the streams' epoch */
 };
 
-/* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; without weights L, or
- * the tokens. */
-size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
 /* Draws text i's sample under stream number `key`: z [rows, p], log_pi [rows] (NULL without
  * weights).  Nothing is rounded yet. */
 void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, double *z,
@@ -60,5 +57,12 @@ size_t nvdp__sampler_bytes(size_t rows, size_t dim);
 void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
                               const struct nvdp__release_grids *grids, size_t i, uint64_t key,
                               void *scratch, int32_t *z, int32_t *log_pi);
+
+/* --- linkage_measure.c --- */
+
+/* Draws the first `vectors` rows of text i's sample number `sample`, as struct nvdp__sample_source wants it; `sampler` is a struct
+ * nvdp__sampler whose own `sample` is not used.  The text is its own key. */
+void nvdp__linkage_draw(const void *sampler, size_t i, size_t sample, size_t vectors, double *z,
+                        double *log_pi);
 
 #endif

@@ -16,19 +16,6 @@
 
 /* --- numbers and words that are published --- */
 
-void nvdp__creation_date(char out[32]) {
-    time_t now = time(NULL);
-    const char *epoch = getenv("SOURCE_DATE_EPOCH");
-    char *end = NULL;
-    if (epoch != NULL && *epoch != '\0') {
-        long long seconds = strtoll(epoch, &end, 10);
-        if (*end == '\0' && seconds >= 0) now = (time_t)seconds;
-    }
-    struct tm utc = {0};
-    gmtime_r(&now, &utc);
-    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
 double nvdp__public_number(double value) {
     if (!isfinite(value) || value == 0) return value;
     char text[32];
@@ -107,16 +94,6 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
 }
 
 /* --- in plain English --- */
-
-void nvdp__say(struct nvdp__writer *writer, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
-    va_end(args);
-    if (length < 0) return;
-    size_t left = writer->size - writer->used - 1;
-    writer->used += (size_t)length < left ? (size_t)length : left;
-}
 
 static const char *number(double value, char text[32]) {
     if (isinf(value)) {

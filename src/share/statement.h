@@ -2,17 +2,10 @@
 #ifndef NVDP_SRC_SHARE_STATEMENT_H
 #define NVDP_SRC_SHARE_STATEMENT_H
 
+#include "base/sentence.h"
 #include "share/ledger.h"
 #include "share/sampler.h"
 #include <nvdp/share.h>
-
-/* Plain English that grows in a buffer; what does not fit is cut. */
-struct nvdp__writer {
-    char *out;
-    size_t size, used;
-};
-__attribute__((format(printf, 2, 3))) void nvdp__say(struct nvdp__writer *writer,
-                                                     const char *format, ...);
 
 /* Which of the texts the encoder was trained on. */
 enum nvdp__training {
@@ -52,8 +45,6 @@ struct nvdp__release_facts {
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
 
-/* Now, or $SOURCE_DATE_EPOCH. */
-void nvdp__creation_date(char out[32]);
 /* Rounded up to three digits.  A summary of texts is published without noise: its last digits would
  * say more about single texts than anybody needs. */
 double nvdp__public_number(double value);

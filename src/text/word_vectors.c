@@ -4,8 +4,8 @@
  *     word v1 ... vn
  *
  * Two passes: the first counts lines, so that the second fills an array of the right size. */
+#include "text/word_vectors.h"
 #include "base/file.h"
-#include "dchi/sanitizer.h"
 
 #include <locale.h>
 #include <math.h>
@@ -172,7 +172,7 @@ static nvdp_status read_line(struct reader *reader, struct nvdp__strings *words,
 }
 
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
-                                    struct nvdp__strings *words, struct nvdp_vectors **out) {
+                                    struct nvdp__strings *words, struct nvdp__word_vectors *out) {
     nvdp_status status = NVDP_OK;
     struct reader reader = {.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
     struct nvdp__meter meter;
@@ -200,11 +200,8 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
     if (words->count != reader.count)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: the file changed while it was read", path));
     nvdp__meter_end(&meter);
-    struct nvdp_vectors *made = NULL;
-    double *given = rows;
+    *out = (struct nvdp__word_vectors){.count = reader.count, .dim = reader.dim, .rows = rows};
     rows = NULL;
-    NVDP_TRY(nvdp__vectors_adopt(ctx, reader.count, reader.dim, given, &made));
-    *out = made;
 cleanup:
     nvdp__lines_close(&reader.lines);
     if (reader.plain != (locale_t)0) freelocale(reader.plain);

@@ -2,6 +2,7 @@
  * noise, with it, and not at all.  Seeds are fixed. */
 #include "attack/texts.h"
 #include "base/random.h"
+#include "rdp/pairs.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
 

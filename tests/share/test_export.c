@@ -1,5 +1,6 @@
 /* Files that are given away: what is in them, what is not, who is refused. */
 #include "base/file.h"
+#include "base/json.h"
 #include "made_embeddings.h"
 #include "model/model.h"
 #include "share/reader.h"

@@ -2,6 +2,7 @@
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include "model/model.h"
+#include "rdp/pairs.h"
 #include "share/sampler.h"
 #include "text/batch.h"
 #include <criterion/criterion.h>

@@ -1,22 +1,16 @@
 /* Whose samples are these?  Every text's likelihood for every trial's samples, and the ranks of the right ones. */
-#include "share/linkage.h"
+#include "rdp/linkage.h"
+#include "base/random.h"
 #include "rdp/pairs.h"
 
 #include <nvdp/guess.h>
 #include <stdlib.h>
 
-enum { TRIALS = 1000, TEN = 10, MOST_EVIDENCE = 64, LEAST_EVIDENCE = 16 };
+enum { TEN = 10, MOST_EVIDENCE = 64, LEAST_EVIDENCE = 16 };
 static const size_t MOST_BYTES = (size_t)1 << 28; /* of evidence at once */
 static const double CONFIDENCE = 0.95;
 
 /* --- samples --- */
-
-void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
-                        double *log_pi) {
-    struct nvdp__sampler one = *(const struct nvdp__sampler *)release;
-    one.sample = (uint32_t)sample;
-    nvdp__sampler_draw_first(&one, i, i, vectors, z, log_pi);
-}
 
 size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text) {
     size_t longest = 0;
@@ -194,36 +188,5 @@ cleanup:
         nvdp__evidence_release(&evidence[i]);
     nvdp__likelihood_release(&likelihood);
     free(log_density);
-    return status;
-}
-
-nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                                 int releases, size_t texts, uint64_t seed,
-                                 struct nvdp_linkage *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *part = NULL;
-    struct nvdp_linkage made;
-    size_t *index = NULL;
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (posteriors->texts < 2 || texts == 1 || releases < 1)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "linkage: expected 2 texts and 1 sample of a text, or more, found %zu "
-                            "of %zu texts and %d samples",
-                            texts, posteriors->texts, releases));
-    if (texts > 0 && texts < posteriors->texts) {
-        NVDP_TRY(NVDP__NEW(ctx, index, texts));
-        NVDP_TRY(nvdp__posteriors_draw(ctx, posteriors, texts, seed, index, &part));
-    }
-    const struct nvdp_posteriors *set = part != NULL ? part : posteriors;
-    const struct nvdp__sampler release = {.posteriors = set, .noise = {.seed = seed}};
-    const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
-    NVDP_TRY(
-        nvdp__linkage(ctx, set, &source, releases, (TRIALS + set->texts - 1) / set->texts, &made));
-    made.of_texts = posteriors->texts;
-    NVDP__GIVE(out, &made);
-cleanup:
-    nvdp_posteriors_free(part);
-    free(index);
     return status;
 }

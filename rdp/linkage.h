@@ -1,9 +1,8 @@
 /* Whose samples are these?  The guesses behind nvdp_linkage_measure(), from samples of any source. */
-#ifndef NVDP_SRC_SHARE_LINKAGE_H
-#define NVDP_SRC_SHARE_LINKAGE_H
+#ifndef NVDP_RDP_LINKAGE_H
+#define NVDP_RDP_LINKAGE_H
 
 #include "rdp/likelihood.h"
-#include "share/sampler.h"
 #include <nvdp/linkage.h>
 
 /* Samples that are made when they are wanted: of text i of the set, number `sample`.  `z` and `log_pi` as
@@ -14,9 +13,6 @@ struct nvdp__sample_source {
     const void *of;
     double end; /* of the grid of log weights; -INFINITY: none */
 };
-/* nvdp__sampler_draw_first() of a struct nvdp__sampler, whose `sample` is passed over; the text is its own key. */
-void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
-                        double *log_pi);
 /* Samples [first, first + releases) of a text. */
 struct nvdp__trial {
     size_t text, first;

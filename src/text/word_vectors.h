@@ -1,0 +1,16 @@
+/* Files of word vectors. */
+#ifndef NVDP_SRC_TEXT_WORD_VECTORS_H
+#define NVDP_SRC_TEXT_WORD_VECTORS_H
+
+#include "base/base.h"
+#include "text/vocabulary.h"
+
+struct nvdp__word_vectors {
+    size_t count, dim;
+    double *rows; /* [count, dim]; free() */
+};
+/* Reads a file of word vectors.  `words`, zeroed, gets the words in the order of the rows.  NVDP_ERR_INPUT names the line. */
+nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
+                                    struct nvdp__strings *words, struct nvdp__word_vectors *out);
+
+#endif
