@@ -21,4 +21,4 @@
 #define nvdp__extra_forward plain_extra_forward
 #define nvdp__extra_backward plain_extra_backward
 
-#include "bert/encoder.c"
+#include "bert/transformer.c"
