@@ -716,8 +716,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     if (info == NULL)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected, not found", path, name));
-    const size_t dim =
-        config.model_type == NVDP_MODEL_BILSTM ? config.embedding_size : config.hidden_size;
+    const size_t dim = nvdp__word_width(&config);
     if (info->rank != 2 || info->shape[0] != config.vocab_size || info->shape[1] != dim)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",

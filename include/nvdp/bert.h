@@ -20,7 +20,8 @@ enum nvdp_activation {
     NVDP_ACTIVATION_GELU_NEW /**< Its tanh form: "gelu_new". */
 };
 
-/** config.json's "model_type": how tensors and members are named, and where the types differ. */
+/** config.json's "model_type": how tensors and members are named, and where the types differ.  Numbers of encoders; one
+ * that is added has the next number. */
 enum nvdp_model_type {
     NVDP_MODEL_BERT,       /**< "bert". */
     NVDP_MODEL_DISTILBERT, /**< "distilbert": no token types; its head's inner layer ends in ReLU. */

@@ -3,30 +3,46 @@
  *
  * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o; of its two biases, which it adds,
  * there is the first. */
-#include "bert/bilstm.h"
+#include "bert/row.h"
 
 #include "tensor/per_example.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PREFIX "bilstm"
 enum { NAME_SIZE = 120, DIRECTIONS = 2, GATES = 4 };
 enum { WEIGHT = NVDP__PARAM_OPTIONAL | NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
+
+/* Parameter indices of a layer's tensors, forward and backward direction: struct nvdp__bert's `own`. */
+struct lstm_layer {
+    size_t input[DIRECTIONS], recurrent[DIRECTIONS],
+        bias[DIRECTIONS]; /* [4H, inputs], [4H, H], [4H] */
+};
+
+static const struct lstm_layer *layer_of(const struct nvdp__bert *bert, size_t layer) {
+    return (const struct lstm_layer *)bert->own + layer;
+}
 
 static const struct nvdp_bert_config *config_of(const struct nvdp__bert *bert) {
     return &bert->config;
 }
 
-/* Of one direction: H. */
+/* Units per direction: H. */
+static size_t units_in(const struct nvdp_bert_config *config) {
+    return config->hidden_size / DIRECTIONS;
+}
+
 static size_t units_of(const struct nvdp__bert *bert) {
-    return config_of(bert)->hidden_size / DIRECTIONS;
+    return units_in(config_of(bert));
 }
 
 static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
     return layer == 0 ? config_of(bert)->embedding_size : config_of(bert)->hidden_size;
 }
 
-struct nvdp_bert_config nvdp__bilstm_config(const struct nvdp_bert_config *from, size_t units) {
+/* Two layers of `units` per direction over the word embeddings of `from`. */
+static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from, size_t units) {
     enum { LAYERS = 2, LONGEST = 1 << 20 }; /* no position has a vector */
     struct nvdp_bert_config config = *from;
     config.model_type = NVDP_MODEL_BILSTM;
@@ -38,35 +54,50 @@ struct nvdp_bert_config nvdp__bilstm_config(const struct nvdp_bert_config *from,
     return config;
 }
 
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
+    if (config->hidden_size % DIRECTIONS == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "'hidden_size': expected an even number, for two directions, found %zu",
+                      config->hidden_size);
+}
+
+static size_t parameter_count(const struct nvdp_bert_config *config) {
+    size_t d = config->hidden_size, units = units_in(config), count = 0;
+    for (size_t i = 0; i < config->num_hidden_layers; i++) {
+        size_t in = i == 0 ? config->embedding_size : d;
+        count += DIRECTIONS * GATES * units * (in + units + 1);
+    }
+    return config->vocab_size * config->embedding_size + count;
+}
+
 /* ---- parameters ---- */
 
-/* Of both directions, the second behind the first. */
+/* Adds a tensor of both directions, the second behind the first. */
 static nvdp_status add(struct nvdp__params *params, const char *what, size_t layer, int rank,
                        size_t rows, size_t cols, unsigned flags, bool joined,
                        size_t index[DIRECTIONS]) {
     for (size_t d = 0; d < DIRECTIONS; d++) {
         char name[NAME_SIZE];
         unsigned after = d > 0 && joined ? NVDP__PARAM_JOINED : 0;
-        snprintf(name, sizeof name, "%s.lstm.%s_l%zu%s", nvdp__names(NVDP_MODEL_BILSTM)->prefix,
-                 what, layer, d > 0 ? "_reverse" : "");
+        snprintf(name, sizeof name, PREFIX ".lstm.%s_l%zu%s", what, layer, d > 0 ? "_reverse" : "");
         NVDP_RETURN_IF_FAILED(
             nvdp__params_add(params, name, rank, rows, cols, flags | after, &index[d]));
     }
     return NVDP_OK;
 }
 
-nvdp_status nvdp__bilstm_declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+    static const char name[] = PREFIX ".embeddings.word_embeddings.weight";
     const struct nvdp_bert_config *config = config_of(bert);
     size_t units = units_of(bert), wide = GATES * units;
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s.embeddings.word_embeddings.weight",
-             nvdp__names(NVDP_MODEL_BILSTM)->prefix);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->lstm, config->num_hidden_layers));
+    struct lstm_layer *layers = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, layers, config->num_hidden_layers));
+    bert->own = layers;
     NVDP_RETURN_IF_FAILED(nvdp__params_add(params, name, 2, config->vocab_size,
                                            config->embedding_size, NVDP__PARAM_FROZEN,
                                            &bert->word));
     for (size_t i = 0; i < config->num_hidden_layers; i++) {
-        struct nvdp__lstm_layer *layer = &bert->lstm[i];
+        struct lstm_layer *layer = &layers[i];
         NVDP_RETURN_IF_FAILED(
             add(params, "weight_ih", i, 2, wide, inputs_of(bert, i), WEIGHT, true, layer->input));
         NVDP_RETURN_IF_FAILED(
@@ -77,15 +108,16 @@ nvdp_status nvdp__bilstm_declare(struct nvdp__bert *bert, struct nvdp__params *p
     return NVDP_OK;
 }
 
-/* The variance of torch.nn.LSTM's uniform(-1/sqrt(H), 1/sqrt(H)).  A forget gate begins open (Gers et
+/* Initialises the layers; the embeddings are a checkpoint's.  The variance is that of torch.nn.LSTM's
+ * uniform(-1/sqrt(H), 1/sqrt(H)).  A forget gate begins open (Gers et
  * al. 2000; Jozefowicz et al. 2015): bias 1. */
-void nvdp__bilstm_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                             struct nvdp__params *params, uint64_t seed) {
+static void initialise_layers(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                              struct nvdp__params *params, uint64_t seed) {
     size_t units = units_of(bert);
     double sd = 1 / sqrt(3 * (double)units);
     for (size_t i = 0; i < config_of(bert)->num_hidden_layers; i++)
         for (size_t d = 0; d < DIRECTIONS; d++) {
-            const struct nvdp__lstm_layer *layer = &bert->lstm[i];
+            const struct lstm_layer *layer = layer_of(bert, i);
             nvdp__params_normal(dev, params, layer->input[d], sd, seed);
             nvdp__params_normal(dev, params, layer->recurrent[d], sd, seed);
             nvdp__params_fill(dev, params, layer->bias[d], 0);
@@ -93,9 +125,15 @@ void nvdp__bilstm_initialise(const struct nvdp__bert *bert, const struct nvdp__d
         }
 }
 
+static void initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       struct nvdp__params *params, uint64_t seed) {
+    nvdp__params_normal(dev, params, bert->word, config_of(bert)->initializer_range, seed);
+    initialise_layers(bert, dev, params, seed);
+}
+
 /* ---- plan: training keeps gates, cells and states of each layer ---- */
 
-struct nvdp__bilstm_cache {
+struct lstm_cache {
     struct nvdp__steps steps;
     int32_t *ids;             /* [T] as steps order them, like all that follows */
     float *embedded;          /* [T, E] */
@@ -109,20 +147,21 @@ struct nvdp__bilstm_cache {
     } layer[];
 };
 
-nvdp_status nvdp__bilstm_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                                      struct nvdp__bilstm_cache **out) {
+static nvdp_status create_cache(struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                struct nvdp__bert_cache *cache) {
     size_t layers = config_of(bert)->num_hidden_layers;
-    struct nvdp__bilstm_cache *made =
-        nvdp__calloc(ctx, 1, sizeof *made + layers * sizeof made->layer[0]);
+    struct lstm_cache *made = nvdp__calloc(ctx, 1, sizeof *made + layers * sizeof made->layer[0]);
     if (made == NULL) return NVDP_ERR_MEMORY;
-    *out = made;
+    cache->own = made;
     return NVDP_OK;
 }
 
-void nvdp__bilstm_plan(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
-                       size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
-    struct nvdp__bilstm_cache *lstm = cache->lstm;
+static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, size_t max_tokens,
+                 size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                 struct nvdp__bert_cache *cache) {
+    struct lstm_cache *lstm = cache->own;
     size_t wide = config_of(bert)->hidden_size, layers = config_of(bert)->num_hidden_layers;
+    (void)dev;
     nvdp__steps_plan(arena, max_tokens, longest, &lstm->steps);
     lstm->ids = (int32_t *)(void *)nvdp__arena_take(arena, max_tokens);
     lstm->embedded = nvdp__arena_take(arena, max_tokens * config_of(bert)->embedding_size);
@@ -153,7 +192,7 @@ void nvdp__bilstm_plan(const struct nvdp__bert *bert, size_t max_tokens, size_t 
 /* W of both directions as one layer; float32 on every device, as the recurrence is. */
 static struct nvdp__linear input_of(const struct nvdp__bert *bert,
                                     const struct nvdp__params *params, size_t layer, size_t rows) {
-    const struct nvdp__lstm_layer *at = &bert->lstm[layer];
+    const struct lstm_layer *at = layer_of(bert, layer);
     struct nvdp__linear linear =
         nvdp__dense_linear(params, &(struct nvdp__dense){at->input[0], at->bias[0]}, rows);
     linear.out *= DIRECTIONS;
@@ -162,8 +201,8 @@ static struct nvdp__linear input_of(const struct nvdp__bert *bert,
 }
 
 static struct nvdp__lstm lstm_of(const struct nvdp__bert *bert, const struct nvdp__params *params,
-                                 const struct nvdp__bilstm_cache *cache, size_t layer) {
-    const size_t *recurrent = bert->lstm[layer].recurrent;
+                                 const struct lstm_cache *cache, size_t layer) {
+    const size_t *recurrent = layer_of(bert, layer)->recurrent;
     return (struct nvdp__lstm){
         .steps = &cache->steps,
         .units = units_of(bert),
@@ -174,22 +213,22 @@ static struct nvdp__lstm lstm_of(const struct nvdp__bert *bert, const struct nvd
         .scratch = cache->scratch};
 }
 
-static struct nvdp__tensor input_to(const struct nvdp__bert *bert,
-                                    const struct nvdp__bilstm_cache *cache, size_t layer) {
+static struct nvdp__tensor input_to(const struct nvdp__bert *bert, const struct lstm_cache *cache,
+                                    size_t layer) {
     return nvdp__f32(cache->steps.rows, inputs_of(bert, layer),
                      layer == 0 ? cache->embedded : cache->layer[layer - 1].out);
 }
 
-static struct nvdp__tensor gates_of(const struct nvdp__bert *bert,
-                                    const struct nvdp__bilstm_cache *cache, size_t layer) {
+static struct nvdp__tensor gates_of(const struct nvdp__bert *bert, const struct lstm_cache *cache,
+                                    size_t layer) {
     return nvdp__f32(cache->steps.rows, GATES * config_of(bert)->hidden_size,
                      cache->layer[layer].gates);
 }
 
-void nvdp__bilstm_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                          const struct nvdp__params *params, const struct nvdp__batch *batch,
-                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
-    struct nvdp__bilstm_cache *lstm = cache->lstm;
+static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                    const struct nvdp__params *params, const struct nvdp__batch *batch,
+                    const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    struct lstm_cache *lstm = cache->own;
     struct nvdp__dropout drop = {.rate = pass->training ? pass->hidden_dropout : 0,
                                  .seed = pass->seed,
                                  .step = pass->step,
@@ -218,7 +257,7 @@ void nvdp__bilstm_forward(const struct nvdp__bert *bert, const struct nvdp__devi
 /* A text's rows lie together there; U is a linear map of the states before. */
 static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               const struct nvdp__params *params, const struct nvdp__batch *batch,
-                              const struct nvdp__bilstm_cache *lstm, size_t layer) {
+                              const struct lstm_cache *lstm, size_t layer) {
     const struct nvdp__steps *steps = &lstm->steps;
     size_t units = units_of(bert), wide = GATES * units, in = inputs_of(bert, layer);
     struct nvdp__tensor dy = nvdp__f32(steps->rows, DIRECTIONS * wide, lstm->by_text);
@@ -235,7 +274,7 @@ static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__
             .rows = steps->rows,
             .in = units,
             .out = wide,
-            .dw = nvdp__grad(params, bert->lstm[layer].recurrent[d]),
+            .dw = nvdp__grad(params, layer_of(bert, layer)->recurrent[d]),
             .set = true,
             .f32 = true,
             .offset = batch->offset};
@@ -247,11 +286,12 @@ static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__
     }
 }
 
-void nvdp__bilstm_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__batch *batch,
-                           struct nvdp__bert_cache *cache, const float *d_last) {
-    const struct nvdp__bilstm_cache *lstm = cache->lstm;
+static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     const struct nvdp__params *params, const struct nvdp__batch *batch,
+                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
+    const struct lstm_cache *lstm = cache->own;
     const bool each = dev->per_example != NULL;
+    (void)pass;
     size_t wide = config_of(bert)->hidden_size;
     nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.row, d_last, lstm->d_out);
     for (size_t i = config_of(bert)->num_hidden_layers; i-- > 0;) {
@@ -261,7 +301,7 @@ void nvdp__bilstm_backward(const struct nvdp__bert *bert, const struct nvdp__dev
         if (each) examples_backward(bert, dev, params, batch, lstm, i);
         for (size_t d = 0; d < DIRECTIONS && !each; d++)
             nvdp__lstm_backward_weight(dev, &layer, d, lstm->earlier,
-                                       nvdp__grad(params, bert->lstm[i].recurrent[d]));
+                                       nvdp__grad(params, layer_of(bert, i)->recurrent[d]));
         struct nvdp__tensor below =
             i > 0 ? nvdp__f32(batch->tokens, wide, lstm->d_out) : NVDP__NO_TENSOR;
         nvdp__dense_backward(dev, &input, each ? NVDP__NO_TENSOR : input_to(bert, lstm, i),
@@ -280,24 +320,63 @@ static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp
     return pooler->ends;
 }
 
-void nvdp__bilstm_pooler_plan(const struct nvdp__bert *bert, size_t max_texts,
-                              struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                        struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+    (void)training;
     pooler->ends = (int32_t *)(void *)nvdp__arena_take(arena, DIRECTIONS * max_texts);
     pooler->pooled = nvdp__arena_take(arena, max_texts * config_of(bert)->hidden_size);
 }
 
-void nvdp__bilstm_pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                                 const struct nvdp__batch *batch, const float *hidden,
-                                 const struct nvdp__pooler *pooler) {
+static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const float *hidden, const struct nvdp__pooler *pooler) {
+    (void)params;
     nvdp__rows_gather(dev, DIRECTIONS * batch->texts, units_of(bert), ends_of(batch, pooler),
                       hidden, pooler->pooled);
 }
 
-void nvdp__bilstm_pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                                  const struct nvdp__batch *batch,
-                                  const struct nvdp__pooler *pooler, const float *d_pooled,
-                                  float *d_last) {
+static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                            const struct nvdp__params *params, const struct nvdp__batch *batch,
+                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
+    (void)params;
     nvdp__zero(dev, batch->tokens * config_of(bert)->hidden_size, d_last);
     nvdp__rows_scatter_add(dev, DIRECTIONS * batch->texts, units_of(bert), ends_of(batch, pooler),
                            d_pooled, d_last);
 }
+
+/* ---- the row ---- */
+
+static const struct nvdp__encoder_pass lstm_pass = {.cache = create_cache,
+                                                    .plan = plan,
+                                                    .forward = forward,
+                                                    .backward = backward,
+                                                    .pooler_plan = pooler_plan,
+                                                    .pooler_forward = pooler_forward,
+                                                    .pooler_backward = pooler_backward};
+
+const struct nvdp__encoder_row nvdp__encoder_bilstm = {
+    .title = "a BiLSTM",
+    .names = {.type = "bilstm",
+              .encoder = "BiLSTM",
+              .classification = "BiLSTMForSequenceClassification",
+              .tagging = "BiLSTMForTokenClassification",
+              .prefix = PREFIX,
+              .classifier = "classifier"},
+    .key = {[NVDP__HIDDEN_SIZE] = "hidden_size",
+            [NVDP__LAYERS] = "num_hidden_layers",
+            [NVDP__VOCAB_SIZE] = "vocab_size",
+            [NVDP__POSITIONS] = "max_position_embeddings",
+            [NVDP__EMBEDDING_SIZE] = "embedding_size",
+            [NVDP__HIDDEN_DROPOUT] = "hidden_dropout_prob",
+            [NVDP__INITIALIZER_RANGE] = "initializer_range"},
+    .token_types = true, /* of a data set's pairs; both are read alike */
+    .word_vectors = true,
+    .per_example = true,
+    .over_words = over_words,
+    .units = units_in,
+    .check = check,
+    .parameter_count = parameter_count,
+    .declare = declare,
+    .initialise = initialise,
+    .initialise_new = initialise_layers,
+    .pass = &lstm_pass};

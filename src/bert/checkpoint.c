@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/outdir.h"
-#include "bert/encoder.h"
+#include "bert/row.h"
 #include "text/sentence.h"
 #include <math.h>
 #include <stdarg.h>
@@ -25,14 +25,20 @@ struct list {
     size_t groups, count, grouped;
 };
 
+/* The encoder whose prefix a name has; NULL: none. */
+static const struct nvdp__encoder_row *row_of(const char *name) {
+    for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
+        const char *prefix = nvdp__encoders[i]->names.prefix;
+        size_t length = strlen(prefix);
+        if (strncmp(name, prefix, length) == 0 && name[length] == '.') return nvdp__encoders[i];
+    }
+    return NULL;
+}
+
 /* A name without the encoder's prefix. */
 static const char *bare_name(const char *name) {
-    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_BILSTM; type++) {
-        const char *prefix = nvdp__names((enum nvdp_model_type)type)->prefix;
-        size_t length = strlen(prefix);
-        if (strncmp(name, prefix, length) == 0 && name[length] == '.') return name + length + 1;
-    }
-    return name;
+    const struct nvdp__encoder_row *row = row_of(name);
+    return row != NULL ? name + strlen(row->names.prefix) + 1 : name;
 }
 
 /* Length of what names of one part of the model begin with: nvib, cls, bert.pooler. */
@@ -115,7 +121,7 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
 }
 
 /* The file's tensor for a declared name: as it is, without the encoder's prefix, with the older
- * names.  A BiLSTM's word embeddings may be those of any type. */
+ * names.  An encoder over another model's words takes these from any type. */
 static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
     const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
@@ -125,12 +131,11 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
             found = nvdp_safetensors_find(file, older);
         if (found != NULL) return found;
     }
-    const char *bilstm = nvdp__names(NVDP_MODEL_BILSTM)->prefix;
-    if (strncmp(name, bilstm, strlen(bilstm)) != 0) return NULL;
-    for (int type = NVDP_MODEL_BERT; type < NVDP_MODEL_BILSTM; type++) {
+    const struct nvdp__encoder_row *row = row_of(name);
+    if (row == NULL || row->over_words == NULL) return NULL;
+    for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
         char other[NAME_SIZE];
-        snprintf(other, sizeof other, "%s.%s", nvdp__names((enum nvdp_model_type)type)->prefix,
-                 bare_name(name));
+        snprintf(other, sizeof other, "%s.%s", nvdp__encoders[i]->names.prefix, bare_name(name));
         const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, other);
         if (found != NULL) return found;
     }

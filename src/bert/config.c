@@ -1,7 +1,7 @@
 /* BERT's configuration, and its kin's: the members of config.json and their ranges, sizes by name,
  * the file in and out. */
 #include "bert/checkpoint.h"
-#include "bert/encoder.h"
+#include "bert/row.h"
 #include "text/sentence.h"
 
 #include "base/file.h"
@@ -12,51 +12,40 @@
 
 /* ---- the numbers: their names and ranges ---- */
 
-enum { TYPES = NVDP_MODEL_BILSTM + 1 };
-/* A member's name in the config.json of each type; NULL: it has none. */
-#define NAMES(bert, distilbert, bilstm)                                                            \
-    {                                                                                              \
-        [NVDP_MODEL_BERT] = (bert), [NVDP_MODEL_DISTILBERT] = (distilbert),                        \
-        [NVDP_MODEL_ROBERTA] = (bert), [NVDP_MODEL_BILSTM] = (bilstm)                              \
-    }
-
+/* A type's keys are its row's (row.h). */
 static const struct size_field {
     const char *name; /* here */
-    const char *name_in[TYPES];
+    enum nvdp__config_member member;
     size_t at; /* offset of the size_t in struct nvdp_bert_config */
     bool required;
+    bool own;    /* only types with a key have it */
     int64_t max; /* at least 1; small enough that no product of sizes overflows */
 } sizes[] = {
-#define SIZE(member, names, required, max)                                                         \
-    { #member, names, offsetof(struct nvdp_bert_config, member), required, max }
-    SIZE(hidden_size, NAMES("hidden_size", "dim", "hidden_size"), true, 1 << 16),
-    SIZE(num_hidden_layers, NAMES("num_hidden_layers", "n_layers", "num_hidden_layers"), true,
-         1 << 10),
-    SIZE(num_attention_heads, NAMES("num_attention_heads", "n_heads", NULL), true, 1 << 16),
-    SIZE(intermediate_size, NAMES("intermediate_size", "hidden_dim", NULL), true, 1 << 20),
-    SIZE(vocab_size, NAMES("vocab_size", "vocab_size", "vocab_size"), true, 1 << 24),
-    SIZE(max_position_embeddings,
-         NAMES("max_position_embeddings", "max_position_embeddings", "max_position_embeddings"),
-         false, 1 << 20),
-    SIZE(type_vocab_size, NAMES("type_vocab_size", NULL, NULL), false, 1 << 10),
-    SIZE(embedding_size, NAMES(NULL, NULL, "embedding_size"), true, 1 << 16),
+#define SIZE(member, key, required, own, max)                                                      \
+    { #member, key, offsetof(struct nvdp_bert_config, member), required, own, max }
+    SIZE(hidden_size, NVDP__HIDDEN_SIZE, true, false, 1 << 16),
+    SIZE(num_hidden_layers, NVDP__LAYERS, true, false, 1 << 10),
+    SIZE(num_attention_heads, NVDP__HEADS, true, false, 1 << 16),
+    SIZE(intermediate_size, NVDP__INTERMEDIATE_SIZE, true, false, 1 << 20),
+    SIZE(vocab_size, NVDP__VOCAB_SIZE, true, false, 1 << 24),
+    SIZE(max_position_embeddings, NVDP__POSITIONS, false, false, 1 << 20),
+    SIZE(type_vocab_size, NVDP__TYPES, false, false, 1 << 10),
+    SIZE(embedding_size, NVDP__EMBEDDING_SIZE, true, true, 1 << 16),
 #undef SIZE
 };
 
 static const struct real_field {
     const char *name;
-    const char *name_in[TYPES];
+    enum nvdp__config_member member;
     size_t at; /* offset of the double */
     double min, max;
 } reals[] = {
-#define REAL(member, names, min, max)                                                              \
-    { #member, names, offsetof(struct nvdp_bert_config, member), min, max }
-    REAL(layer_norm_eps, NAMES("layer_norm_eps", NULL, NULL), 1e-30, 1),
-    REAL(hidden_dropout_prob, NAMES("hidden_dropout_prob", "dropout", "hidden_dropout_prob"), 0,
-         0.99),
-    REAL(attention_probs_dropout_prob,
-         NAMES("attention_probs_dropout_prob", "attention_dropout", NULL), 0, 0.99),
-    REAL(initializer_range, NAMES("initializer_range", "initializer_range", NULL), 0, 10),
+#define REAL(member, key, min, max)                                                                \
+    { #member, key, offsetof(struct nvdp_bert_config, member), min, max }
+    REAL(layer_norm_eps, NVDP__NORM_EPS, 1e-30, 1),
+    REAL(hidden_dropout_prob, NVDP__HIDDEN_DROPOUT, 0, 0.99),
+    REAL(attention_probs_dropout_prob, NVDP__ATTENTION_DROPOUT, 0, 0.99),
+    REAL(initializer_range, NVDP__INITIALIZER_RANGE, 0, 10),
 #undef REAL
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
@@ -112,12 +101,11 @@ nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                       "arch '%s': expected tiny, mini, small, base or large", name);
 }
 
-static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
+static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__encoder_row *row,
+                                 const struct nvdp_bert_config *config) {
     for (int i = 0; i < SIZES; i++) {
         size_t value = size_of(config, i);
-        bool unread = sizes[i].at == offsetof(struct nvdp_bert_config, embedding_size) &&
-                      config->model_type != NVDP_MODEL_BILSTM;
-        if (unread) continue;
+        if (sizes[i].own && row->key[sizes[i].member] == NULL) continue;
         if (value < 1 || value > (size_t)sizes[i].max)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected 1 to %lld, found %zu",
                               sizes[i].name, (long long)sizes[i].max, value);
@@ -134,61 +122,25 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_ber
 
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
                                    const struct nvdp_bert_config *config) {
-    NVDP_RETURN_IF_FAILED(check_numbers(ctx, config));
-    bool lstm = config->model_type == NVDP_MODEL_BILSTM;
-    if (!lstm && config->hidden_size % config->num_attention_heads != 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
-                          "%zu",
-                          config->hidden_size, config->num_attention_heads);
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
+    char list[NVDP__ENCODER_LIST];
+    if (row == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'model_type': expected %s, found number %d",
+                          nvdp__encoder_list(list), (int)config->model_type);
+    NVDP_RETURN_IF_FAILED(check_numbers(ctx, row, config));
+    NVDP_RETURN_IF_FAILED(row->check(ctx, config));
     if (config->hidden_act != NVDP_ACTIVATION_GELU &&
         config->hidden_act != NVDP_ACTIVATION_GELU_NEW)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "'hidden_act': expected gelu or gelu_new, found number %d",
                           (int)config->hidden_act);
-    if ((int)config->model_type < 0 || (int)config->model_type >= TYPES)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "'model_type': expected bert, distilbert, roberta or bilstm, found number "
-            "%d",
-            (int)config->model_type);
-    if (lstm && config->hidden_size % 2 != 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "'hidden_size': expected an even number, for two directions, found %zu",
-                          config->hidden_size);
     if (config->pad_token_id < 0 || config->pad_token_id >= (int64_t)config->vocab_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'pad_token_id': expected 0 to %zu, found %lld",
                           config->vocab_size - 1, (long long)config->pad_token_id);
     return NVDP_OK;
 }
 
-static size_t bilstm_parameter_count(const struct nvdp_bert_config *config) {
-    size_t d = config->hidden_size, units = d / 2, count = 0;
-    for (size_t i = 0; i < config->num_hidden_layers; i++) {
-        size_t in = i == 0 ? config->embedding_size : d;
-        count += 2 * 4 * units * (in + units + 1);
-    }
-    return config->vocab_size * config->embedding_size + count;
-}
-
-size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
-    if (config->model_type == NVDP_MODEL_BILSTM) return bilstm_parameter_count(config);
-    size_t d = config->hidden_size;
-    size_t wide = config->intermediate_size;
-    size_t rows = config->vocab_size + nvdp__first_position(config) +
-                  config->max_position_embeddings +
-                  (config->model_type != NVDP_MODEL_DISTILBERT ? config->type_vocab_size : 0);
-    size_t norm = 2 * d;
-    size_t square = d * d + d;
-    size_t layer = 4 * square + (wide * d + wide) + (d * wide + d) + 2 * norm;
-    return rows * d + norm + config->num_hidden_layers * layer + square;
-}
-
 /* ---- config.json ---- */
-
-const char *nvdp_model_type_name(enum nvdp_model_type type) {
-    return nvdp__names(type)->type;
-}
 
 static const char *const activation_name[] = {
     [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
@@ -215,16 +167,15 @@ static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const j
                              struct nvdp_bert_config *config) {
     const char *found;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "model_type", "bert", &found));
-    for (int type = 0; type < TYPES; type++) {
-        if (strcmp(found, nvdp__names((enum nvdp_model_type)type)->type) != 0) continue;
+    for (int type = 0; nvdp__encoders[type] != NULL; type++) {
+        if (strcmp(found, nvdp__encoders[type]->names.type) != 0) continue;
         config->model_type = (enum nvdp_model_type)type;
-        if (type == NVDP_MODEL_ROBERTA) config->pad_token_id = 1;
+        config->pad_token_id = nvdp__encoders[type]->pad_token_id;
         return NVDP_OK;
     }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: 'model_type': expected bert, distilbert, roberta or bilstm, found "
-                      "'%.100s'",
-                      path, found);
+    char list[NVDP__ENCODER_LIST];
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'model_type': expected %s, found '%.100s'", path,
+                      nvdp__encoder_list(list), found);
 }
 
 /* Variants that share BERT's tensor names but compute something else. */
@@ -234,15 +185,11 @@ static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, con
     return expect_false(ctx, path, json, "add_cross_attention");
 }
 
-static const char *activation_key(enum nvdp_model_type type) {
-    return type == NVDP_MODEL_DISTILBERT ? "activation" : "hidden_act";
-}
-
 static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
                                    struct nvdp_bert_config *config) {
-    const char *key = activation_key(config->model_type);
+    const char *key = nvdp__encoder_row(config->model_type)->key[NVDP__ACTIVATION];
     const char *name;
-    if (config->model_type == NVDP_MODEL_BILSTM) return NVDP_OK;
+    if (key == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
     for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_GELU_NEW; act++) {
         if (strcmp(name, activation_name[act]) != 0) continue;
@@ -255,9 +202,10 @@ static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, c
 
 static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, const json_t *json,
                                 struct nvdp_bert_config *config) {
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
     for (int i = 0; i < SIZES; i++) {
         const struct size_field *field = &sizes[i];
-        const char *name = field->name_in[config->model_type];
+        const char *name = row->key[field->member];
         int64_t value;
         if (name == NULL) continue;
         if (field->required) {
@@ -271,7 +219,7 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
     }
     for (int i = 0; i < REALS; i++) {
         const struct real_field *field = &reals[i];
-        const char *name = field->name_in[config->model_type];
+        const char *name = row->key[field->member];
         double *value = (double *)(void *)((char *)config + field->at);
         if (name == NULL) continue;
         NVDP_RETURN_IF_FAILED(
@@ -332,25 +280,26 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
     int failed = 0;
     if (architecture != NULL)
         failed |= json_object_set_new(json, "architectures", json_pack("[s]", architecture));
-    enum nvdp_model_type type = config->model_type;
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
+    const char *activation = row->key[NVDP__ACTIVATION];
     struct nvdp_bert_config written = *config;
     written.max_position_embeddings += nvdp__first_position(config);
-    failed |= json_object_set_new(json, "model_type", json_string(nvdp_model_type_name(type)));
+    failed |= json_object_set_new(json, "model_type", json_string(row->names.type));
     for (int i = 0; i < SIZES; i++) {
-        const char *name = sizes[i].name_in[type];
+        const char *name = row->key[sizes[i].member];
         json_t *value = name != NULL ? json_integer((json_int_t)size_of(&written, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
-    if (type != NVDP_MODEL_BILSTM)
-        failed |= json_object_set_new(json, activation_key(type),
-                                      json_string(activation_name[config->hidden_act]));
+    if (activation != NULL)
+        failed |=
+            json_object_set_new(json, activation, json_string(activation_name[config->hidden_act]));
     for (int i = 0; i < REALS; i++) {
-        const char *name = reals[i].name_in[type];
+        const char *name = row->key[reals[i].member];
         json_t *value = name != NULL ? json_real(real_of(config, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));
-    if (type != NVDP_MODEL_BILSTM)
+    if (row->position_vectors)
         failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));
     failed |= json_object_set_new(json, "torch_dtype", json_string("float32"));
     return failed;

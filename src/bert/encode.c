@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
-#include "bert/encoder.h"
+#include "bert/row.h"
 #include "hdf5/hdf5.h"
 #include "options/schema.h"
 #include "text/batch.h"
@@ -348,18 +348,20 @@ struct nvdp_encoder {
 
 /* --- the model --- */
 
-static bool has_tensor(const struct nvdp_safetensors *weights, const char *name) {
-    char prefixed[128];
-    snprintf(prefixed, sizeof prefixed, "bert.%s", name);
+/* True if the file has the pooler of the encoder's pretrained checkpoints, with or without the encoder's prefix. */
+static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp__names *names) {
+    char name[128];
+    snprintf(name, sizeof name, "%s.weight", names->pooler);
     return nvdp_safetensors_find(weights, name) != NULL ||
-           nvdp_safetensors_find(weights, prefixed) != NULL;
+           nvdp_safetensors_find(weights, name + strlen(names->prefix) + 1) != NULL;
 }
 
 static nvdp_status look_for_heads(struct nvdp_encoder *encode, const char *path) {
     nvdp_status status = NVDP_OK;
     struct nvdp_safetensors *weights = NULL;
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
-    encode->has_pooler = has_tensor(weights, "pooler.dense.weight");
+    encode->has_pooler = row->own_pooler && has_pooler(weights, &row->names);
     const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, "classifier.weight");
     if (head == NULL || !encode->has_pooler) goto cleanup;
     if (head->rank != 2 || head->shape[0] < 1 || head->shape[1] != encode->config.hidden_size)
@@ -382,10 +384,11 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
-    if (encode->config.model_type == NVDP_MODEL_BILSTM && encode->options.all_layers)
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
+    if (!row->all_layers && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: option --all-layers: a BiLSTM gives its last states alone",
-                            config));
+                            "%s: option --all-layers: %s gives its last states alone", config,
+                            row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));
     NVDP_TRY(look_for_heads(encode, weights));

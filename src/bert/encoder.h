@@ -1,4 +1,4 @@
-/* BERT's encoder, and its kin's, over packed batches: declare, initialise, plan, forward, backward. */
+/* Encoders over packed batches: declare, initialise, plan, forward, backward.  Each does as its row says (row.h). */
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
@@ -28,9 +28,9 @@ struct nvdp__names {
 };
 const struct nvdp__names *nvdp__names(enum nvdp_model_type type);
 /* The position of a text's first token. */
-static inline size_t nvdp__first_position(const struct nvdp_bert_config *config) {
-    return config->model_type == NVDP_MODEL_ROBERTA ? (size_t)config->pad_token_id + 1 : 0;
-}
+size_t nvdp__first_position(const struct nvdp_bert_config *config);
+/* Numbers per word embedding. */
+size_t nvdp__word_width(const struct nvdp_bert_config *config);
 
 /* Indices into the parameter table. */
 struct nvdp__dense {
@@ -42,17 +42,14 @@ struct nvdp__bert_layer {
     struct nvdp__dense query, key, value;
     struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
 };
-/* Of a BiLSTM: the tensors of the forward and of the backward direction (bilstm.c). */
-struct nvdp__lstm_layer {
-    size_t input[2], recurrent[2], bias[2]; /* [4H, inputs], [4H, H], [4H] */
-};
 /* Zeroed before it is declared; released also where declaring failed. */
 struct nvdp__bert {
+    const struct nvdp__encoder_row *row;
     struct nvdp_bert_config config;
     size_t word, position, type; /* DistilBERT declares no types */
     struct nvdp__dense norm;
     struct nvdp__bert_layer *layer;
-    struct nvdp__lstm_layer *lstm; /* in place of layers, positions, types, norm and pooler */
+    void *own; /* the tensors of an encoder that has no such layers, for its file; free() */
     struct nvdp__dense pooler;
     bool has_pooler;
 };
@@ -68,17 +65,12 @@ nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, 
 void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
                       const struct nvdp__dense *from, const struct nvdp__dense *to);
 
-/* A layer's tensors as "<prefix>.attention.self.query.weight" and so on, by the type's names. */
-nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
-                                const struct nvdp_bert_config *config, const char *prefix,
-                                unsigned flags, struct nvdp__params *params);
-
 /* A declared dense layer for `rows` rows, its gradients where the table has any. */
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
 
-/* A device in the context's precision, for an encoder of this configuration: bf16 wants heads of
- * whole vectors (a multiple of 32; BERT's are 64); others get float32 and a notice. */
+/* A device in the context's precision, for an encoder of this configuration.  bf16 needs an encoder that computes in it
+ * and heads of whole vectors (a multiple of 32; BERT's are 64); others get float32 and a notice. */
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                               struct nvdp__device *dev);
 
@@ -87,9 +79,10 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
 void nvdp__bert_release(struct nvdp__bert *bert);
 /* The embeddings and the first `layers` layers, at least one, get no gradient: the parameters from the first on. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
-/* Normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
+/* BERT's family: normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);
+/* Initialises only what pretrained checkpoints lack: the pooler, or all layers that are trained over their words. */
 void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
 
@@ -108,7 +101,7 @@ struct nvdp__bert_layer_cache {
 struct nvdp__pooler {
     float *first, *pooled; /* [B,D] the first tokens' states; act(W first + b) */
     float *d_first;        /* [B,D] */
-    int32_t *ends;         /* [2B] a BiLSTM's, which has these two alone */
+    int32_t *ends;         /* [2B] a BiLSTM's rows of states; it has `ends` and `pooled` alone */
 };
 struct nvdp__bert_cache {
     bool training;
@@ -127,8 +120,7 @@ struct nvdp__bert_cache {
     float **hidden;              /* [T,D] */
     struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
-    struct nvdp__bilstm_cache
-        *lstm;      /* of a BiLSTM, of whose hidden states there is only the last */
+    void *own;      /* of an encoder without such layers, for its file (row.h); free() */
     float *scratch; /* attention */
     size_t lanes;   /* none, or as many as threads: nvdp__bert_lanes */
     struct nvdp__lane *lane;

@@ -1,65 +1,12 @@
-/* BERT's parameters, and its kin's, under Hugging Face's names, their initial values, and the device
- * they suit. */
-#include "bert/bilstm.h"
-#include "bert/encoder.h"
+/* BERT's family: its parameters under Hugging Face's names, their initial values, and its rows in the table of
+ * encoders; dense layers and norms of every encoder. */
+#include "bert/transformer.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { NAME_SIZE = 120 };
 /* A layer's weight matrices are used once a pass. */
 enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
-
-/* RoBERTa's layers have BERT's names. */
-#define BERT_LAYERS                                                                                \
-    .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
-    .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
-    .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
-    .output = "output.dense", .output_norm = "output.LayerNorm"
-
-const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
-    static const struct nvdp__names names[] = {
-        [NVDP_MODEL_BERT] = {.type = "bert",
-                             .encoder = "BertModel",
-                             .classification = "BertForSequenceClassification",
-                             .tagging = "BertForTokenClassification",
-                             .prefix = "bert",
-                             BERT_LAYERS,
-                             .pooler = "bert.pooler.dense",
-                             .classifier = "classifier"},
-        [NVDP_MODEL_DISTILBERT] = {.type = "distilbert",
-                                   .encoder = "DistilBertModel",
-                                   .classification = "DistilBertForSequenceClassification",
-                                   .tagging = "DistilBertForTokenClassification",
-                                   .prefix = "distilbert",
-                                   .layers = "transformer.layer",
-                                   .query = "attention.q_lin",
-                                   .key = "attention.k_lin",
-                                   .value = "attention.v_lin",
-                                   .attention_output = "attention.out_lin",
-                                   .attention_norm = "sa_layer_norm",
-                                   .intermediate = "ffn.lin1",
-                                   .output = "ffn.lin2",
-                                   .output_norm = "output_layer_norm",
-                                   .pooler = "pre_classifier",
-                                   .classifier = "classifier"},
-        [NVDP_MODEL_ROBERTA] = {.type = "roberta",
-                                .encoder = "RobertaModel",
-                                .classification = "RobertaForSequenceClassification",
-                                .tagging = "RobertaForTokenClassification",
-                                .prefix = "roberta",
-                                BERT_LAYERS,
-                                .pooler = "classifier.dense",
-                                .classifier = "classifier.out_proj"},
-        [NVDP_MODEL_BILSTM] = {.type = "bilstm",
-                               .encoder = "BiLSTM",
-                               .classification = "BiLSTMForSequenceClassification",
-                               .tagging = "BiLSTMForTokenClassification",
-                               .prefix = "bilstm",
-                               .classifier = "classifier"},
-    };
-    return &names[type];
-}
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
@@ -95,9 +42,22 @@ nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, 
     return add(params, prefix, "bias", 1, dim, 1, no_decay, &norm->bias);
 }
 
+struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
+                                       const struct nvdp__dense *dense, size_t rows) {
+    const struct nvdp__param *weight = &params->entry[dense->weight];
+    return (struct nvdp__linear){.rows = rows,
+                                 .in = weight->shape[1],
+                                 .out = weight->shape[0],
+                                 .w = nvdp__value(params, dense->weight),
+                                 .b = nvdp__value(params, dense->bias),
+                                 .dw = nvdp__grad(params, dense->weight),
+                                 .db = nvdp__grad(params, dense->bias),
+                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
+}
+
 static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = &bert->config;
-    const char *model = nvdp__names(config->model_type)->prefix;
+    const char *model = bert->row->names.prefix;
     char name[NAME_SIZE];
     struct {
         const char *name;
@@ -111,7 +71,7 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
-        if (config->model_type == NVDP_MODEL_DISTILBERT && table[i].index == &bert->type) continue;
+        if (!bert->row->token_types && table[i].index == &bert->type) continue;
         snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
         NVDP_RETURN_IF_FAILED(add(params, name, "weight", 2, table[i].rows, config->hidden_size,
                                   flags, table[i].index));
@@ -143,12 +103,12 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
     return NVDP_OK;
 }
 
-nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
-                                const struct nvdp_bert_config *config, const char *prefix,
+nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const char *prefix,
                                 unsigned flags, struct nvdp__params *params) {
-    size_t d = config->hidden_size;
-    size_t wide = config->intermediate_size;
-    const struct nvdp__names *names = nvdp__names(config->model_type);
+    size_t d = bert->config.hidden_size;
+    size_t wide = bert->config.intermediate_size;
+    struct nvdp__bert_layer *layer = &bert->layer[index];
+    const struct nvdp__names *names = &bert->row->names;
     struct {
         const char *name;
         size_t out, in; /* in 0: a LayerNorm */
@@ -174,40 +134,23 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
 }
 
 static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *params) {
-    const struct nvdp__names *names = nvdp__names(bert->config.model_type);
+    const struct nvdp__names *names = &bert->row->names;
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         char prefix[NAME_SIZE];
         snprintf(prefix, sizeof prefix, "%s.%s.%zu", names->prefix, names->layers, i);
-        NVDP_RETURN_IF_FAILED(
-            nvdp__layer_declare(&bert->layer[i], &bert->config, prefix, 0, params));
+        NVDP_RETURN_IF_FAILED(nvdp__layer_declare(bert, i, prefix, 0, params));
     }
     return NVDP_OK;
 }
 
-nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
-                               bool with_pooler, struct nvdp__params *params) {
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
-    *bert = (struct nvdp__bert){.config = *config, .has_pooler = with_pooler};
-    if (config->model_type == NVDP_MODEL_BILSTM) {
-        nvdp_status declared = nvdp__bilstm_declare(bert, params);
-        if (declared != NVDP_OK) nvdp__bert_release(bert);
-        return declared;
-    }
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, config->num_hidden_layers));
-    nvdp_status status = declare_embeddings(bert, params);
-    if (status == NVDP_OK) status = declare_layers(bert, params);
-    if (status == NVDP_OK && with_pooler)
-        status = nvdp__declare_dense(params, nvdp__names(config->model_type)->pooler,
-                                     config->hidden_size, config->hidden_size, NVDP__PARAM_OPTIONAL,
-                                     &bert->pooler);
-    if (status != NVDP_OK) nvdp__bert_release(bert);
-    return status;
-}
-
-void nvdp__bert_release(struct nvdp__bert *bert) {
-    free(bert->layer);
-    free(bert->lstm);
-    *bert = (struct nvdp__bert){0};
+static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const size_t dim = bert->config.hidden_size;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
+    NVDP_RETURN_IF_FAILED(declare_embeddings(bert, params));
+    NVDP_RETURN_IF_FAILED(declare_layers(bert, params));
+    if (!bert->has_pooler) return NVDP_OK;
+    return nvdp__declare_dense(params, bert->row->names.pooler, dim, dim, NVDP__PARAM_OPTIONAL,
+                               &bert->pooler);
 }
 
 static void initialise_dense(const struct nvdp__device *dev, struct nvdp__params *params,
@@ -228,17 +171,18 @@ void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp
         params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
 }
 
-void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                           struct nvdp__params *params, uint64_t seed) {
+static void initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                              struct nvdp__params *params, uint64_t seed) {
+    if (bert->has_pooler)
+        initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
+}
+
+static void initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       struct nvdp__params *params, uint64_t seed) {
     double sd = bert->config.initializer_range;
     nvdp__params_normal(dev, params, bert->word, sd, seed);
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_initialise(bert, dev, params, seed);
-        return;
-    }
     nvdp__params_normal(dev, params, bert->position, sd, seed);
-    if (bert->config.model_type != NVDP_MODEL_DISTILBERT)
-        nvdp__params_normal(dev, params, bert->type, sd, seed);
+    if (bert->row->token_types) nvdp__params_normal(dev, params, bert->type, sd, seed);
     initialise_norm(dev, params, &bert->norm);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         const struct nvdp__bert_layer *layer = &bert->layer[i];
@@ -251,30 +195,118 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
         initialise_dense(dev, params, &layer->output, sd, seed);
         initialise_norm(dev, params, &layer->output_norm);
     }
-    nvdp__bert_initialise_pooler(bert, dev, params, seed);
+    initialise_pooler(bert, dev, params, seed);
 }
 
-void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                                  struct nvdp__params *params, uint64_t seed) {
-    if (bert->lstm != NULL)
-        nvdp__bilstm_initialise(bert, dev, params, seed);
-    else if (bert->has_pooler)
-        initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
+/* ---- the rows ---- */
+
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
+    if (config->hidden_size % config->num_attention_heads == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
+                      "%zu",
+                      config->hidden_size, config->num_attention_heads);
 }
 
-nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
-                              struct nvdp__device *dev) {
-    size_t head = config->hidden_size / config->num_attention_heads;
-    NVDP_RETURN_IF_FAILED(nvdp__device_create(ctx, dev));
-    bool lstm = config->model_type == NVDP_MODEL_BILSTM;
-    if (dev->bf16 == NULL || (!lstm && nvdp__attention_fits_bf16(head))) return NVDP_OK;
-    nvdp__device_without_bf16(dev);
-    if (lstm)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: a BiLSTM is computed in f32");
-    else if (dev->int8 == NULL)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; "
-                  "computing in f32",
-                  head);
-    return NVDP_OK;
+static size_t parameter_count(const struct nvdp_bert_config *config) {
+    const bool types = nvdp__encoder_row(config->model_type)->token_types;
+    size_t d = config->hidden_size;
+    size_t wide = config->intermediate_size;
+    size_t rows = config->vocab_size + nvdp__first_position(config) +
+                  config->max_position_embeddings + (types ? config->type_vocab_size : 0);
+    size_t norm = 2 * d;
+    size_t square = d * d + d;
+    size_t layer = 4 * square + (wide * d + wide) + (d * wide + d) + 2 * norm;
+    return rows * d + norm + config->num_hidden_layers * layer + square;
 }
+
+/* RoBERTa has BERT's names of layers and keys. */
+#define BERT_LAYERS                                                                                \
+    .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
+    .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
+    .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
+    .output = "output.dense", .output_norm = "output.LayerNorm"
+#define BERT_KEYS                                                                                  \
+    {                                                                                              \
+        [NVDP__HIDDEN_SIZE] = "hidden_size", [NVDP__LAYERS] = "num_hidden_layers",                 \
+        [NVDP__HEADS] = "num_attention_heads", [NVDP__INTERMEDIATE_SIZE] = "intermediate_size",    \
+        [NVDP__VOCAB_SIZE] = "vocab_size", [NVDP__POSITIONS] = "max_position_embeddings",          \
+        [NVDP__TYPES] = "type_vocab_size", [NVDP__NORM_EPS] = "layer_norm_eps",                    \
+        [NVDP__HIDDEN_DROPOUT] = "hidden_dropout_prob",                                            \
+        [NVDP__ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                                \
+        [NVDP__INITIALIZER_RANGE] = "initializer_range", [NVDP__ACTIVATION] = "hidden_act"         \
+    }
+#define FAMILY                                                                                     \
+    .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
+    .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true, .check = check,   \
+    .parameter_count = parameter_count, .declare = declare, .initialise = initialise,              \
+    .initialise_new = initialise_pooler, .pass = &nvdp__transformer_pass
+
+const struct nvdp__encoder_row nvdp__encoder_bert = {
+    .title = "a BERT",
+    .names = {.type = "bert",
+              .encoder = "BertModel",
+              .classification = "BertForSequenceClassification",
+              .tagging = "BertForTokenClassification",
+              .prefix = "bert",
+              BERT_LAYERS,
+              .pooler = "bert.pooler.dense",
+              .classifier = "classifier"},
+    .key = BERT_KEYS,
+    .token_types = true,
+    .attention_dropout = true,
+    .own_pooler = true,
+    .masked_lm = true,
+    .pooler_activation = NVDP__ACT_TANH,
+    FAMILY};
+
+/* Sanh et al. (2019): no token types, and a head (pre_classifier) that ends in ReLU. */
+const struct nvdp__encoder_row nvdp__encoder_distilbert = {
+    .title = "a DistilBERT",
+    .names = {.type = "distilbert",
+              .encoder = "DistilBertModel",
+              .classification = "DistilBertForSequenceClassification",
+              .tagging = "DistilBertForTokenClassification",
+              .prefix = "distilbert",
+              .layers = "transformer.layer",
+              .query = "attention.q_lin",
+              .key = "attention.k_lin",
+              .value = "attention.v_lin",
+              .attention_output = "attention.out_lin",
+              .attention_norm = "sa_layer_norm",
+              .intermediate = "ffn.lin1",
+              .output = "ffn.lin2",
+              .output_norm = "output_layer_norm",
+              .pooler = "pre_classifier",
+              .classifier = "classifier"},
+    .key = {[NVDP__HIDDEN_SIZE] = "dim",
+            [NVDP__LAYERS] = "n_layers",
+            [NVDP__HEADS] = "n_heads",
+            [NVDP__INTERMEDIATE_SIZE] = "hidden_dim",
+            [NVDP__VOCAB_SIZE] = "vocab_size",
+            [NVDP__POSITIONS] = "max_position_embeddings",
+            [NVDP__HIDDEN_DROPOUT] = "dropout",
+            [NVDP__ATTENTION_DROPOUT] = "attention_dropout",
+            [NVDP__INITIALIZER_RANGE] = "initializer_range",
+            [NVDP__ACTIVATION] = "activation"},
+    .pooler_activation = NVDP__ACT_RELU,
+    FAMILY};
+
+/* Liu et al. (2019): the pooler is the dense layer of the classification head. */
+const struct nvdp__encoder_row nvdp__encoder_roberta = {
+    .title = "a RoBERTa",
+    .names = {.type = "roberta",
+              .encoder = "RobertaModel",
+              .classification = "RobertaForSequenceClassification",
+              .tagging = "RobertaForTokenClassification",
+              .prefix = "roberta",
+              BERT_LAYERS,
+              .pooler = "classifier.dense",
+              .classifier = "classifier.out_proj"},
+    .key = BERT_KEYS,
+    .pad_token_id = 1,
+    .token_types = true,
+    .position_after_pad = true,
+    .attention_dropout = true,
+    .pooler_activation = NVDP__ACT_TANH,
+    FAMILY};

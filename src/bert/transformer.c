@@ -1,11 +1,9 @@
-/* BERT's encoder (Devlin et al. 2019), and its kin's, over packed batches: where its activations lie, embeddings,
- * layers, passes, and what stands on top of it. */
-#include "bert/encoder.h"
-#include "bert/bilstm.h"
+/* The pass of BERT's family (Devlin et al. 2019) over packed batches: its activations in memory, embeddings, layers,
+ * lanes, the pooler, and one more layer for mechanisms that have one. */
+#include "bert/transformer.h"
 
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 
 /* ---- plan ----
  *
@@ -16,56 +14,6 @@
  * one set of buffers between all layers, 5 D + I + heads + 2 floats per token in all: what a step
  * has read for the last time is where a later one writes, the hidden state included; so do frozen
  * layers. */
-
-nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                                    bool training, bool keep_hidden,
-                                    struct nvdp__bert_cache *cache) {
-    size_t layers = bert->config.num_hidden_layers;
-    struct nvdp__bert_cache made = {.training = training, .keep_hidden = keep_hidden};
-    made.hidden = nvdp__calloc(ctx, layers + 1, sizeof *made.hidden);
-    made.states = nvdp__calloc(ctx, layers + 1, sizeof *made.states);
-    made.layer = nvdp__calloc(ctx, layers, sizeof *made.layer);
-    nvdp_status status = NVDP__MADE(made.hidden, made.states, made.layer);
-    if (status == NVDP_OK && bert->lstm != NULL)
-        status = nvdp__bilstm_cache_create(ctx, bert, &made.lstm);
-    if (status != NVDP_OK) {
-        nvdp__bert_cache_release(&made);
-        return status;
-    }
-    *cache = made;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                             struct nvdp__bert_cache *cache) {
-    const size_t lanes = (size_t)dev->threads;
-    if (lanes == 1 || cache->training || cache->keep_hidden || cache->above || bert->lstm != NULL)
-        return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(dev->ctx, cache->lane, lanes));
-    for (; cache->lanes < lanes; cache->lanes++) {
-        struct nvdp__lane *lane = &cache->lane[cache->lanes];
-        NVDP_RETURN_IF_FAILED(nvdp__device_lane(dev, &lane->dev));
-        nvdp_status status = nvdp__bert_cache_create(dev->ctx, bert, false, false, &lane->cache);
-        if (status != NVDP_OK) {
-            nvdp__device_release(&lane->dev);
-            return status;
-        }
-    }
-    return NVDP_OK;
-}
-
-void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
-    for (size_t l = 0; l < cache->lanes; l++) {
-        nvdp__bert_cache_release(&cache->lane[l].cache);
-        nvdp__device_release(&cache->lane[l].dev);
-    }
-    free(cache->lane);
-    free(cache->hidden);
-    free(cache->states);
-    free(cache->layer);
-    free(cache->lstm);
-    *cache = (struct nvdp__bert_cache){0};
-}
 
 /* What a plan is made of. */
 struct plan {
@@ -217,15 +165,10 @@ static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t 
     }
 }
 
-void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                     size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
-                     struct nvdp__bert_cache *cache) {
+static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                      size_t max_tokens, size_t max_texts, size_t longest,
+                      struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const struct nvdp_bert_config *config = &bert->config;
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_plan(bert, max_tokens, max_texts, longest, arena, cache);
-        if (bert->has_pooler) nvdp__bilstm_pooler_plan(bert, max_texts, arena, &cache->pooler);
-        return;
-    }
     struct plan plan = plan_of(config, dev, max_tokens, arena);
     if (cache->training) {
         plan_training(bert, &plan, cache);
@@ -242,21 +185,6 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
         arena->used = nvdp__most(arena->used, whole);
     }
     if (cache->above) nvdp__dense_plan(dev, arena, max_tokens, config->hidden_size, 0);
-    if (bert->has_pooler)
-        nvdp__pooler_plan(bert, max_texts, cache->training, arena, &cache->pooler);
-}
-
-struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
-                                       const struct nvdp__dense *dense, size_t rows) {
-    const struct nvdp__param *weight = &params->entry[dense->weight];
-    return (struct nvdp__linear){.rows = rows,
-                                 .in = weight->shape[1],
-                                 .out = weight->shape[0],
-                                 .w = nvdp__value(params, dense->weight),
-                                 .b = nvdp__value(params, dense->bias),
-                                 .dw = nvdp__grad(params, dense->weight),
-                                 .db = nvdp__grad(params, dense->bias),
-                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
 }
 
 /* ---- a pass, as its parts see it ---- */
@@ -330,7 +258,7 @@ static struct nvdp__norm embedding_norm(const struct run *run) {
 static struct nvdp__embedding embedding(const struct run *run,
                                         float *of(const struct nvdp__params *, size_t)) {
     const struct nvdp_bert_config *config = &run->bert->config;
-    bool types = config->model_type != NVDP_MODEL_DISTILBERT;
+    bool types = run->bert->row->token_types;
     size_t first = nvdp__first_position(config) * config->hidden_size;
     return (struct nvdp__embedding){.ids = run->batch->ids,
                                     .positions = run->batch->positions,
@@ -420,8 +348,7 @@ static enum nvdp__act activation(const struct run *run) {
 
 /* DistilBERT drops nothing here. */
 static struct nvdp__norm attention_norm(const struct run *run, size_t index) {
-    bool drops = run->bert->config.model_type != NVDP_MODEL_DISTILBERT;
-    float rate = drops ? run->pass->hidden_dropout : 0;
+    float rate = run->bert->row->attention_dropout ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     return norm_of(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
                    cache->attention_rstd, dropout_at(run, rate, index, SITE_ATTENTION));
@@ -585,13 +512,11 @@ static void lanes_forward(const struct run *run) {
 
 /* ---- passes ---- */
 
-void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                        const struct nvdp__params *params, const struct nvdp__batch *batch,
-                        const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                    const struct nvdp__params *params, const struct nvdp__batch *batch,
+                    const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct run run = {bert, dev, params, batch, pass, cache};
-    if (bert->lstm != NULL)
-        nvdp__bilstm_forward(bert, dev, params, batch, pass, cache);
-    else if (cache->lanes > 0 && dev->rowwise == NULL && share_out(batch, cache))
+    if (cache->lanes > 0 && dev->rowwise == NULL && share_out(batch, cache))
         lanes_forward(&run);
     else
         layers_forward(&run);
@@ -607,15 +532,10 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
         layer_forward(&run, i);
 }
 
-void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                         const struct nvdp__params *params, const struct nvdp__batch *batch,
-                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
-                         float *d_last) {
+static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     const struct nvdp__params *params, const struct nvdp__batch *batch,
+                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
     const struct run run = {bert, dev, params, batch, pass, cache};
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_backward(bert, dev, params, batch, cache, d_last);
-        return;
-    }
     for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;) {
         layer_backward(&run, i, d_last);
         nvdp__grad_complete(params, bert->layer[i].query.weight);
@@ -626,61 +546,54 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
 /* ---- pooler: tanh(W h_first + b); DistilBERT's ends in ReLU (pre_classifier), RoBERTa's is the
  * dense layer of its classification head ---- */
 
-static enum nvdp__act pooler_activation(const struct nvdp__bert *bert) {
-    return bert->config.model_type == NVDP_MODEL_DISTILBERT ? NVDP__ACT_RELU : NVDP__ACT_TANH;
-}
-
-void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
-                       struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                        struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
     size_t floats = max_texts * bert->config.hidden_size;
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_pooler_plan(bert, max_texts, arena, pooler);
-        return;
-    }
     pooler->first = nvdp__arena_take(arena, floats);
     pooler->pooled = nvdp__arena_take(arena, floats);
     if (training) pooler->d_first = nvdp__arena_take(arena, floats);
 }
 
-void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                          const struct nvdp__params *params, const struct nvdp__batch *batch,
-                          const float *hidden, const struct nvdp__pooler *pooler) {
+static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const float *hidden, const struct nvdp__pooler *pooler) {
     size_t dim = bert->config.hidden_size;
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_pooler_forward(bert, dev, batch, hidden, pooler);
-        return;
-    }
     struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     dense.f32 = true;
     nvdp__rows_gather(dev, batch->texts, dim, batch->offset, hidden, pooler->first);
     nvdp__dense_forward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), pooled);
-    nvdp__activation_forward(dev, pooler_activation(bert), pooled, pooled);
+    nvdp__activation_forward(dev, bert->row->pooler_activation, pooled, pooled);
 }
 
-void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__batch *batch,
-                           const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
+static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                            const struct nvdp__params *params, const struct nvdp__batch *batch,
+                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
     size_t dim = bert->config.hidden_size;
-    if (bert->lstm != NULL) {
-        nvdp__bilstm_pooler_backward(bert, dev, batch, pooler, d_pooled, d_last);
-        return;
-    }
     struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     struct nvdp__tensor d = nvdp__f32(batch->texts, dim, d_pooled);
     dense.f32 = true;
-    nvdp__activation_backward(dev, pooler_activation(bert), pooled, d, d, NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, bert->row->pooler_activation, pooled, d, d, NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), d,
                          nvdp__f32(batch->texts, dim, pooler->d_first), false);
     nvdp__zero(dev, batch->tokens * dim, d_last);
     nvdp__rows_scatter_add(dev, batch->texts, dim, batch->offset, pooler->d_first, d_last);
 }
 
+const struct nvdp__encoder_pass nvdp__transformer_pass = {.lanes = true,
+                                                          .plan = plan_pass,
+                                                          .forward = forward,
+                                                          .backward = backward,
+                                                          .pooler_plan = pooler_plan,
+                                                          .pooler_forward = pooler_forward,
+                                                          .pooler_backward = pooler_backward};
+
 /* ---- one more layer ---- */
 
 nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                 const char *prefix, struct nvdp__params *params) {
+    extra->bert.row = below->row;
     extra->bert.config = below->config;
     extra->bert.config.num_hidden_layers = 1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->bert.layer, 1));
@@ -688,8 +601,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
         nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
     extra->cache.above = true;
     extra->cache.keep_hidden = true; /* the output has a place of its own */
-    return nvdp__layer_declare(extra->bert.layer, &extra->bert.config, prefix, NVDP__PARAM_OPTIONAL,
-                               params);
+    return nvdp__layer_declare(&extra->bert, 0, prefix, NVDP__PARAM_OPTIONAL, params);
 }
 
 void nvdp__extra_release(struct nvdp__extra *extra) {
@@ -719,7 +631,7 @@ void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__
 void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
                       size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena) {
     extra->cache.training = training;
-    nvdp__bert_plan(&extra->bert, dev, max_tokens, max_texts, longest, arena, &extra->cache);
+    plan_pass(&extra->bert, dev, max_tokens, max_texts, longest, arena, &extra->cache);
 }
 
 const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "base/ranks.h"
+#include "bert/row.h"
 #include "tensor/per_example.h"
 #include "text/dataset.h"
 
@@ -40,10 +41,10 @@ static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model
                           "method: task %s has a class for each word: expected base or reg, found "
                           "%s",
                           info->task.name, nvdp_method_name(info->method));
-    if (info->bert.model_type == NVDP_MODEL_BILSTM)
+    if (!nvdp__encoder_row(info->bert.model_type)->word_states)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "encoder: task %s has a class for each word: expected bert, found bilstm",
-                          info->task.name);
+                          "encoder: task %s has a class for each word: expected bert, found %s",
+                          info->task.name, nvdp_model_type_name(info->bert.model_type));
     return NVDP_OK;
 }
 
@@ -59,6 +60,10 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "precision: expected f32 or bf16 for training, found int8, which encodes "
                           "and scores only");
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(info->bert.model_type);
+    if (mechanism->private_ && !row->bottleneck)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected base or reg with %s, found %s",
+                          row->title, nvdp_method_name(info->method));
     NVDP_RETURN_IF_FAILED(check_tags(ctx, info));
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;
@@ -77,9 +82,10 @@ cleanup:
 
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     size_t all = model->info.bert.num_hidden_layers;
-    if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
+    const struct nvdp__encoder_row *row = model->bert.row;
+    if (!row->freezable)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected 0 with a BiLSTM, found %zu", layers);
+                          "freeze_layers: expected 0 with %s, found %zu", row->title, layers);
     if (layers < 1 || layers > all)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
                           "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);
@@ -289,7 +295,7 @@ nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     struct nvdp__device dev = model->dev;
     size_t longest = model->longest;
-    if (model->bert.lstm != NULL) dev.bf16 = NULL; /* its products are float32 */
+    if (!model->bert.row->bf16) dev.bf16 = NULL; /* its products are float32 */
     if (mechanism->private_) {
         struct nvdp__form form = nvdp__model_form(model);
         size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);

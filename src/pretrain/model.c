@@ -1,6 +1,7 @@
 #include "pretrain/model.h"
 
 #include "bert/checkpoint.h"
+#include "bert/row.h"
 #include "tensor/per_example.h"
 #include <stdlib.h>
 
@@ -33,7 +34,7 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model) {
     nvdp_status status = NVDP_OK;
-    if (config->model_type != NVDP_MODEL_BERT)
+    if (!nvdp__encoder_row(config->model_type)->masked_lm)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "masked language model: expected a model of type bert, found %s",
                           nvdp_model_type_name(config->model_type));

@@ -143,12 +143,22 @@ static const char *const no_difference[] = {"task",
                                             "certified-releases",
                                             "certified-guess"}; /* C tells them */
 
+/* The default of an option of training, as text. */
+static const char *default_of(const struct nvdp_config *options, const char *name) {
+    for (size_t i = 0; i < nvdp_config_count(options); i++) {
+        const struct nvdp_option *option = nvdp_config_option(options, i);
+        if (strcmp(option->name, name) == 0 && option->default_value != NULL)
+            return option->default_value;
+    }
+    return "";
+}
+
 /* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset.  Nor does
  * the noise that run.json has of a budget: it follows from that and the number of texts, which folds differ in. */
-static void silence_usual(json_t *variant) {
+static void silence_usual(const struct nvdp_config *options, json_t *variant) {
     static const char *const budget[] = {"target-epsilon", "dp-noise"};
     const char *encoder = json_string_value(json_object_get(variant, "encoder"));
-    if (encoder != NULL && strcmp(encoder, "bert") == 0)
+    if (encoder != NULL && strcmp(encoder, default_of(options, "encoder")) == 0)
         json_object_set_new(variant, "encoder", json_string(""));
     if (json_number_value(json_object_get(variant, "target-epsilon")) > 0)
         json_object_set_new(variant, "dp-noise", json_string(""));
@@ -181,7 +191,7 @@ nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
-    silence_usual(run->variant);
+    silence_usual(options, run->variant);
     if (run->sanitizer != NULL) { /* the method's name and setting */
         json_object_del(run->variant, "token-noise");
         json_object_del(run->variant, "eta");

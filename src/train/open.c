@@ -1,8 +1,8 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "base/file.h"
 #include "base/outdir.h"
-#include "bert/bilstm.h"
 #include "bert/checkpoint.h"
+#include "bert/row.h"
 #include "model/model.h"
 #include "text/conll.h"
 #include "text/dataset.h"
@@ -90,12 +90,13 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
 /* Checks what depends on the model, and resolves config->nvib for it. */
 static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
                            struct nvdp__train_options *config) {
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "max_length: expected at most the model's max_position_embeddings %zu%s, found %zu",
             bert->max_position_embeddings,
-            bert->model_type == NVDP_MODEL_ROBERTA ? " (config.json's without the padding's)" : "",
+            row->position_after_pad ? " (config.json's without the padding's)" : "",
             config->max_length);
     }
     NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, config));
@@ -110,14 +111,31 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     return nvdp__method_resolve(ctx, config->method, bert, &config->nvib);
 }
 
+/* Fails if the options need something that the encoder does not offer. */
+static nvdp_status check_encoder(const struct nvdp__trainer *t,
+                                 const struct nvdp__encoder_row *row) {
+    const struct nvdp__train_options *config = &t->config;
+    if (!row->word_vectors && (t->given != NULL || config->noise.mechanism == NVDP__NOISE_LAPLACE))
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: %s reads no word vectors but its own: expected no representations "
+                          "and no token_noise laplace",
+                          config->model, row->title);
+    if (!row->per_example && nvdp__dp_wanted(&config->dp))
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: %s has no per-example gradients: expected no private training",
+                          config->model, row->title);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
                                 bool with_grad) {
     struct nvdp__model_info info = {.bert = *bert};
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
-    /* Byte-level BPE gives every token type 0, DistilBERT reads no types. */
-    if (t->all->task.pair && bert->type_vocab_size < 2 &&
-        bert->model_type != NVDP_MODEL_DISTILBERT && t->tokenizer != NULL &&
-        t->tokenizer->bpe == NULL)
+    NVDP_RETURN_IF_FAILED(check_encoder(t, row));
+    /* Byte-level BPE gives every token type 0. */
+    if (t->all->task.pair && bert->type_vocab_size < 2 && row->token_types &&
+        t->tokenizer != NULL && t->tokenizer->bpe == NULL)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: pairs of texts need a model with 2 token types, found %zu",
                           t->config.model, bert->type_vocab_size);
@@ -240,17 +258,17 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, bert));
-    if (bert->model_type == NVDP_MODEL_BILSTM) {
-        if (options->encoder == NVDP__ENCODER_BILSTM &&
-            2 * options->lstm_hidden == bert->hidden_size)
-            return NVDP_OK;
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
+    const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
+    if (row->over_words != NULL) {
+        const size_t units = row->units(bert);
+        if (wanted == row && options->lstm_hidden == units) return NVDP_OK;
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s: a BiLSTM of %zu units a direction: expected --encoder bilstm "
+                          "%s: %s of %zu units a direction: expected --encoder %s "
                           "--lstm-hidden %zu",
-                          options->model, bert->hidden_size / 2, bert->hidden_size / 2);
+                          options->model, row->title, units, row->names.type, units);
     }
-    if (options->encoder == NVDP__ENCODER_BILSTM)
-        *bert = nvdp__bilstm_config(bert, options->lstm_hidden);
+    if (wanted != NULL) *bert = wanted->over_words(bert, options->lstm_hidden);
     return NVDP_OK;
 }
 

@@ -2,6 +2,7 @@
  * sweeps, the differences in reports, and the comparison on --resume follow (options/schema.h). */
 #include "train/options.h"
 
+#include "bert/row.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include <math.h>
@@ -22,8 +23,6 @@ static const char *const schedules[] = {[NVDP__KL_CONSTANT] = "constant",
                                         [NVDP__KL_WARMUP] = "warmup",
                                         [NVDP__KL_DECAY] = "decay",
                                         NULL};
-static const char *const encoders[] = {
-    [NVDP__ENCODER_BERT] = "bert", [NVDP__ENCODER_BILSTM] = "bilstm", NULL};
 static const char *const anchors[] = {
     [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
 
@@ -107,7 +106,7 @@ static const struct nvdp_option model_options[] = {
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the model's own; bilstm: two layers of an LSTM in both directions over the model's "
      "word embeddings, which stay as they are; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
-     "bert", AT(encoder), .choices = encoders},
+     "bert", AT(encoder), .choices = nvdp__encoder_choices},
     {"lstm-hidden", NVDP_OPTION_INTEGER, "N", "bilstm: units a layer and direction", "256",
      AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
     {"dropout", NVDP_OPTION_REAL, "X",
@@ -276,11 +275,11 @@ static const struct nvdp__implied implied[] = {
     {"method", "reg", "classifier-dropout", "0.1"},
     {"method", "reg", "weight-decay", "0.01"},
     {"method", "reg", "decay-to", "pretrained"},
-    {"encoder", "bilstm", "method", "base"},
-    {"encoder", "bilstm", "lr", "0.001"},
-    {"encoder", "bilstm", "epochs", "3"},
-    {"encoder", "bilstm", "dropout", "0.1"},
-    {"encoder", "bilstm", "classifier-dropout", "0.1"},
+    {"encoder", NULL, "method", "base"},
+    {"encoder", NULL, "lr", "0.001"},
+    {"encoder", NULL, "epochs", "3"},
+    {"encoder", NULL, "dropout", "0.1"},
+    {"encoder", NULL, "classifier-dropout", "0.1"},
     {"optimizer", "sgd", "lr", "0.01"},
     {"token-noise", NULL, "method", "base"},
     {"representations", NULL, "method", "base"},
@@ -301,6 +300,7 @@ static const struct nvdp__implied implied[] = {
 static nvdp_status check_noise(struct nvdp_context *ctx,
                                const struct nvdp__train_options *options) {
     const int mechanism = options->noise.mechanism;
+    const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_check(ctx, &options->noise));
     if (mechanism == NVDP__NOISE_NONE) return NVDP_OK;
     if (nvdp_method_is_private(options->method))
@@ -313,10 +313,11 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
             "option --token-noise laplace: expected freeze-layers 0 (what is below the "
             "layers is drawn), found %zu",
             options->freeze_layers);
-    if (mechanism == NVDP__NOISE_SEQUENCE && options->encoder == NVDP__ENCODER_BILSTM)
+    if (mechanism == NVDP__NOISE_SEQUENCE && encoder != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option --token-noise sequence-laplace: expected encoder bert, which has "
-                          "learned something before it is frozen, found bilstm");
+                          "learned something before it is frozen, found %s",
+                          encoder->names.type);
     return NVDP_OK;
 }
 
@@ -398,15 +399,16 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (options->model == NULL && options->from_base == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
-    if (options->encoder == NVDP__ENCODER_BILSTM && nvdp_method_is_private(options->method))
+    const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
+    if (encoder != NULL && !encoder->bottleneck && nvdp_method_is_private(options->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --encoder bilstm: expected method base or reg, found %s",
-                          nvdp_method_name(options->method));
-    if (options->encoder == NVDP__ENCODER_BILSTM && options->freeze_layers > 0)
+                          "option --encoder %s: expected method base or reg, found %s",
+                          encoder->names.type, nvdp_method_name(options->method));
+    if (encoder != NULL && !encoder->freezable && options->freeze_layers > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --encoder bilstm: expected freeze-layers 0 (its word embeddings "
+                          "option --encoder %s: expected freeze-layers 0 (its word embeddings "
                           "are never trained), found %zu",
-                          options->freeze_layers);
+                          encoder->names.type, options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
     NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));

@@ -28,12 +28,6 @@ enum nvdp__decay_to {
 /* The epoch whose model is kept. */
 enum nvdp__select { NVDP__SELECT_BEST, NVDP__SELECT_LAST };
 
-/* What reads the texts. */
-enum nvdp__encoder_kind {
-    NVDP__ENCODER_BERT,  /* the model's own, BERT's or its kin's */
-    NVDP__ENCODER_BILSTM /* an LSTM in both directions over the model's word embeddings */
-};
-
 struct nvdp__train_options {
     const char *preset; /* where options come from that were not given; for the record */
     const char *task;   /* "sst2", ..., "tsv" */
@@ -42,7 +36,7 @@ struct nvdp__train_options {
     const char *from_base;       /* run of base or reg to start from; NULL: `model` */
     size_t base_epochs;          /* 0: no base run first */
     struct nvdp_task_options columns;
-    enum nvdp__encoder_kind encoder;
+    int encoder;        /* of nvdp__encoder_choices (bert/row.h); 0: the model's own */
     size_t lstm_hidden; /* units a direction */
     struct nvdp__token_noise_options noise;
     bool freeze_words;

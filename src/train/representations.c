@@ -1,5 +1,6 @@
 #include "train/representations.h"
 
+#include "bert/encoder.h"
 #include "text/dataset.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
@@ -201,8 +202,7 @@ nvdp_status nvdp__given_open(struct nvdp_context *ctx, const struct nvdp__train_
     NVDP_TRY(nvdp_bert_config_read(ctx, options->model, &config));
     NVDP_TRY(nvdp_representations_open(ctx, options->representations, &made->file));
     NVDP_TRY(nvdp_representations_describe(made->file, &made->info));
-    size_t dim =
-        config.model_type == NVDP_MODEL_BILSTM ? config.embedding_size : config.hidden_size;
+    size_t dim = nvdp__word_width(&config);
     NVDP_TRY(check(ctx, options, tokenizer, dim, made));
     NVDP_TRY(nvdp__token_noise_given(ctx, dim, read_words, made, &reads));
     *noise = reads;

@@ -134,6 +134,52 @@ Test(encode, gives_every_layer) {
     encode_golden(true, "32");
 }
 
+/* RoBERTa's own pooler is not among the encoder's tensors: nothing is written for it. */
+Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
+    enum { MOST = 80 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp_safetensors *weights = NULL;
+    struct nvdp_tensor_source tensors[MOST];
+    struct nvdp__h5 *file = NULL;
+    const char *folder = support_scratch_path("roberta"), *out = support_scratch_path("out.h5");
+    const char *texts = support_scratch_path("texts.jsonl");
+    char *settings = support_read(support_golden("roberta/config.json")), path[1200];
+    cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights),
+                 NVDP_OK);
+    const size_t count = nvdp_safetensors_count(weights);
+    cr_assert_leq(count, MOST);
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_at(weights, i);
+        tensors[i] =
+            (struct nvdp_tensor_source){.name = info->name, .rank = info->rank, .data = info->data};
+        tensors[i].dtype = info->dtype;
+        memcpy(tensors[i].shape, info->shape, sizeof info->shape);
+        if (strcmp(info->name, "classifier.dense.weight") == 0)
+            tensors[i].name = "pooler.dense.weight";
+        if (strcmp(info->name, "classifier.dense.bias") == 0) tensors[i].name = "pooler.dense.bias";
+    }
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    support_write_text(path, settings);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, count, tensors, NULL), NVDP_OK);
+    support_write_text(texts, "{\"input_ids\": [5, 6, 7]}\n");
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", texts);
+    support_set(ctx, config, "out", out);
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_open(ctx, out, "encoding", 1, &file), NVDP_OK);
+    cr_expect(nvdp__h5_has(file, "hidden"));
+    cr_expect_not(nvdp__h5_has(file, "pooled"));
+    nvdp__h5_free(file);
+    nvdp_safetensors_close(weights);
+    nvdp_config_free(config);
+    free(settings);
+    nvdp_context_free(ctx);
+}
+
 Test(encode, does_not_depend_on_the_batch) {
     encode_golden(false, "2");
     encode_golden(true, "1");

@@ -1,5 +1,5 @@
 /* Per-example gradients: norms and weighted sums against texts that are run alone. */
-#include "bert/bilstm.h"
+#include "bert/row.h"
 #include "model/model.h"
 #include "support.h"
 #include "tensor/per_example.h"
@@ -42,7 +42,8 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
-    if (choice->bilstm) info.bert = nvdp__bilstm_config(&info.bert, WIDTH / 2 - 3);
+    if (choice->bilstm)
+        info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
     info.nvib.length_policy = choice->policy;

@@ -1,6 +1,6 @@
 #include "encoder.h"
 
-#include "bert/bilstm.h"
+#include "bert/row.h"
 #include "flat_operations.h"
 #include "plain_encoder.h"
 #include "support.h"
@@ -23,7 +23,7 @@ struct nvdp_bert_config encoder_config(void) {
 struct nvdp_bert_config encoder_bilstm(void) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 11;
-    config = nvdp__bilstm_config(&config, 5);
+    config = nvdp__encoder_find("bilstm")->over_words(&config, 5);
     config.max_position_embeddings = 17;
     return config;
 }

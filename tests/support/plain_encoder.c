@@ -1,19 +1,10 @@
-/* See the header of this name; declarations come with the source. */
+/* See the header of this name. */
 #define PLAIN_KERNELS
 #include "plain_kernels.h"
 
-#define nvdp__bert_forward plain_bert_forward
-#define nvdp__bert_backward plain_bert_backward
-#define nvdp__pooler_forward plain_pooler_forward
-#define nvdp__pooler_backward plain_pooler_backward
+#define nvdp__transformer_pass plain_transformer_pass
 /* Not called, but not to be there twice. */
-#define nvdp__bert_cache_create plain_bert_cache_create
-#define nvdp__bert_cache_release plain_bert_cache_release
-#define nvdp__bert_lanes plain_bert_lanes
-#define nvdp__bert_plan plain_bert_plan
 #define nvdp__bert_prefix plain_bert_prefix
-#define nvdp__pooler_plan plain_pooler_plan
-#define nvdp__dense_linear plain_dense_linear
 #define nvdp__extra_declare plain_extra_declare
 #define nvdp__extra_release plain_extra_release
 #define nvdp__extra_initialise plain_extra_initialise
@@ -22,3 +13,35 @@
 #define nvdp__extra_backward plain_extra_backward
 
 #include "bert/transformer.c"
+
+#include "plain_encoder.h"
+
+/* Encoders that are no transformers run on their own pass. */
+static const struct nvdp__encoder_pass *pass_of(const struct nvdp__bert *bert) {
+    return bert->layer != NULL ? &plain_transformer_pass : bert->row->pass;
+}
+
+void plain_bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                        const struct nvdp__params *params, const struct nvdp__batch *batch,
+                        const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    pass_of(bert)->forward(bert, dev, params, batch, pass, cache);
+}
+
+void plain_bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
+                         float *d_last) {
+    pass_of(bert)->backward(bert, dev, params, batch, pass, cache, d_last);
+}
+
+void plain_pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          const float *hidden, const struct nvdp__pooler *pooler) {
+    pass_of(bert)->pooler_forward(bert, dev, params, batch, hidden, pooler);
+}
+
+void plain_pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
+    pass_of(bert)->pooler_backward(bert, dev, params, batch, pooler, d_pooled, d_last);
+}

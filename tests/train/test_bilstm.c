@@ -6,10 +6,12 @@
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
 
+enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+
 static struct nvdp__train_options config_of(const struct task *task, const char *out) {
     struct nvdp__train_options config =
         task_config(task, NVDP_METHOD_BASE, support_scratch_path(out));
-    config.encoder = NVDP__ENCODER_BILSTM;
+    config.encoder = BILSTM;
     config.lstm_hidden = 9;
     return config;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+
 enum { DIM = 16, SEED = 7, PIECES = 15 };
 
 /* ---- what is sent ---- */
@@ -354,7 +356,7 @@ Test(noise, none_is_null_privacy) {
         for (int frozen = 0; frozen < 2; frozen++) {
             char plain[1024], noised[1024];
             struct nvdp__train_options config = config_of(&task, "plain", NVDP__NOISE_NONE, 0);
-            config.encoder = lstm ? NVDP__ENCODER_BILSTM : NVDP__ENCODER_BERT;
+            config.encoder = lstm ? BILSTM : 0;
             config.lstm_hidden = 8;
             config.epochs = 2;
             config.overwrite = true;
@@ -509,7 +511,7 @@ Test(noise, representations_are_learned_from) {
     cr_expect_eq(changed(ctx, task.model, config.out, WORDS), 0);
     cr_expect_gt(changed(ctx, task.model, config.out, POSITIONS), 0);
     config.out = support_scratch_path("lstm");
-    config.encoder = NVDP__ENCODER_BILSTM;
+    config.encoder = BILSTM;
     config.epochs = 1;
     task_train(ctx, &config);
     nvdp_context_free(ctx);
@@ -544,9 +546,9 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     config.noise.clip = 1;
     refused(ctx, &config, "noise_clip: expected token-noise sequence-laplace, found laplace");
     config.noise.mechanism = NVDP__NOISE_SEQUENCE;
-    config.encoder = NVDP__ENCODER_BILSTM;
+    config.encoder = BILSTM;
     refused(ctx, &config, "expected encoder bert");
-    config.encoder = NVDP__ENCODER_BERT;
+    config.encoder = 0;
     config.noise.clip = 0;
     config.noise.mechanism = NVDP__NOISE_NONE;
     refused(ctx, &config,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+
 static const char MODEL[] = "model/model.safetensors";
 
 struct job {
@@ -108,7 +110,7 @@ Test(ranks, frozen_layers_and_words_equal_one_process) {
 
 Test(ranks, bilstm_equals_one_process) {
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, false);
-    config.encoder = NVDP__ENCODER_BILSTM;
+    config.encoder = BILSTM;
     config.lstm_hidden = 8;
     equals_one(config, ROUNDING);
 }

@@ -1,0 +1,196 @@
+/* What holds of every encoder: look-ups in the table of encoders, declaring, activations, passes by its row. */
+#include "bert/row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- look-ups ---- */
+
+const struct nvdp__encoder_row *nvdp__encoder_row(enum nvdp_model_type type) {
+    size_t rows = 0;
+    while (nvdp__encoders[rows] != NULL)
+        rows++;
+    return (size_t)type < rows ? nvdp__encoders[type] : NULL;
+}
+
+const struct nvdp__encoder_row *nvdp__encoder_find(const char *model_type) {
+    for (size_t i = 0; nvdp__encoders[i] != NULL; i++)
+        if (strcmp(nvdp__encoders[i]->names.type, model_type) == 0) return nvdp__encoders[i];
+    return NULL;
+}
+
+const struct nvdp__encoder_row *nvdp__encoder_choice(int choice) {
+    return choice == 0 ? NULL : nvdp__encoder_find(nvdp__encoder_choices[choice]);
+}
+
+const char *nvdp__encoder_list(char text[NVDP__ENCODER_LIST]) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; nvdp__encoders[i] != NULL && used < NVDP__ENCODER_LIST; i++) {
+        const char *between = i == 0 ? "" : nvdp__encoders[i + 1] == NULL ? " or " : ", ";
+        used += (size_t)snprintf(text + used, NVDP__ENCODER_LIST - used, "%s%s", between,
+                                 nvdp__encoders[i]->names.type);
+    }
+    return text;
+}
+
+const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
+    return &nvdp__encoder_row(type)->names;
+}
+
+const char *nvdp_model_type_name(enum nvdp_model_type type) {
+    return nvdp__names(type)->type;
+}
+
+size_t nvdp__first_position(const struct nvdp_bert_config *config) {
+    const bool after = nvdp__encoder_row(config->model_type)->position_after_pad;
+    return after ? (size_t)config->pad_token_id + 1 : 0;
+}
+
+size_t nvdp__word_width(const struct nvdp_bert_config *config) {
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
+    return row->key[NVDP__EMBEDDING_SIZE] != NULL ? config->embedding_size : config->hidden_size;
+}
+
+size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
+    return nvdp__encoder_row(config->model_type)->parameter_count(config);
+}
+
+/* ---- parameters ---- */
+
+nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
+                               bool with_pooler, struct nvdp__params *params) {
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
+    *bert = (struct nvdp__bert){
+        .row = nvdp__encoder_row(config->model_type), .config = *config, .has_pooler = with_pooler};
+    nvdp_status status = bert->row->declare(bert, params);
+    if (status != NVDP_OK) nvdp__bert_release(bert);
+    return status;
+}
+
+void nvdp__bert_release(struct nvdp__bert *bert) {
+    free(bert->layer);
+    free(bert->own);
+    *bert = (struct nvdp__bert){0};
+}
+
+void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           struct nvdp__params *params, uint64_t seed) {
+    bert->row->initialise(bert, dev, params, seed);
+}
+
+void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t seed) {
+    bert->row->initialise_new(bert, dev, params, seed);
+}
+
+nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                              struct nvdp__device *dev) {
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
+    size_t head = config->hidden_size / config->num_attention_heads;
+    NVDP_RETURN_IF_FAILED(nvdp__device_create(ctx, dev));
+    if (dev->bf16 == NULL || (row->bf16 && nvdp__attention_fits_bf16(head))) return NVDP_OK;
+    nvdp__device_without_bf16(dev);
+    if (!row->bf16)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s is computed in f32", row->title);
+    else if (dev->int8 == NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; "
+                  "computing in f32",
+                  head);
+    return NVDP_OK;
+}
+
+/* ---- activations ---- */
+
+nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                    bool training, bool keep_hidden,
+                                    struct nvdp__bert_cache *cache) {
+    size_t layers = bert->config.num_hidden_layers;
+    struct nvdp__bert_cache made = {.training = training, .keep_hidden = keep_hidden};
+    made.hidden = nvdp__calloc(ctx, layers + 1, sizeof *made.hidden);
+    made.states = nvdp__calloc(ctx, layers + 1, sizeof *made.states);
+    made.layer = nvdp__calloc(ctx, layers, sizeof *made.layer);
+    nvdp_status status = NVDP__MADE(made.hidden, made.states, made.layer);
+    if (status == NVDP_OK && bert->row->pass->cache != NULL)
+        status = bert->row->pass->cache(ctx, bert, &made);
+    if (status != NVDP_OK) {
+        nvdp__bert_cache_release(&made);
+        return status;
+    }
+    *cache = made;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                             struct nvdp__bert_cache *cache) {
+    const size_t lanes = (size_t)dev->threads;
+    if (lanes == 1 || cache->training || cache->keep_hidden || cache->above ||
+        !bert->row->pass->lanes)
+        return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(dev->ctx, cache->lane, lanes));
+    for (; cache->lanes < lanes; cache->lanes++) {
+        struct nvdp__lane *lane = &cache->lane[cache->lanes];
+        NVDP_RETURN_IF_FAILED(nvdp__device_lane(dev, &lane->dev));
+        nvdp_status status = nvdp__bert_cache_create(dev->ctx, bert, false, false, &lane->cache);
+        if (status != NVDP_OK) {
+            nvdp__device_release(&lane->dev);
+            return status;
+        }
+    }
+    return NVDP_OK;
+}
+
+void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
+    for (size_t l = 0; l < cache->lanes; l++) {
+        nvdp__bert_cache_release(&cache->lane[l].cache);
+        nvdp__device_release(&cache->lane[l].dev);
+    }
+    free(cache->lane);
+    free(cache->hidden);
+    free(cache->states);
+    free(cache->layer);
+    free(cache->own);
+    *cache = (struct nvdp__bert_cache){0};
+}
+
+void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                     struct nvdp__bert_cache *cache) {
+    bert->row->pass->plan(bert, dev, max_tokens, max_texts, longest, arena, cache);
+    if (bert->has_pooler)
+        nvdp__pooler_plan(bert, max_texts, cache->training, arena, &cache->pooler);
+}
+
+void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                       struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+    bert->row->pass->pooler_plan(bert, max_texts, training, arena, pooler);
+}
+
+/* ---- passes ---- */
+
+void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                        const struct nvdp__params *params, const struct nvdp__batch *batch,
+                        const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    bert->row->pass->forward(bert, dev, params, batch, pass, cache);
+}
+
+void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
+                         float *d_last) {
+    bert->row->pass->backward(bert, dev, params, batch, pass, cache, d_last);
+}
+
+void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          const float *hidden, const struct nvdp__pooler *pooler) {
+    bert->row->pass->pooler_forward(bert, dev, params, batch, hidden, pooler);
+}
+
+void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
+    bert->row->pass->pooler_backward(bert, dev, params, batch, pooler, d_pooled, d_last);
+}

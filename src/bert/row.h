@@ -1,0 +1,106 @@
+/* The table of encoders: one row per model_type.  A row lies in the file of its encoder; encoders.inc lists the rows.
+ * Nothing else in the library names an encoder: it asks the row. */
+#ifndef NVDP_SRC_BERT_ROW_H
+#define NVDP_SRC_BERT_ROW_H
+
+#include "bert/encoder.h"
+
+/* The members of struct nvdp_bert_config that have keys in config.json. */
+enum nvdp__config_member {
+    NVDP__HIDDEN_SIZE,
+    NVDP__LAYERS,
+    NVDP__HEADS,
+    NVDP__INTERMEDIATE_SIZE,
+    NVDP__VOCAB_SIZE,
+    NVDP__POSITIONS,
+    NVDP__TYPES,
+    NVDP__EMBEDDING_SIZE,
+    NVDP__NORM_EPS,
+    NVDP__HIDDEN_DROPOUT,
+    NVDP__ATTENTION_DROPOUT,
+    NVDP__INITIALIZER_RANGE,
+    NVDP__ACTIVATION,
+    NVDP__CONFIG_MEMBERS
+};
+
+/* How an encoder runs.  The arguments are those of the functions nvdp__bert_... and nvdp__pooler_... of encoder.h. */
+struct nvdp__encoder_pass {
+    bool lanes; /* threads may each take texts of their own (nvdp__bert_lanes) */
+    /* Makes cache->own, which free() releases; NULL: the encoder needs none. */
+    nvdp_status (*cache)(struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                         struct nvdp__bert_cache *cache);
+    void (*plan)(const struct nvdp__bert *bert, const struct nvdp__device *dev, size_t max_tokens,
+                 size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                 struct nvdp__bert_cache *cache);
+    void (*forward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                    const struct nvdp__params *params, const struct nvdp__batch *batch,
+                    const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
+    void (*backward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     const struct nvdp__params *params, const struct nvdp__batch *batch,
+                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last);
+    void (*pooler_plan)(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
+    void (*pooler_forward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const float *hidden, const struct nvdp__pooler *pooler);
+    void (*pooler_backward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                            const struct nvdp__params *params, const struct nvdp__batch *batch,
+                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
+};
+
+struct nvdp__encoder_row {
+    const char *title;                     /* "a BiLSTM": for messages */
+    struct nvdp__names names;              /* of tensors, and of classes of transformers */
+    const char *key[NVDP__CONFIG_MEMBERS]; /* in config.json; NULL: the type has no such member */
+    int64_t pad_token_id;                  /* where config.json has none */
+
+    /* What the encoder offers.  Whatever needs more is refused by name: a row claims only what its functions do. */
+    bool token_types;        /* reads them */
+    bool position_vectors;   /* adds a trained vector per position to the words' */
+    bool position_after_pad; /* counts positions from pad_token_id + 1 */
+    bool attention_dropout;  /* drops states behind the attention, before its LayerNorm */
+    bool own_pooler;         /* its pretrained checkpoints have the pooler */
+    bool word_states;        /* gives every token a state that a class can be read from */
+    bool all_layers;         /* gives the states of every layer, not of the last alone */
+    bool freezable;          /* nvdp__bert_freeze and nvdp__bert_prefix take its lower layers */
+    bool bottleneck;         /* private methods stand on it */
+    bool word_vectors;       /* reads batch->words, where given, in place of its table */
+    bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
+    bool masked_lm;   /* can be pretrained as a masked language model */
+    bool bf16;        /* computes in bf16 where its sizes fit */
+    enum nvdp__act pooler_activation;
+
+    /* Set for an encoder that is trained over the word embeddings of another model and is a value of the option
+     * `encoder`: its configuration with `units` units over the words of `from`, and the units of a configuration. */
+    struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from, size_t units);
+    size_t (*units)(const struct nvdp_bert_config *config);
+
+    /* Checks what no range of one member can say.  NVDP_ERR_ARGUMENT */
+    nvdp_status (*check)(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
+    size_t (*parameter_count)(const struct nvdp_bert_config *config);
+    /* Declares all tensors of `bert`, whose config, row and has_pooler are set. */
+    nvdp_status (*declare)(struct nvdp__bert *bert, struct nvdp__params *params);
+    /* Initialises all tensors, or only those that pretrained checkpoints lack. */
+    void (*initialise)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       struct nvdp__params *params, uint64_t seed);
+    void (*initialise_new)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           struct nvdp__params *params, uint64_t seed);
+    const struct nvdp__encoder_pass *pass;
+};
+
+/* All rows; a row's place is its number in enum nvdp_model_type.  NULL at the end. */
+extern const struct nvdp__encoder_row *const nvdp__encoders[];
+/* Values of the option `encoder`: "bert", the model's own, then the rows with over_words.  NULL at the end. */
+extern const char *const nvdp__encoder_choices[];
+
+/* The row of a type; NULL if the table has none. */
+const struct nvdp__encoder_row *nvdp__encoder_row(enum nvdp_model_type type);
+/* The row of a model_type; NULL if the table has none. */
+const struct nvdp__encoder_row *nvdp__encoder_find(const char *model_type);
+/* The row of a value of the option `encoder`; NULL: the model's own encoder. */
+const struct nvdp__encoder_row *nvdp__encoder_choice(int choice);
+enum { NVDP__ENCODER_LIST = 256 };
+/* "bert, distilbert or roberta": the model types of all rows, for messages. */
+const char *nvdp__encoder_list(char text[NVDP__ENCODER_LIST]);
+
+#endif

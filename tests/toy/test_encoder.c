@@ -1,0 +1,164 @@
+/* A new encoder is one file (encoder.c) and one row (encoders.inc): configuration, checkpoints, encoding and training
+ * take it, and no file of the library knows it. */
+#include "bert/checkpoint.h"
+#include "bert/row.h"
+#include "hdf5/hdf5.h"
+#include "support.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/evaluate.h>
+#include <nvdp/safetensors.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
+enum { TOY = NVDP_MODEL_BILSTM + 1 }; /* the place of its row */
+
+/* A folder with a toy's config.json and weights; the tensor names have no prefix, which is optional. */
+static const char *tiny_checkpoint(struct nvdp_context *ctx, const float *words,
+                                   const float *weight, const float *bias) {
+    const char *folder = support_scratch_path("tiny");
+    char path[1200];
+    const struct nvdp_tensor_source tensors[] = {
+        {"embeddings.word_embeddings.weight", NVDP_DTYPE_F32, 2, {WORDS, WIDTH}, words},
+        {"dense.weight", NVDP_DTYPE_F32, 2, {WIDTH, WIDTH}, weight},
+        {"toy.dense.bias", NVDP_DTYPE_F32, 1, {WIDTH}, bias}};
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    support_write_text(path,
+                       "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 1, \"words\": 4}");
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 3, tensors, NULL), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    return folder;
+}
+
+Test(encoder, a_checkpoint_is_read_and_encoded) {
+    static const float words[WORDS * WIDTH] = {0, 0, 0, 1, 2, 3, -1, 0.5F, 4, 8, -2, 0.25F};
+    static const float weight[WIDTH * WIDTH] = {1, 0, 2, 0.5F, -1, 0, 0, 3, 1};
+    static const float bias[WIDTH] = {0.125F, -1, 7};
+    static const int ids[TOKENS] = {1, 3, 2, 0};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp_bert_config read;
+    struct nvdp__h5 *file = NULL;
+    const char *folder = tiny_checkpoint(ctx, words, weight, bias);
+    const char *texts = support_scratch_path("texts.jsonl"), *out = support_scratch_path("out.h5");
+    support_write_text(texts, "{\"input_ids\": [1, 3, 2]}\n{\"input_ids\": [0]}\n");
+    cr_assert_eq(nvdp_bert_config_read(ctx, folder, &read), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq((int)read.model_type, TOY);
+    cr_expect_str_eq(nvdp_model_type_name(read.model_type), "toy");
+    cr_expect_eq(read.hidden_size, WIDTH);
+    cr_expect_eq(nvdp_bert_parameter_count(&read), (WORDS + WIDTH + 1) * WIDTH);
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", texts);
+    support_set(ctx, config, "out", out);
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_open(ctx, out, "encoding", 1, &file), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    float got[TOKENS * WIDTH];
+    cr_assert_eq(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, TOKENS, got), NVDP_OK);
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t i = 0; i < WIDTH; i++) {
+            float want = bias[i]; /* all sums are exact in float32 */
+            for (size_t j = 0; j < WIDTH; j++)
+                want += weight[i * WIDTH + j] * words[(size_t)ids[t] * WIDTH + j];
+            cr_expect_eq(got[t * WIDTH + i], want, "token %zu, %zu: %g, not %g", t, i,
+                         (double)got[t * WIDTH + i], (double)want);
+        }
+    nvdp__h5_free(file);
+    support_set(ctx, config, "all-layers", "true");
+    cr_expect_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "a toy gives its last states alone");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+Test(encoder, its_configuration_is_checked) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config read;
+    const char *path = support_scratch_path("config.json");
+    support_write_text(path,
+                       "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 2, \"words\": 4}");
+    cr_expect_eq(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "config.json: 'layers': expected 1, found 2");
+    support_write_text(path, "{\"model_type\": \"toy\", \"layers\": 1, \"words\": 4}");
+    cr_expect_eq(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "'width'");
+    support_write_text(path, "{\"model_type\": \"game\"}");
+    cr_expect_eq(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected bert, distilbert, roberta, bilstm or toy");
+    nvdp_context_free(ctx);
+}
+
+/* A random toy over the task's vocabulary; its folder into `model`. */
+static void toy_of(struct nvdp_context *ctx, const struct task *task, char model[600]) {
+    struct nvdp_bert_config toy;
+    char vocabulary[600];
+    cr_assert_eq(nvdp_bert_config_read(ctx, task->model, &toy), NVDP_OK);
+    toy.model_type = (enum nvdp_model_type)TOY;
+    toy.num_hidden_layers = 1;
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", task->model);
+    snprintf(model, 600, "%s", support_scratch_path("toy"));
+    cr_assert_eq(nvdp_bert_create_random(ctx, &toy, 3, vocabulary, model), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+}
+
+/* The label is decided by one word, which the mean of the states shows. */
+Test(encoder, it_is_trained_saved_and_scored) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp_bert_config saved;
+    char model[600];
+    toy_of(ctx, &task, model);
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    config.model = model;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect_gt(result.test.mean[0], 0.9);
+    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
+    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    snprintf(model, sizeof model, "%s/model", config.out);
+    cr_assert_eq(nvdp_bert_config_read(ctx, model, &saved), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq((int)saved.model_type, TOY);
+    nvdp_context_free(ctx);
+}
+
+static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
+                    const char *expected) {
+    struct nvdp_train_result result;
+    config.out = support_scratch_path("refused");
+    config.overwrite = true;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", expected);
+    support_contains(nvdp_context_error(ctx), expected);
+}
+
+/* What the row does not claim is refused, above all what a privacy statement would rest on. */
+Test(encoder, what_it_does_not_offer_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char model[600];
+    toy_of(ctx, &task, model);
+    const struct nvdp__train_options usual =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options config = usual;
+    config.model = model;
+    config.freeze_layers = 1;
+    refused(ctx, config, "freeze_layers: expected 0 with a toy, found 1");
+    config.freeze_layers = 0;
+    config.method = NVDP_METHOD_NVDP;
+    refused(ctx, config, "method: expected base or reg with a toy, found nvdp");
+    config.method = NVDP_METHOD_BASE;
+    config.noise.mechanism = NVDP__NOISE_LAPLACE;
+    config.noise.sanitizer.eta = 1;
+    refused(ctx, config, "a toy reads no word vectors but its own");
+    config.noise = usual.noise;
+    config.dp.noise = 1;
+    config.dp.clip = 1;
+    config.dp.batch = 8;
+    refused(ctx, config, "a toy has no per-example gradients");
+    nvdp_context_free(ctx);
+}
