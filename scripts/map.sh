@@ -7,7 +7,7 @@ out=${1:?where the figure goes}
 build=build/map
 mkdir -p $build
 cc -O1 -fPIC -DROOT=nvdp_train -c scripts/map/trace.c -o $build/whole.o
-cc -O1 -fPIC -DROOT=nvdp__train_step -c scripts/map/trace.c -o $build/step.o
+cc -O1 -fPIC -DROOT=nvdp__job_step -c scripts/map/trace.c -o $build/step.o
 
 # trace NAME: a program that records what happens inside the function NAME stands for, and one run of it.
 trace() {

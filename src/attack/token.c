@@ -284,8 +284,12 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
     const size_t texts = l->known.texts, epochs = epochs_of(l, &steps);
     struct nvdp__pass pass = {.training = true, .hidden_dropout = .1F, .seed = seed};
     nvdp__optimizer_release(&l->optimizer);
-    l->optimizer = (struct nvdp__optimizer){
-        .lr = RATE, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .clip_norm = 1};
+    l->optimizer = (struct nvdp__optimizer){.adamw = {.lr = RATE,
+                                                      .beta1 = .9,
+                                                      .beta2 = .999,
+                                                      .adam_eps = 1e-8,
+                                                      .weight_decay = .01,
+                                                      .clip_norm = 1}};
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
     standardise(l, observed, seed);
     initialise(l, seed);

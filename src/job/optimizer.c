@@ -133,17 +133,18 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
         return nvdp__fail(dev->ctx, NVDP_ERR_NUMERIC, "the gradient's norm is %g", length);
     double t = (double)++optimizer->steps_taken;
     struct nvdp__adamw step = {
-        .lr = optimizer->lr * factor,
-        .beta1 = optimizer->beta1,
-        .beta2 = optimizer->beta2,
-        .eps = optimizer->eps,
-        .weight_decay = optimizer->weight_decay,
-        .bias1 = 1 - pow(optimizer->beta1, t),
-        .bias2 = 1 - pow(optimizer->beta2, t),
+        .lr = optimizer->adamw.lr * factor,
+        .beta1 = optimizer->adamw.beta1,
+        .beta2 = optimizer->adamw.beta2,
+        .eps = optimizer->adamw.adam_eps,
+        .weight_decay = optimizer->adamw.weight_decay,
+        .bias1 = 1 - pow(optimizer->adamw.beta1, t),
+        .bias2 = 1 - pow(optimizer->adamw.beta2, t),
         .grad_scale = 1,
     };
-    if (optimizer->clip_norm > 0 && length > optimizer->clip_norm)
-        step.grad_scale = optimizer->clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
+    if (optimizer->adamw.clip_norm > 0 && length > optimizer->adamw.clip_norm)
+        step.grad_scale =
+            optimizer->adamw.clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
     mark_rows(optimizer, params, true);
     for (size_t r = 0, from = 0; r <= optimizer->rates; r++) {
         size_t end = r < optimizer->rates ? optimizer->rate[r].span : optimizer->spans;
@@ -158,7 +159,7 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
                               optimizer->anchor, optimizer->m, optimizer->v, params->value);
         from = end;
     }
-    struct nvdp__muon muon = {.lr = optimizer->lr * factor,
+    struct nvdp__muon muon = {.lr = optimizer->adamw.lr * factor,
                               .momentum = optimizer->momentum,
                               .weight_decay = step.weight_decay,
                               .grad_scale = step.grad_scale};

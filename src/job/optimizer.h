@@ -3,6 +3,7 @@
 #ifndef NVDP_SRC_JOB_OPTIMIZER_H
 #define NVDP_SRC_JOB_OPTIMIZER_H
 
+#include "job/options.h"
 #include "tensor/ops.h"
 #include "tensor/optimizer.h"
 #include "tensor/params.h"
@@ -22,11 +23,11 @@ struct nvdp__rate {
 enum { NVDP__RATES = 2 };
 
 struct nvdp__optimizer {
-    double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
-    enum nvdp__optimizer_kind kind;                        /* before create */
-    double momentum;                                       /* Muon's, SGD's */
-    struct nvdp__rate rate[NVDP__RATES];                   /* before create; tensors rising */
-    size_t rates;                                          /* 0: lr everywhere */
+    struct nvdp__adamw_options adamw;
+    enum nvdp__optimizer_kind kind;      /* before create */
+    double momentum;                     /* Muon's, SGD's */
+    struct nvdp__rate rate[NVDP__RATES]; /* before create; tensors rising */
+    size_t rates;                        /* 0: lr everywhere */
     uint64_t steps_taken;
     float *m, *v;  /* [params->total] */
     float *anchor; /* [params->total] what decay pulls towards; NULL: 0, as Muon's. Released

@@ -1,5 +1,4 @@
-/* What a run leaves in its directory, of training and of pretraining: where it ran, metrics.jsonl
- * (docs/formats.md). */
+/* Records of a run: where it ran, its JSON files (docs/formats.md). */
 #include "job/rundir.h"
 
 #include "base/file.h"
@@ -8,14 +7,9 @@
 #include "base/ranks.h"
 
 #include <cblas.h>
-#include <errno.h>
 #include <gsl/gsl_version.h>
-#include <inttypes.h>
 #include <nvdp/version.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* --- what ran where and when --- */
 
@@ -47,57 +41,4 @@ cleanup:
     json_decref(root);
     free(path);
     return status;
-}
-
-/* --- metrics.jsonl --- */
-
-/* Of the first `bytes` of the file, those in whole lines that are there. */
-static uint64_t whole_lines(int fd, uint64_t bytes) {
-    struct stat info;
-    char last = '\n';
-    if (fstat(fd, &info) == 0 && (uint64_t)info.st_size < bytes) bytes = (uint64_t)info.st_size;
-    while (bytes > 0 && pread(fd, &last, 1, (off_t)bytes - 1) == 1 && last != '\n')
-        bytes--;
-    return bytes;
-}
-
-nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory,
-                                    uint64_t *bytes, FILE **out) {
-    nvdp_status status = NVDP_OK;
-    FILE *file = NULL;
-    char *path = nvdp__join(ctx, directory, "metrics.jsonl");
-    NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp__append_regular(ctx, path, &file));
-    const uint64_t found = whole_lines(fileno(file), *bytes);
-    if (ftruncate(fileno(file), (off_t)found) != 0 || fseek(file, 0, SEEK_END) != 0)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "cannot open %s", path));
-    if (found < *bytes)
-        nvdp__log(ctx, NVDP_LOG_WARNING,
-                  "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
-                  " in whole lines; later ones follow these",
-                  path, *bytes, found);
-    *bytes = found;
-    NVDP__HAND_OVER(out, file);
-cleanup:
-    if (file != NULL) fclose(file);
-    free(path);
-    return status;
-}
-
-nvdp_status nvdp__metrics_file_sync(struct nvdp_context *ctx, const char *directory, FILE *file) {
-    if (file == NULL || fsync(fileno(file)) == 0) return NVDP_OK;
-    return nvdp__fail_errno(ctx, errno, "cannot write %s/metrics.jsonl", directory);
-}
-
-nvdp_status nvdp__metrics_file_append(struct nvdp_context *ctx, const char *directory, FILE *file,
-                                      json_t *line, uint64_t *bytes) {
-    char *text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(line);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    int written = fprintf(file, "%s\n", text);
-    free(text);
-    if (written < 0 || fflush(file) != 0)
-        return nvdp__fail_errno(ctx, errno, "cannot write %s/metrics.jsonl", directory);
-    *bytes += (uint64_t)written;
-    return NVDP_OK;
 }

@@ -1,31 +1,37 @@
-/* state.ckpt, of training and of pretraining: parameters, moments and counters, enough to continue
- * bit for bit. */
-#include "job/state.h"
-
+/* The files that a run continues from bit for bit: state.ckpt (parameters, moments and counters) and metrics.jsonl, as long as the
+ * state says (docs/formats.md).  They are read with the same distrust as any other file. */
+#include "base/file.h"
 #include "base/json.h"
+#include "base/ranks.h"
+#include "job/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-json_t *nvdp__state_object(const struct nvdp__state_member *members, const void *state) {
-    json_t *object = json_pack("{s:i}", "version", NVDP__STATE_VERSION);
-    int failed = object == NULL;
+enum { VERSION = 2 };
+
+/* --- state.ckpt --- */
+
+/* False if memory runs out. */
+static bool add_members(json_t *object, const struct nvdp__state_member *members,
+                        const void *state) {
+    int failed = 0;
     for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
         const void *at = (const char *)state + m->offset;
         json_t *value = m->real ? json_real(*(const double *)at)
                                 : json_integer((json_int_t) * (const uint64_t *)at);
         failed |= json_object_set_new(object, m->key, value);
     }
-    if (failed == 0) return object;
-    json_decref(object);
-    return NULL;
+    return failed == 0;
 }
 
-nvdp_status nvdp__state_values(struct nvdp_context *ctx, const char *path, const json_t *object,
-                               const struct nvdp__state_member *members, void *state) {
-    int64_t version = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, object, "version", NVDP__STATE_VERSION,
-                                                  NVDP__STATE_VERSION, &version));
+/* A missing count is NVDP_ERR_INPUT, a missing real 0. */
+static nvdp_status read_members(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                const struct nvdp__state_member *members, void *state) {
     for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
         void *at = (char *)state + m->offset;
         NVDP_RETURN_IF_FAILED(
@@ -35,20 +41,18 @@ nvdp_status nvdp__state_values(struct nvdp_context *ctx, const char *path, const
     return NVDP_OK;
 }
 
-nvdp_status nvdp__state_file_write(const char *path, json_t *object,
-                                   const struct nvdp__params *params,
-                                   const struct nvdp__optimizer *optimizer) {
-    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+static nvdp_status write_file(const struct nvdp__job *job, const char *path, const json_t *object) {
+    const struct nvdp__params *params = job->params;
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL) return nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     size_t from = nvdp__params_frozen(params), count = params->total - from;
     const struct nvdp_tensor_source tensors[] = {
         {"parameters", NVDP_DTYPE_F32, 1, {count}, params->value + from},
-        {"first_moment", NVDP_DTYPE_F32, 1, {count}, optimizer->m + from},
-        {"second_moment", NVDP_DTYPE_F32, 1, {count}, optimizer->v + from},
+        {"first_moment", NVDP_DTYPE_F32, 1, {count}, job->optimizer.m + from},
+        {"second_moment", NVDP_DTYPE_F32, 1, {count}, job->optimizer.v + from},
     };
     const char *const metadata[] = {"format", "nvdp-state", "state", text, NULL};
-    nvdp_status status = nvdp_safetensors_write(params->ctx, path, 3, tensors, metadata);
+    nvdp_status status = nvdp_safetensors_write(job->ctx, path, 3, tensors, metadata);
     free(text);
     return status;
 }
@@ -66,26 +70,125 @@ static nvdp_status read_vector(const char *path, const struct nvdp_safetensors *
     return NVDP_OK;
 }
 
-nvdp_status nvdp__state_file_read(const char *path, struct nvdp__params *params,
-                                  struct nvdp__optimizer *optimizer, json_t **object) {
+/* Reads parameters and moments; the caller releases *object. */
+static nvdp_status read_file(struct nvdp__job *job, const char *path, json_t **object) {
     nvdp_status status = NVDP_OK;
     struct nvdp_safetensors *file = NULL;
-    json_t *state = NULL;
-    NVDP_TRY(nvdp_safetensors_open(params->ctx, path, &file));
+    NVDP_TRY(nvdp_safetensors_open(job->ctx, path, &file));
     const char *text = nvdp_safetensors_metadata(file, "state");
-    state = text == NULL ? NULL : json_loads(text, 0, NULL);
-    if (state == NULL) {
-        status = nvdp__fail(params->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a training state, found none", path);
-        goto cleanup;
-    }
-    NVDP_TRY(read_vector(path, file, "parameters", params, params->value));
-    NVDP_TRY(read_vector(path, file, "first_moment", params, optimizer->m));
-    NVDP_TRY(read_vector(path, file, "second_moment", params, optimizer->v));
-    nvdp__optimizer_restored(optimizer, params);
-    NVDP__HAND_OVER(object, state);
+    *object = text == NULL ? NULL : json_loads(text, 0, NULL);
+    if (*object == NULL)
+        NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_INPUT, "%s: expected a training state, found none",
+                            path));
+    NVDP_TRY(read_vector(path, file, "parameters", job->params, job->params->value));
+    NVDP_TRY(read_vector(path, file, "first_moment", job->params, job->optimizer.m));
+    NVDP_TRY(read_vector(path, file, "second_moment", job->params, job->optimizer.v));
+    nvdp__optimizer_restored(&job->optimizer, job->params);
 cleanup:
     nvdp_safetensors_close(file);
-    json_decref(state);
+    return status;
+}
+
+#define COUNT(member) NVDP__COUNT(struct nvdp__job, member)
+#define REAL(member) NVDP__REAL(struct nvdp__job, member)
+
+static const struct nvdp__state_member members[] = {
+    COUNT(step),   COUNT(optimizer_steps), COUNT(epoch),   COUNT(metrics_bytes),
+    REAL(seconds), REAL(tokens),           REAL(left_out), {0}};
+
+nvdp_status nvdp__job_save(void *user) {
+    struct nvdp__job *job = user;
+    nvdp_status status = NVDP_OK;
+    char *path = NULL;
+    json_t *object = NULL;
+    if (nvdp__rank(job->ctx) != 0) return NVDP_OK;
+    if (job->metrics != NULL && fsync(fileno(job->metrics)) != 0) /* the state counts its lines */
+        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
+    path = nvdp__join(job->ctx, job->out, "state.ckpt");
+    NVDP_TRY(NVDP__MADE(path));
+    job->optimizer_steps = job->optimizer.steps_taken;
+    object = json_pack("{s:i}", "version", VERSION);
+    if (!add_members(object, members, job) || !add_members(object, job->kind->members, job->state))
+        NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    if (job->kind->write_state != NULL) NVDP_TRY(job->kind->write_state(job->run, object));
+    nvdp__dp_state(job->dp, object);
+    NVDP_TRY(write_file(job, path, object));
+    job->saved_at = nvdp__now();
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found) {
+    nvdp_status status = NVDP_OK;
+    json_t *object = NULL;
+    int64_t version;
+    char *path = nvdp__join(job->ctx, job->out, "state.ckpt");
+    NVDP_TRY(NVDP__MADE(path));
+    if (found != NULL && !(*found = nvdp__exists(path))) goto cleanup;
+    NVDP_TRY(read_file(job, path, &object));
+    NVDP_TRY(
+        nvdp__json_int_required(job->ctx, path, object, "version", VERSION, VERSION, &version));
+    NVDP_TRY(read_members(job->ctx, path, object, members, job));
+    NVDP_TRY(read_members(job->ctx, path, object, job->kind->members, job->state));
+    NVDP_TRY(nvdp__dp_continue(job->dp, path, object));
+    NVDP_TRY(job->kind->check_state(job->run, path, object));
+    job->optimizer.steps_taken = job->optimizer_steps;
+    nvdp__weights_changed(job->dev);
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+/* --- metrics.jsonl --- */
+
+/* Of the first `bytes` of the file, those in whole lines that are there. */
+static uint64_t whole_lines(int fd, uint64_t bytes) {
+    struct stat info;
+    char last = '\n';
+    if (fstat(fd, &info) == 0 && (uint64_t)info.st_size < bytes) bytes = (uint64_t)info.st_size;
+    while (bytes > 0 && pread(fd, &last, 1, (off_t)bytes - 1) == 1 && last != '\n')
+        bytes--;
+    return bytes;
+}
+
+nvdp_status nvdp__job_open_metrics(struct nvdp__job *job) {
+    nvdp_status status = NVDP_OK;
+    FILE *file = NULL;
+    char *path = nvdp__join(job->ctx, job->out, "metrics.jsonl");
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__append_regular(job->ctx, path, &file));
+    const uint64_t found = whole_lines(fileno(file), job->metrics_bytes);
+    if (ftruncate(fileno(file), (off_t)found) != 0 || fseek(file, 0, SEEK_END) != 0)
+        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot open %s", path));
+    if (found < job->metrics_bytes)
+        nvdp__log(job->ctx, NVDP_LOG_WARNING,
+                  "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
+                  " in whole lines; later ones follow these",
+                  path, job->metrics_bytes, found);
+    job->metrics_bytes = found;
+    NVDP__HAND_OVER(&job->metrics, file);
+cleanup:
+    if (file != NULL) fclose(file);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__job_log(struct nvdp__job *job, json_t *line, bool spent) {
+    nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    if (spent) NVDP_TRY(nvdp__dp_spent(job->dp, job->step, job->left_out, line));
+    if (nvdp__rank(job->ctx) != 0) goto cleanup;
+    text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (text == NULL) NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    const int written = fprintf(job->metrics, "%s\n", text);
+    if (written < 0 || fflush(job->metrics) != 0)
+        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
+    job->metrics_bytes += (uint64_t)written;
+cleanup:
+    json_decref(line);
+    free(text);
     return status;
 }

@@ -198,16 +198,16 @@ static nvdp_status open_private(struct nvdp__pretrainer *t) {
             ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
+                                        t->examples.count, sizeof *t->job.order));
     struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
     if (t->words.epsilon > 0) {
         const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, c->length - 2);
         before[NVDP__DP_VOCABULARY] = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
     }
     NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after,
-                                          c->batch, before, &t->dp));
-    c->stop_after = t->dp->steps;
+                                          c->batch, before, &t->job.dp));
+    c->stop_after = t->job.dp->steps;
     t->model.per_example = true;
     return NVDP_OK;
 }
@@ -220,27 +220,36 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
     /* Private training works on so many at a time. */
-    const size_t batch = t->dp != NULL ? c->batch : nvdp__rank_most(t->ctx, c->batch);
+    const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_most(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
-    t->optimizer = (struct nvdp__optimizer){
-        .lr = c->lr,
-        .beta1 = c->beta1,
-        .beta2 = c->beta2,
-        .eps = c->adam_eps,
-        .weight_decay = c->weight_decay,
-        .clip_norm = c->clip_norm,
-        .kind = c->optimizer,
-        .momentum = c->momentum,
+    t->job = (struct nvdp__job){
+        .ctx = t->ctx,
+        .kind = &nvdp__pretrain_kind,
+        .run = t,
+        .state = &t->state,
+        .dev = &t->model.dev,
+        .params = &t->model.params,
+        .optimizer = {.adamw = c->adamw, .kind = c->optimizer, .momentum = c->momentum},
+        .dp = t->job.dp,
+        .order = t->job.order,
+        .batch = c->batch,
+        .sums = &t->sums.losses.nll,
+        .seed = c->seed,
+        .steps = c->stop_after,
+        .schedule = c->steps,
+        .checkpoint_seconds = c->checkpoint_seconds,
+        .out = c->out,
+        .lock = t->job.lock,
     };
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
-    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->sum));
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->job.optimizer));
+    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->job.sum));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&t->model, batch, c->length, masked, NULL));
     NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, batch, c->length,
                                                c->mask_prob, c->whole_word, &t->batcher));
     if (t->secrets.count > 0) t->batcher.plants = &t->plants;
-    if (t->dp != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked, &t->dp->grads));
+    if (t->job.dp != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked,
+                                                               &t->job.dp->grads));
     if (nvdp__adaptive(t->config.objective))
         NVDP_RETURN_IF_FAILED(
             nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces,
@@ -270,7 +279,7 @@ static const char *const files[] = {
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     NVDP_RETURN_IF_FAILED(
@@ -289,17 +298,17 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
 /* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
 static nvdp_status begin(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t));
+    NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
     NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_write_run(t));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
+    return nvdp__job_open_metrics(&t->job);
 }
 
 static nvdp_status go_on(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_load(t));
-    if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
+    NVDP_RETURN_IF_FAILED(nvdp__job_load(&t->job, NULL));
+    if (nvdp__rank(t->ctx) != 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    return nvdp__job_open_metrics(&t->job);
 }
 
 /* ---- all of it ---- */
@@ -327,24 +336,19 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
         status = nvdp__rank_agree(t->ctx, open_corpora(t));
     NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, allocate(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->dp));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->job.dp));
     return c->resume != NULL ? nvdp__rank_agree(t->ctx, go_on(t))
                              : NVDP__RANK_0_ONLY(t->ctx, begin(t));
 }
 
 void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
-    if (t->metrics != NULL) fclose(t->metrics);
-    nvdp__outdir_unlock(t->lock);
+    nvdp__job_close(&t->job);
     nvdp__mlm_evaluator_release(&t->evaluator);
     nvdp__batcher_release(&t->batcher);
     nvdp__privatizer_release(&t->privatizer);
     nvdp__examples_release(&t->examples);
     nvdp__plants_release(&t->plants);
     nvdp__secrets_release(&t->secrets);
-    nvdp__dp_free(t->dp);
-    free(t->order);
-    nvdp__grad_sum_free(t->sum);
-    nvdp__optimizer_release(&t->optimizer);
     if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
     nvdp__corpus_close(&t->corpus);
     nvdp__corpus_close(&t->eval_corpus);

@@ -186,7 +186,7 @@ enum { IMPLICATIONS = sizeof implied / sizeof *implied, ARCHITECTURES = IMPLICAT
 
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
-    if (c->lr == 0) c->lr = lr_of[c->optimizer];
+    if (c->adamw.lr == 0) c->adamw.lr = lr_of[c->optimizer];
     if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
     if (c->max_positions == 0) c->max_positions = nvdp__most(c->length, LEAST_POSITIONS);

@@ -2,26 +2,29 @@
 #ifndef NVDP_SRC_PRETRAIN_PRETRAINER_H
 #define NVDP_SRC_PRETRAIN_PRETRAINER_H
 
-#include "job/grad_sum.h"
+#include "job/job.h"
 #include "job/lineage.h"
 #include "pretrain/trainer.h"
-#include <dirent.h>
-#include <stdio.h>
 
-/* What changes from step to step beyond parameters and moments; saved with them. */
+/* What pretraining adds to the job's counters; saved with them. */
 struct nvdp__pretrain_state {
-    uint64_t step;            /* steps done */
-    uint64_t optimizer_steps; /* as the optimiser counts; set when the state is saved */
-    uint64_t epoch;           /* running, from 0 */
-    uint64_t epoch_row;       /* examples used of it */
-    uint64_t tokens, masked;
-    uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
-    double seconds;         /* of training steps */
-    double drawing;         /* of them, for privatized input and targets */
-    double left_out;        /* examples of private steps whose gradient was no finite number */
+    uint64_t epoch_row; /* examples used of the running epoch */
+    uint64_t masked;
+    double drawing; /* of the seconds, for privatized input and targets */
     /* since the last line in metrics.jsonl */
     double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
     double loss, accuracy; /* of that last line */
+};
+
+/* Losses and counts of a step. */
+struct nvdp__pretrain_sums {
+    struct nvdp__pretrain_losses losses;
+    double masked;
+};
+
+/* Means that the progress line shows. */
+struct nvdp__recent {
+    double weight, loss, accuracy;
 };
 
 struct nvdp__pretrainer {
@@ -46,30 +49,16 @@ struct nvdp__pretrainer {
     struct nvdp__plants plants;
     struct nvdp_coverage coverage, eval_coverage;
     struct nvdp__pretrain_model model;
-    struct nvdp__optimizer optimizer;
     struct nvdp__examples examples;
-    struct nvdp__dp *dp;        /* NULL: not private */
-    struct nvdp__grad_sum *sum; /* NULL: this process is alone */
-    int64_t *order;
-    size_t order_capacity;
+    size_t order_capacity; /* of job.order */
     struct nvdp__batcher batcher;
     struct nvdp__privatizer privatizer; /* of an adaptive objective */
     struct nvdp__mlm_evaluator evaluator;
+    struct nvdp__job job;
+    struct nvdp__pretrain_sums sums; /* of the last step */
     struct nvdp__pretrain_state state;
+    struct nvdp__recent recent;
     struct nvdp_mlm_scores eval; /* the last; windows 0: none */
-    FILE *metrics;
-    DIR *lock; /* of the directory */
-    double saved_at;
-};
-
-/* What a step reports. */
-struct nvdp__pretrain_report {
-    struct nvdp__pretrain_losses losses;
-    size_t masked, tokens, windows;
-    double drawing;         /* seconds */
-    double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
-    size_t left_out;        /* as in struct nvdp__pretrain_state */
-    bool left;              /* as in struct nvdp__step_report */
 };
 
 /* ---- vocabulary.c ---- */
@@ -94,13 +83,9 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
 
 /* ---- records.c ---- */
 
-/* Files are rank 0's. */
-bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *trainer);
-/* DIR/state.ckpt. */
-nvdp_status nvdp__pretrainer_save(void *trainer);
-nvdp_status nvdp__pretrainer_load(struct nvdp__pretrainer *trainer);
-/* A line (stolen) of metrics.jsonl. */
-nvdp_status nvdp__pretrainer_log(struct nvdp__pretrainer *trainer, json_t *line);
+/* The parts of DIR/state.ckpt that pretraining adds (struct nvdp__job_kind). */
+extern const struct nvdp__state_member nvdp__pretrain_members[];
+nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const json_t *object);
 /* config.json; with model.safetensors. */
 nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *trainer);
@@ -114,10 +99,9 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 
-/* ---- step.c ---- */
+/* ---- step.c, trainer.c ---- */
 
-/* One optimiser step on the running epoch's next examples; counters are the caller's. */
-nvdp_status nvdp__pretrainer_step(struct nvdp__pretrainer *trainer,
-                                  struct nvdp__pretrain_report *report);
+extern const struct nvdp__job_kind nvdp__pretrain_kind;
+nvdp_status nvdp__pretrainer_due(void *trainer);
 
 #endif

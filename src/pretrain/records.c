@@ -5,8 +5,6 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
-#include "job/rundir.h"
-#include "job/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,75 +16,18 @@
 #define COUNT(member) NVDP__COUNT(struct nvdp__pretrain_state, member)
 #define REAL(member) NVDP__REAL(struct nvdp__pretrain_state, member)
 
-static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
-                                                    COUNT(step),
-                                                    COUNT(epoch),
-                                                    COUNT(epoch_row),
-                                                    COUNT(tokens),
-                                                    COUNT(masked),
-                                                    COUNT(metrics_bytes),
-                                                    REAL(seconds),
-                                                    REAL(drawing),
-                                                    REAL(sum_nll),
-                                                    REAL(sum_masked),
-                                                    REAL(sum_right),
-                                                    REAL(sum_next),
-                                                    REAL(sum_next_right),
-                                                    REAL(sum_steps),
-                                                    REAL(loss),
-                                                    REAL(accuracy),
-                                                    REAL(left_out),
-                                                    {0}};
+const struct nvdp__state_member nvdp__pretrain_members[] = {
+    COUNT(epoch_row), COUNT(masked),   REAL(drawing),  REAL(sum_nll),
+    REAL(sum_masked), REAL(sum_right), REAL(sum_next), REAL(sum_next_right),
+    REAL(sum_steps),  REAL(loss),      REAL(accuracy), {0}};
 
-/* Files are rank 0's. */
-bool nvdp__pretrainer_writes(const struct nvdp__pretrainer *t) {
-    return nvdp__rank(t->ctx) == 0;
-}
-
-nvdp_status nvdp__pretrainer_save(void *pretrainer) {
-    struct nvdp__pretrainer *t = pretrainer;
-    if (!nvdp__pretrainer_writes(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__metrics_file_sync(t->ctx, t->config.out, t->metrics));
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    t->state.optimizer_steps = t->optimizer.steps_taken;
-    json_t *object = nvdp__state_object(members, &t->state);
-    nvdp__dp_state(t->dp, object);
-    nvdp_status status = nvdp__state_file_write(path, object, &t->model.params, &t->optimizer);
-    if (status == NVDP_OK) t->saved_at = nvdp__now();
-    free(path);
-    return status;
-}
-
-nvdp_status nvdp__pretrainer_load(struct nvdp__pretrainer *t) {
-    nvdp_status status = NVDP_OK;
-    json_t *object = NULL;
-    struct nvdp__pretrain_state state = {0};
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
-    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &state));
-    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
-    if (state.step > t->config.steps)
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
-                            t->config.steps, state.step));
-    nvdp__weights_changed(&t->model.dev);
-    t->state = state;
-    t->optimizer.steps_taken = state.optimizer_steps;
-cleanup:
-    json_decref(object);
-    free(path);
-    return status;
-}
-
-/* `line` is stolen. */
-nvdp_status nvdp__pretrainer_log(struct nvdp__pretrainer *t, json_t *line) {
-    if (nvdp__pretrainer_writes(t))
-        return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
-                                         &t->state.metrics_bytes);
-    json_decref(line);
-    return NVDP_OK;
+nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const json_t *object) {
+    const struct nvdp__pretrainer *t = trainer;
+    (void)object;
+    if (t->job.step <= t->config.steps) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                      "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
+                      t->config.steps, t->job.step);
 }
 
 /* ---- what is said of it ---- */
@@ -172,8 +113,8 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
                       : "config.json, model.safetensors and the vocabulary's files, which were "
                         "given,"};
     if (status == NVDP_OK)
-        status = nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, &story,
-                                    directory, root);
+        status = nvdp__dp_statement(t->job.dp, t->job.step > 0 ? t->job.step : t->job.dp->steps,
+                                    &story, directory, root);
     free(began);
     return status;
 }
@@ -185,12 +126,12 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
         "s:o}",
         "version", 1, "objective", nvdp__objective_names[c->objective], "text", run_texts_json(t),
-        "steps", (json_int_t)t->state.step, "tokens", (json_int_t)t->state.tokens, "masked",
+        "steps", (json_int_t)t->job.step, "tokens", (json_int_t)t->job.tokens, "masked",
         (json_int_t)t->state.masked, "batch", (json_int_t)c->batch, "length", (json_int_t)c->length,
         "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start",
-        nvdp__start_names[c->start], "optimizer", nvdp__optimizer_names[c->optimizer], "lr", c->lr,
-        "warmup", c->warmup, "weight_decay", c->weight_decay, "dropout", c->dropout, "seed",
-        (json_int_t)c->seed, "software", nvdp__software_json());
+        nvdp__start_names[c->start], "optimizer", nvdp__optimizer_names[c->optimizer], "lr",
+        c->adamw.lr, "warmup", c->adamw.warmup, "weight_decay", c->adamw.weight_decay, "dropout",
+        c->dropout, "seed", (json_int_t)c->seed, "software", nvdp__software_json());
     if (c->init != NULL)
         json_object_set_new(
             object, "init",
@@ -200,7 +141,7 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
     if (nvdp__adaptive(t->config.objective))
         json_object_set_new(object, "privatize", privatize_json(c));
     if (t->secrets.count > 0) json_object_set_new(object, "planted", json_true());
-    if (t->dp != NULL) { /* nothing of the texts but what the statement allows */
+    if (t->job.dp != NULL) { /* nothing of the texts but what the statement allows */
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
             json_object_del(object, hidden[i]);
@@ -305,9 +246,9 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *t,
                              r->seconds, "tokens_per_second", r->tokens_per_second);
     if (root != NULL && nvdp__adaptive(t->config.objective))
         json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
-    if (root != NULL && t->sum != NULL)
-        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
-    if (root != NULL && t->dp != NULL) {
+    if (root != NULL && t->job.sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->job.sum));
+    if (root != NULL && t->job.dp != NULL) {
         nvdp_status status = statement(t, t->config.out, root);
         if (status != NVDP_OK) {
             json_decref(root);

@@ -1,4 +1,4 @@
-/* One step of pretraining: examples, their gradient, of one after the other where it is private, the optimiser's step. */
+/* The parts of a step that only pretraining has (job/job.h): a batch's gradient, or those of private examples; losses; the log. */
 #include "pretrain/pretrainer.h"
 
 #include "base/ranks.h"
@@ -6,31 +6,26 @@
 #include <inttypes.h>
 #include <math.h>
 
-static nvdp_status diverged(struct nvdp__pretrainer *t, const struct nvdp__pretrain_report *r) {
-    return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
-                      "step %" PRIu64 ": pretraining diverged: loss %g, gradient norm %g, learning "
-                      "rate %g; try a smaller --lr or a longer --warmup",
-                      t->state.step + 1, r->total, r->norm, r->lr);
+static size_t tokens_of(const void *run, int64_t row) {
+    const struct nvdp__pretrainer *t = run;
+    return nvdp__example_tokens(&t->examples.at[row]);
 }
 
-static size_t tokens_of(const struct nvdp__pretrainer *t, const int64_t *order, size_t n) {
-    size_t tokens = 0;
-    for (size_t i = 0; i < n; i++)
-        tokens += nvdp__example_tokens(&t->examples.at[order[i]]);
-    return tokens;
+static void begin(void *run, struct nvdp__pass *pass) {
+    const struct nvdp__pretrainer *t = run;
+    pass->hidden_dropout = pass->attention_dropout = (float)t->config.dropout;
 }
 
-struct step_windows {
-    const struct nvdp__examples *examples;
-    const int64_t *order;
-};
-
-static size_t length_of(const void *user, size_t i) {
-    const struct step_windows *windows = user;
-    return nvdp__example_tokens(&windows->examples->at[windows->order[i]]);
+static void fill(struct nvdp__pretrainer *t, const int64_t *row, size_t n,
+                 const struct nvdp__pass *pass) {
+    const struct nvdp__mask_key key = {
+        .seed = pass->seed, .purpose = NVDP__PURPOSE_MASK, .number = pass->step};
+    nvdp__batcher_fill(&t->batcher, &t->examples, row, 0, n, &key);
+    t->sums.masked += (double)t->batcher.masked.count;
+    t->job.last.tokens += t->batcher.batch->tokens;
 }
 
-/* Of a process without examples. */
+/* A process without examples. */
 static nvdp_status no_gradient(struct nvdp__pretrainer *t) {
     struct nvdp__params *params = &t->model.params;
     nvdp__grad_begin(&t->model.dev, params);
@@ -39,119 +34,129 @@ static nvdp_status no_gradient(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* The gradient of the epoch's next examples: this process's part of the sum of all. */
-static nvdp_status gradient(struct nvdp__pretrainer *t, struct nvdp__pass *pass,
-                            const struct nvdp__mask_key *key, struct nvdp__pretrain_report *r) {
-    const struct nvdp__pretrain_options *c = &t->config;
-    size_t first = t->state.epoch_row;
-    size_t left = t->examples.count - first;
-    r->windows = nvdp__least(left, c->batch);
-    const struct nvdp__stretch own = nvdp__rank_balanced(
-        t->ctx, r->windows, length_of, &(struct step_windows){&t->examples, t->order + first});
-    nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first + own.first, 0, own.count, key);
+static size_t batch_windows(const struct nvdp__pretrainer *t) {
+    return nvdp__least(t->examples.count - t->state.epoch_row, t->config.batch);
+}
+
+static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
+    struct nvdp__pretrainer *t = run;
+    const size_t windows = batch_windows(t);
+    const int64_t *rows = t->job.order + t->state.epoch_row;
+    const struct nvdp__stretch own = nvdp__job_share(&t->job, rows, windows);
+    fill(t, rows + own.first, own.count, pass);
     const struct nvdp__masked *targets = &t->batcher.masked;
     const struct nvdp__privacy_key draws = {
-        .seed = c->seed, .step = (uint32_t)t->state.step, .first = own.first};
+        .seed = t->config.seed, .step = pass->step, .first = own.first};
     if (nvdp__adaptive(t->config.objective)) {
         const double start = nvdp__now();
         NVDP_RETURN_IF_FAILED(
             nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
-        r->drawing = nvdp__now() - start;
+        t->state.drawing += nvdp__now() - start;
     }
-    r->masked = t->batcher.masked.count;
-    r->tokens = t->batcher.batch->tokens;
-    if (t->sum != NULL) {
-        double masked = (double)r->masked;
+    if (t->job.sum != NULL) {
+        double masked = t->sums.masked;
         NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, 1, &masked));
-        pass->part = (struct nvdp__part){.tokens = tokens_of(t, t->order + first, own.first),
-                                         .all_texts = r->windows,
+        pass->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),
+                                         .all_texts = windows,
                                          .all_heads = (size_t)masked};
     }
-    nvdp__grad_sum_begin(t->sum, true);
+    nvdp__grad_sum_begin(t->job.sum, true);
     if (own.count == 0) return no_gradient(t);
     NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &r->losses));
-    const double share = (double)own.count / (double)r->windows;
-    r->losses.next *= share;
-    r->losses.next_accuracy *= share;
+        nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &t->sums.losses));
+    const double share = (double)own.count / (double)windows;
+    t->sums.losses.next *= share;
+    t->sums.losses.next_accuracy *= share;
     return NVDP_OK;
 }
 
-/* The clipped sum over the windows that the step draws, some at a time, with noise. */
-static nvdp_status private_gradient(struct nvdp__pretrainer *t, struct nvdp__pass *pass,
-                                    const struct nvdp__mask_key *key,
-                                    struct nvdp__pretrain_report *r) {
-    const struct nvdp__pretrain_options *c = &t->config;
-    struct nvdp__device *dev = &t->model.dev;
-    struct nvdp__params *params = &t->model.params;
-    size_t drawn;
-    nvdp__grad_begin(dev, params);
-    const struct nvdp__stretch own =
-        nvdp__dp_start(t->dp, dev, params, t->state.step, t->order, &drawn);
-    nvdp__grad_sum_begin(t->sum, false);
-    pass->divisor = t->dp->divisor;
-    pass->part.tokens = tokens_of(t, t->order, own.first);
-    for (size_t at = 0; at < own.count && !r->left; at += c->batch) {
-        struct nvdp__pretrain_losses losses;
-        size_t n = nvdp__least(own.count - at, c->batch);
-        nvdp__batcher_fill(&t->batcher, &t->examples, t->order + own.first + at, 0, n, key);
-        nvdp__dp_begin(t->dp, dev, n);
-        nvdp_status status = nvdp__pretrain_model_step(&t->model, t->batcher.batch,
-                                                       &t->batcher.masked, pass, &losses);
-        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, dev, NULL, NULL, at == 0);
-        dev->per_example = NULL;
-        NVDP_RETURN_IF_FAILED(status);
-        r->losses.nll += nvdp__dp_loss(losses.nll);
-        r->losses.right += losses.right;
-        r->losses.next += nvdp__dp_loss(losses.next * (double)n / (double)drawn);
-        r->losses.next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
-        r->masked += t->batcher.masked.count;
-        r->tokens += t->batcher.batch->tokens;
-        pass->part.tokens += t->batcher.batch->tokens;
-        r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
+static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, size_t drawn,
+                                     struct nvdp__pass *pass) {
+    struct nvdp__pretrainer *t = run;
+    struct nvdp__pretrain_losses losses, *sum = &t->sums.losses;
+    fill(t, row, n, pass);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked, pass, &losses));
+    sum->nll += nvdp__dp_loss(losses.nll);
+    sum->right += losses.right;
+    sum->next += nvdp__dp_loss(losses.next * (double)n / (double)drawn);
+    sum->next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
+    pass->part.tokens += t->batcher.batch->tokens;
+    return NVDP_OK;
+}
+
+static double total(void *run) {
+    const struct nvdp__pretrainer *t = run;
+    return t->sums.losses.nll / fmax(t->sums.masked, 1) + t->sums.losses.next;
+}
+
+static nvdp_status diverged(void *run) {
+    const struct nvdp__pretrainer *t = run;
+    const struct nvdp__job_step *r = &t->job.last;
+    return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
+                      "step %" PRIu64 ": pretraining diverged: loss %g, gradient norm %g, learning "
+                      "rate %g; try a smaller --lr or a longer --warmup",
+                      t->job.step + 1, r->total, r->norm, r->lr);
+}
+
+/* Means since the last line. */
+static nvdp_status log_step(struct nvdp__pretrainer *t) {
+    struct nvdp__pretrain_state *s = &t->state;
+    double masked = fmax(s->sum_masked, 1);
+    s->loss = s->sum_nll / masked;
+    s->accuracy = s->sum_right / masked;
+    json_t *line =
+        json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "event", "step", "step",
+                  (json_int_t)t->job.step, "epoch", (json_int_t)(t->job.epoch + 1), "tokens",
+                  (json_int_t)t->job.tokens, "loss", s->loss, "accuracy", s->accuracy, "lr",
+                  t->job.last.lr, "grad_norm", t->job.last.norm, "tokens_per_second",
+                  t->job.tokens / fmax(t->job.seconds, 1e-9));
+    if (nvdp__next_sentence(t->config.objective)) {
+        json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
+        json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
     }
-    r->left_out = t->dp->left_out;
-    nvdp__dp_noise(t->dp, dev, params, t->state.step);
-    return nvdp__device_status(dev);
+    s->sum_nll = s->sum_masked = s->sum_right = 0;
+    s->sum_next = s->sum_next_right = s->sum_steps = 0;
+    return nvdp__job_log(&t->job, line, true);
 }
 
-/* All processes' gradients and losses together. */
-static nvdp_status add_up(struct nvdp__pretrainer *t, struct nvdp__pretrain_report *r) {
-    struct nvdp__pretrain_losses *l = &r->losses;
-    double part[] = {l->nll,           l->right,           l->next,
-                     l->next_accuracy, (double)r->masked,  (double)r->tokens,
-                     (double)r->left,  (double)r->left_out};
-    if (t->sum == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model.dev));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
-    *l = (struct nvdp__pretrain_losses){
-        .nll = part[0], .right = part[1], .next = part[2], .next_accuracy = part[3]};
-    r->masked = (size_t)part[4];
-    r->tokens = (size_t)part[5];
-    r->left = part[6] > 0;
-    r->left_out = (size_t)part[7];
-    return NVDP_OK;
+/* The progress line's loss and accuracy are means that forget by this much a step. */
+static const double FORGETTING = 0.98;
+
+static nvdp_status count(void *run, double *shown) {
+    struct nvdp__pretrainer *t = run;
+    struct nvdp__pretrain_state *s = &t->state;
+    const struct nvdp__pretrain_losses *losses = &t->sums.losses;
+    struct nvdp__recent *recent = &t->recent;
+    if (t->job.dp == NULL) s->epoch_row += batch_windows(t);
+    s->masked += (uint64_t)t->sums.masked;
+    s->sum_nll += losses->nll;
+    s->sum_masked += t->sums.masked;
+    s->sum_right += losses->right;
+    s->sum_next += losses->next;
+    s->sum_next_right += losses->next_accuracy;
+    s->sum_steps++;
+    recent->weight = FORGETTING * recent->weight + 1;
+    recent->loss += (t->job.last.total - recent->loss) / recent->weight;
+    recent->accuracy +=
+        (losses->right / fmax(t->sums.masked, 1) - recent->accuracy) / recent->weight;
+    t->job.meter.report.accuracy = recent->accuracy;
+    *shown = recent->loss;
+    const bool last = t->job.step == t->job.steps;
+    return last || t->job.step % t->config.log_every == 0 ? log_step(t) : NVDP_OK;
 }
 
-nvdp_status nvdp__pretrainer_step(struct nvdp__pretrainer *t, struct nvdp__pretrain_report *r) {
-    const struct nvdp__pretrain_options *c = &t->config;
-    struct nvdp__pass pass = {.training = true,
-                              .hidden_dropout = (float)c->dropout,
-                              .attention_dropout = (float)c->dropout,
-                              .seed = nvdp__dp_seed(t->dp, c->seed),
-                              .step = (uint32_t)t->state.step};
-    const struct nvdp__mask_key key = {.seed = nvdp__dp_seed(t->dp, c->seed),
-                                       .purpose = NVDP__PURPOSE_MASK,
-                                       .number = (uint32_t)t->state.step};
-    double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
-    *r = (struct nvdp__pretrain_report){.lr = c->lr * factor, .norm = NAN};
-    NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &key, r)
-                                        : gradient(t, &pass, &key, r));
-    NVDP_RETURN_IF_FAILED(add_up(t, r));
-    if (r->left) return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED, "interrupted within a step");
-    r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
-    if (!isfinite(r->total)) return diverged(t, r);
-    nvdp_status status =
-        nvdp__optimizer_step(&t->optimizer, &t->model.dev, &t->model.params, factor, &r->norm);
-    return status == NVDP_ERR_NUMERIC ? diverged(t, r) : status;
-}
+const struct nvdp__job_kind nvdp__pretrain_kind = {
+    .command = "nvdp pretrain",
+    .members = nvdp__pretrain_members,
+    .sums = sizeof(struct nvdp__pretrain_sums) / sizeof(double),
+    .tokens = tokens_of,
+    .begin = begin,
+    .batch = batch_gradient,
+    .examples = private_gradients,
+    .total = total,
+    .diverged = diverged,
+    .count = count,
+    .due = nvdp__pretrainer_due,
+    .check_state = nvdp__pretrainer_check_state,
+};

@@ -10,164 +10,71 @@
 
 /* ---- the loop ---- */
 
-/* The progress line's loss and accuracy are means that forget by this much a step. */
-static const double FORGETTING = 0.98;
-
-struct recent {
-    double weight, loss, accuracy;
-};
-
 /* The epoch's examples in their order. */
 static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    uint32_t epoch = (uint32_t)t->state.epoch;
-    if (t->dp != NULL) return NVDP_OK;
+    uint32_t epoch = (uint32_t)t->job.epoch;
+    if (t->job.dp != NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__next_sentence(c->objective)
             ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
                                      epoch));
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
-    nvdp__epoch_order(c->seed, epoch, t->examples.count, t->order);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
+                                        t->examples.count, sizeof *t->job.order));
+    nvdp__epoch_order(c->seed, epoch, t->examples.count, t->job.order);
     return NVDP_OK;
-}
-
-static void count_step(struct nvdp__pretrainer *t, const struct nvdp__pretrain_report *r,
-                       double seconds) {
-    struct nvdp__pretrain_state *s = &t->state;
-    s->step++;
-    s->epoch_row += r->windows;
-    s->tokens += r->tokens;
-    s->masked += r->masked;
-    s->seconds += seconds;
-    s->drawing += r->drawing;
-    s->left_out += (double)r->left_out;
-    s->sum_nll += r->losses.nll;
-    s->sum_masked += (double)r->masked;
-    s->sum_right += r->losses.right;
-    s->sum_next += r->losses.next;
-    s->sum_next_right += r->losses.next_accuracy;
-    s->sum_steps++;
-}
-
-/* Means since the last line. */
-static nvdp_status log_step(struct nvdp__pretrainer *t, const struct nvdp__pretrain_report *r) {
-    struct nvdp__pretrain_state *s = &t->state;
-    double masked = fmax(s->sum_masked, 1);
-    s->loss = s->sum_nll / masked;
-    s->accuracy = s->sum_right / masked;
-    json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "event", "step",
-                             "step", (json_int_t)s->step, "epoch", (json_int_t)(s->epoch + 1),
-                             "tokens", (json_int_t)s->tokens, "loss", s->loss, "accuracy",
-                             s->accuracy, "lr", r->lr, "grad_norm", r->norm, "tokens_per_second",
-                             (double)s->tokens / fmax(s->seconds, 1e-9));
-    if (nvdp__next_sentence(t->config.objective)) {
-        json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
-        json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
-    }
-    nvdp_status status = nvdp__dp_spent(t->dp, s->step, s->left_out, line);
-    if (status != NVDP_OK) {
-        json_decref(line);
-        return status;
-    }
-    s->sum_nll = s->sum_masked = s->sum_right = 0;
-    s->sum_next = s->sum_next_right = s->sum_steps = 0;
-    return nvdp__pretrainer_log(t, line);
-}
-
-static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t));
-    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
-                      "interrupted after step %" PRIu64 " of %" PRIu64
-                      "; continue with: nvdp pretrain --resume %s",
-                      t->state.step, t->config.stop_after, t->config.out);
-}
-
-/* Where other processes are gone: what was done before them is kept. */
-static nvdp_status keep_state(struct nvdp__pretrainer *t, nvdp_status status) {
-    return nvdp__rank_keep(t->ctx, status, nvdp__pretrainer_save, t, "nvdp pretrain --resume",
-                           t->config.out);
 }
 
 static nvdp_status evaluate(struct nvdp__pretrainer *t) {
     if (t->config.eval_texts == 0) return NVDP_OK;
-    nvdp_status status = keep_state(t, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
-    if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+    nvdp_status status =
+        nvdp__job_keep(&t->job, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
+    if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
               "(%.4f nats) after %.1f M tokens",
-              t->state.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity,
-              t->eval.nll, (double)t->state.tokens / 1e6);
+              t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
+              t->job.tokens / 1e6);
     json_t *line = nvdp__mlm_scores_json(&t->eval);
     json_object_set_new(line, "event", json_string("evaluation"));
-    json_object_set_new(line, "step", json_integer((json_int_t)t->state.step));
-    json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->state.tokens));
-    return nvdp__pretrainer_log(t, line);
+    json_object_set_new(line, "step", json_integer((json_int_t)t->job.step));
+    json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->job.tokens));
+    return nvdp__job_log(&t->job, line, false);
 }
 
 static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
-    return every > 0 && t->state.step % every == 0 && t->state.step < t->config.stop_after;
+    return every > 0 && t->job.step % every == 0 && t->job.step < t->config.stop_after;
 }
 
-/* Between steps: what is due, and stop when asked. */
-static nvdp_status pause_point(struct nvdp__pretrainer *t) {
-    bool stop = false;
+nvdp_status nvdp__pretrainer_due(void *trainer) {
+    struct nvdp__pretrainer *t = trainer;
     if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
         NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model.params));
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
-    if (is_due(t, t->config.save_every) && nvdp__pretrainer_writes(t)) {
-        if (t->dp != NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save(t)); /* no model of steps done again */
-        NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_model(t));
-    }
-    NVDP_RETURN_IF_FAILED(
-        keep_state(t, nvdp__rank_any(t->ctx, nvdp_context_cancelled(t->ctx), &stop)));
-    if (stop) return save_and_stop(t);
-    if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
-    return nvdp__pretrainer_save(t);
-}
-
-static void report(struct nvdp__meter *meter, struct recent *recent, uint64_t step, double tokens,
-                   const struct nvdp__pretrain_report *r) {
-    double masked = fmax((double)r->masked, 1);
-    recent->weight = FORGETTING * recent->weight + 1;
-    recent->loss += (r->total - recent->loss) / recent->weight;
-    recent->accuracy += (r->losses.right / masked - recent->accuracy) / recent->weight;
-    meter->report.accuracy = recent->accuracy;
-    nvdp__meter_update(meter, step, tokens, "tok", recent->loss);
+    if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
+    if (t->job.dp != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* no model of steps done again */
+    return nvdp__pretrainer_save_model(t);
 }
 
 static nvdp_status train(struct nvdp__pretrainer *t) {
-    struct nvdp__meter meter;
-    struct recent recent = {0};
-    uint64_t tokens_before = t->state.tokens;
     bool loaded = false;
-    nvdp__meter_begin(&meter, t->ctx, "pretrain", "step", t->state.step, t->config.stop_after);
-    while (t->state.step < t->config.stop_after) {
-        struct nvdp__pretrain_report r;
+    nvdp__job_start(&t->job, "pretrain");
+    while (t->job.step < t->job.steps) {
         if (loaded && t->state.epoch_row == t->examples.count) {
-            t->state.epoch++;
+            t->job.epoch++;
             t->state.epoch_row = 0;
             loaded = false;
         }
         if (!loaded) NVDP_RETURN_IF_FAILED(load_epoch(t));
         loaded = true;
         if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
-        double start = nvdp__now();
-        nvdp_status status = keep_state(t, nvdp__pretrainer_step(t, &r));
-        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
-        NVDP_RETURN_IF_FAILED(status);
-        count_step(t, &r, nvdp__now() - start);
-        bool last = t->state.step == t->config.stop_after;
-        if (last || t->state.step % t->config.log_every == 0)
-            NVDP_RETURN_IF_FAILED(log_step(t, &r));
-        report(&meter, &recent, t->state.step, (double)(t->state.tokens - tokens_before), &r);
-        NVDP_RETURN_IF_FAILED(pause_point(t));
+        NVDP_RETURN_IF_FAILED(nvdp__job_advance(&t->job));
     }
-    nvdp__meter_end(&meter);
+    nvdp__meter_end(&t->job.meter);
     return NVDP_OK;
 }
 
@@ -193,17 +100,16 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     struct nvdp__pretrainer t = {.ctx = ctx};
     NVDP_TRY(take_options(&t, options));
     NVDP_TRY(nvdp__pretrainer_open(&t));
-    t.saved_at = nvdp__now();
     NVDP_TRY(train(&t));
-    if (nvdp__pretrainer_writes(&t)) nvdp__dp_tell_left_out(t.dp, t.state.left_out);
+    if (nvdp__rank(ctx) == 0) nvdp__dp_tell_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(nvdp__params_same(ctx, &t.model.params));
-    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_save(&t)));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__job_save(&t.job)));
     NVDP_TRY(evaluate(&t));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_save_model(&t)));
     struct nvdp_pretrain_result result = {
         .struct_size = sizeof result,
-        .steps = t.state.step,
-        .tokens = t.state.tokens,
+        .steps = t.job.step,
+        .tokens = (uint64_t)t.job.tokens,
         .masked = t.state.masked,
         .vocab_size = nvdp_tokenizer_size(t.tokenizer),
         .parameters = nvdp__params_trainable(&t.model.params),
@@ -212,8 +118,8 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
         .coverage = t.coverage,
         .eval_coverage = t.eval_coverage,
         .eval = t.eval,
-        .seconds = t.state.seconds,
-        .tokens_per_second = (double)t.state.tokens / fmax(t.state.seconds, 1e-9),
+        .seconds = t.job.seconds,
+        .tokens_per_second = t.job.tokens / fmax(t.job.seconds, 1e-9),
         .drawing_seconds = t.state.drawing,
     };
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_write_result(&t, &result)));

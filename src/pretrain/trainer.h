@@ -42,7 +42,7 @@ struct nvdp__pretrain_options {
     struct nvdp__dp_options dp;
     enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
     enum nvdp__optimizer_kind optimizer;
-    double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
+    struct nvdp__adamw_options adamw;
     double momentum, dropout;
     uint64_t seed;
     enum nvdp__weight_format dtype;

@@ -61,7 +61,7 @@ cleanup:
 static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
-    if (!nvdp__pretrainer_writes(t))
+    if (nvdp__rank(t->ctx) != 0)
         t->vocabulary = nvdp__calloc(t->ctx, t->vocabulary_size + 1, sizeof *t->vocabulary);
     NVDP_RETURN_IF_FAILED(
         nvdp__rank_agree(t->ctx, t->vocabulary != NULL ? NVDP_OK : NVDP_ERR_MEMORY));

@@ -346,12 +346,13 @@ static nvdp_status allocate(struct reuse *reuse) {
     }
     reuse->batch = nvdp__least(reuse->options->batch, reuse->train.count);
     NVDP_RETURN_IF_FAILED(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
-    reuse->optimizer = (struct nvdp__optimizer){.lr = learning_rate(reuse),
-                                                .beta1 = 0.9,
-                                                .beta2 = 0.999,
-                                                .eps = 1e-8,
-                                                .weight_decay = reuse->options->weight_decay,
-                                                .clip_norm = 1};
+    reuse->optimizer =
+        (struct nvdp__optimizer){.adamw = {.lr = learning_rate(reuse),
+                                           .beta1 = 0.9,
+                                           .beta2 = 0.999,
+                                           .adam_eps = 1e-8,
+                                           .weight_decay = reuse->options->weight_decay,
+                                           .clip_norm = 1}};
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(ctx, &reuse->reader->params, &reuse->optimizer));
     reuse->order = nvdp__calloc(ctx, reuse->train.count, sizeof *reuse->order);
     reuse->samples = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->samples);

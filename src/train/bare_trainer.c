@@ -80,7 +80,7 @@ static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_co
 }
 
 static void start_epoch(struct nvdp__trainer *t) {
-    nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
+    nvdp__epoch_order(t->config.seed, (uint32_t)t->job.epoch, t->train->count, t->job.order);
 }
 
 nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -105,9 +105,9 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     t->train = t->all;
     NVDP_TRY(nvdp__trainer_build(t, bert, training));
     NVDP_TRY(nvdp__trainer_count_steps(t));
-    t->steps = steps;
+    t->job.steps = steps;
     NVDP_TRY(nvdp__trainer_allocate(t, training));
-    NVDP_TRY(nvdp__dp_share(t->dp));
+    NVDP_TRY(nvdp__dp_share(t->job.dp));
     double start = nvdp__now();
     nvdp__model_initialise(t->model, t->config.seed);
     trainer->info = (struct nvdp_trainer_info){
@@ -116,7 +116,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
         .parameters = t->model->info.parameters,
         .weights_seconds = nvdp__now() - start,
     };
-    NVDP_TRY(nvdp__model_initialise_bottleneck(t->model, t->dp == NULL ? t->train : NULL,
+    NVDP_TRY(nvdp__model_initialise_bottleneck(t->model, t->job.dp == NULL ? t->train : NULL,
                                                t->config.seed));
     NVDP_TRY(nvdp__trainer_open_prefix(t));
     start_epoch(t);
@@ -145,12 +145,11 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
     double start = nvdp__now();
     double loss = NAN;
     if (trainer->training) {
-        struct nvdp__step_report report;
-        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
-        loss = report.total;
+        NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
+        loss = t->job.last.total;
     } else { /* a forward pass, its outputs fetched */
         const struct nvdp__pass pass = {0};
-        struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->state.epoch);
+        struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->job.epoch);
         nvdp__trainer_next_batch(t);
         NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, &pass, &draw, 0));
         nvdp__model_logits(t->model, nvdp__model_heads(t->model, t->batch), trainer->outputs);
@@ -166,10 +165,10 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
         .seconds = nvdp__now() - start,
         .loss = loss,
     };
-    t->state.step++;
+    t->job.step++;
     if (++t->state.epoch_step == t->epoch_steps) {
         t->state.epoch_step = 0;
-        t->state.epoch++;
+        t->job.epoch++;
         start_epoch(t);
     }
     *out = &trainer->step;

@@ -242,8 +242,8 @@ static nvdp_status begin_whole(struct nvdp__trainer *t) {
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_begin_records(&whole)));
     t->config.resume = t->config.out;
-    t->lock = whole.lock;
-    whole.lock = NULL;
+    t->job.lock = whole.job.lock;
+    whole.job.lock = NULL;
 cleanup:
     nvdp__trainer_close(&whole);
     return status;
@@ -253,7 +253,7 @@ cleanup:
 static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
     char *path = nvdp__join(t->ctx, t->base_run, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
-    const bool seen = nvdp__trainer_writes(t) && nvdp__exists(path);
+    const bool seen = nvdp__rank(t->ctx) == 0 && nvdp__exists(path);
     free(path);
     return nvdp__rank_any(t->ctx, seen, there);
 }
@@ -268,7 +268,7 @@ nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *t) {
         NVDP_RETURN_IF_FAILED(begin_whole(t));
     else
         NVDP_RETURN_IF_FAILED(
-            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->lock)));
+            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
     t->base_run = nvdp__join(ctx, t->config.out, "base");
     if (t->base_run == NULL) return NVDP_ERR_MEMORY;
     t->config.from_base = t->base_run;

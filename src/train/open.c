@@ -165,12 +165,12 @@ nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
         const struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
         NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
                                               t->config.epochs, 0, t->config.batch, before,
-                                              &t->dp));
+                                              &t->job.dp));
     }
-    t->model->per_example = t->dp != NULL;
-    t->epoch_steps = t->dp != NULL ? nvdp__dp_epoch_steps(t->dp)
-                                   : (t->train->count + t->config.batch - 1) / t->config.batch;
-    t->steps = t->dp != NULL ? t->dp->steps : t->epoch_steps * t->config.epochs;
+    t->model->per_example = t->job.dp != NULL;
+    t->epoch_steps = t->job.dp != NULL ? nvdp__dp_epoch_steps(t->job.dp)
+                                       : (t->train->count + t->config.batch - 1) / t->config.batch;
+    t->job.steps = t->job.dp != NULL ? t->job.dp->steps : t->epoch_steps * t->config.epochs;
     return NVDP_OK;
 }
 
@@ -293,7 +293,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
 
 /* The optimiser's anchor, the same in every part of a resumed run: state.c compares the digests. */
 static nvdp_status read_anchor(struct nvdp__trainer *t) {
-    struct nvdp__optimizer *optimizer = &t->optimizer;
+    struct nvdp__optimizer *optimizer = &t->job.optimizer;
     const struct nvdp__params *params = &t->model->params;
     const struct nvdp__dense *head = &t->model->classifier;
     struct nvdp__digest digest;
@@ -320,47 +320,57 @@ static double own_rate(const struct nvdp__trainer *t, double lr) {
 
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
-    size_t batch = t->config.batch, texts = 32;                /* the bottleneck's initial sample */
-    if (t->dp == NULL) batch = nvdp__rank_most(t->ctx, batch); /* else so many at a time */
+    size_t batch = t->config.batch, texts = 32; /* the bottleneck's initial sample */
+    if (t->job.dp == NULL) batch = nvdp__rank_most(t->ctx, batch); /* else so many at a time */
     if (texts < batch) texts = batch;
     if (texts < t->config.eval_batch) texts = t->config.eval_batch;
-    t->optimizer = (struct nvdp__optimizer){
-        .kind = t->config.optimizer,
-        .momentum = t->config.momentum,
-        .lr = t->config.adamw.lr,
-        .beta1 = t->config.adamw.beta1,
-        .beta2 = t->config.adamw.beta2,
-        .eps = t->config.adamw.adam_eps,
-        .weight_decay = t->config.adamw.weight_decay,
-        .clip_norm = t->config.adamw.clip_norm,
-        .rate = {{.tensor = t->model->above, .lr = own_rate(t, t->config.lr_bottleneck)},
-                 {.tensor = t->model->classifier.weight, .lr = own_rate(t, t->config.lr_head)}},
-        .rates = NVDP__RATES,
+    t->job = (struct nvdp__job){
+        .ctx = t->ctx,
+        .kind = &nvdp__train_kind,
+        .run = t,
+        .state = &t->state,
+        .dev = &t->model->dev,
+        .params = &t->model->params,
+        .optimizer = {.adamw = t->config.adamw,
+                      .kind = t->config.optimizer,
+                      .momentum = t->config.momentum,
+                      .rate = {{.tensor = t->model->above,
+                                .lr = own_rate(t, t->config.lr_bottleneck)},
+                               {.tensor = t->model->classifier.weight,
+                                .lr = own_rate(t, t->config.lr_head)}},
+                      .rates = NVDP__RATES},
+        .dp = t->job.dp,
+        .lock = t->job.lock,
+        .batch = t->config.batch,
+        .class_weight = t->model->class_weight == NULL ? t->class_weight : NULL, /* else losses */
+        .sums = &t->losses.task,
+        .seed = t->config.seed,
+        .steps = t->job.steps,
+        .schedule = t->job.steps,
+        .checkpoint_seconds = t->config.checkpoint_seconds,
+        .out = t->config.out,
     };
     if (training) {
-        NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));
+        NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->job.optimizer));
         NVDP_RETURN_IF_FAILED(read_anchor(t));
     }
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
-    if (t->dp != NULL && training)
-        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, batch, &t->dp->grads));
+    if (t->job.dp != NULL && training)
+        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, batch, &t->job.dp->grads));
     if (training)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__grad_sum_create(t->ctx, &t->model->params, t->config.batch * longest, &t->sum));
+        NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model->params,
+                                                    t->config.batch * longest, &t->job.sum));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, batch, longest, &t->batch));
-    t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
-    return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    t->job.label = t->batch->label;
+    t->job.order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->job.order);
+    return t->job.order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->prefix);
     nvdp__prefix_free(t->test_prefix);
-    if (t->metrics != NULL) fclose(t->metrics);
-    nvdp__outdir_unlock(t->lock);
+    nvdp__job_close(&t->job);
     nvdp__batch_free(t->batch);
-    nvdp__grad_sum_free(t->sum);
-    nvdp__dp_free(t->dp);
-    nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
     free(t->class_weight);
     nvdp__token_noise_free(t->noise);
@@ -370,7 +380,6 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_dataset_free(t->all);
     nvdp_dataset_free(t->test);
     nvdp_tokenizer_free(t->tokenizer);
-    free(t->order);
     json_decref(t->config_owner);
     nvdp__lineage_release(&t->lineage);
     free(t->base_model);

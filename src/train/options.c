@@ -184,7 +184,7 @@ static const struct nvdp_option schedule_options[] = {
     {0},
 };
 
-static const struct nvdp_option epoch_options[] = {
+static const struct nvdp_option optimizer_options[] = {
     {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", "10", AT(epochs),
      .min = 1, .max = 10000, .group = "Optimiser:"},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
@@ -193,15 +193,7 @@ static const struct nvdp_option epoch_options[] = {
      AT(optimizer), .choices = optimizers},
     {"momentum", NVDP_OPTION_REAL, "X", "sgd: share of the last update in the next", "0",
      AT(momentum), .max = 0.999999},
-    {0},
-};
-
-static const struct nvdp_option adamw_options[] = {
-    NVDP__ADAMW_ROWS(struct nvdp__adamw_options, "2e-05", "0.1", "1e-08"),
-    {0},
-};
-
-static const struct nvdp_option end_options[] = {
+    NVDP__ADAMW_ROWS(struct nvdp__train_options, "2e-05", "0.1", "1e-08"),
     {"lr-bottleneck", NVDP_OPTION_REAL, "X",
      "largest learning rate of the bottleneck; negative: --lr, which is the encoder's", "-1",
      AT(lr_bottleneck), .max = 10, .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NEGATIVE},
@@ -255,9 +247,7 @@ static const struct nvdp__section sections[] = {
     {nvdp__regularizer_options, IN(nvib), "nvib"},
     {schedule_options, 0, NULL},
     {nvdp__dp_rows, IN(dp), "dp"},
-    {epoch_options, 0, NULL},
-    {adamw_options, IN(adamw), NULL},
-    {end_options, 0, NULL},
+    {optimizer_options, 0, NULL},
 };
 
 /* The clip fixes the variances; its norm is to be spent on few rows; C is the budget in place of lambda. */

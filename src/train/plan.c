@@ -63,9 +63,8 @@ static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen
                               double *tokens, size_t *steps) {
     const double begun = nvdp__now();
     for (size_t k = 0; k < MOST_STEPS && t->state.epoch_step < t->epoch_steps; k++) {
-        struct nvdp__step_report report;
         const double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
+        NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
         double spent = nvdp__now() - start;
         if (t->model->prefix != NULL) {
             const double again = nvdp__now();
@@ -75,10 +74,10 @@ static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen
         }
         if (k == 1) *seconds = *tokens = (double)(*steps = 0);
         *seconds += spent;
-        *tokens += (double)report.tokens;
+        *tokens += (double)t->job.last.tokens;
         ++*steps;
         t->state.epoch_step++;
-        t->state.step++;
+        t->job.step++;
         if (nvdp__now() - begun > LONG_ENOUGH) break;
     }
     return NVDP_OK;
@@ -89,14 +88,14 @@ static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train
     size_t steps = 0;
     const double all = (double)t->train->offset[t->train->count];
     NVDP_RETURN_IF_FAILED(nvdp__trainer_allocate(t, true));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->dp));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->job.dp));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_start_weights(t));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_open_prefix(t));
-    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->order);
+    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
     NVDP_RETURN_IF_FAILED(time_steps(t, kept, &frozen, &seconds, &tokens, &steps));
     plan->step_seconds = seconds / (double)steps;
-    plan->train_seconds = t->dp != NULL ? plan->step_seconds * (double)t->steps
-                                        : seconds / tokens * all * (double)t->config.epochs;
+    plan->train_seconds = t->job.dp != NULL ? plan->step_seconds * (double)t->job.steps
+                                            : seconds / tokens * all * (double)t->config.epochs;
     plan->score_seconds = plan->prefix_seconds = 0;
     const double known = kept ? frozen : 0;
     NVDP_RETURN_IF_FAILED(time_scores(t, t->validation, 1, known, &validation));
@@ -144,7 +143,7 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
         .parameters = t.model->info.parameters,
         .frozen_parameters = frozen_parameters(t.model),
         .prefix_bytes = prefix_bytes(&t),
-        .steps = t.steps,
+        .steps = t.job.steps,
         .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
         .step_seconds = NAN,
         .train_seconds = NAN,

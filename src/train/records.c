@@ -3,8 +3,6 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
-#include "job/rundir.h"
-#include "job/state.h"
 #include "rdp/options.h"
 #include "train/trainer.h"
 
@@ -18,24 +16,17 @@
 #define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
 #define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
 
-static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
-                                                    COUNT(epoch),
-                                                    COUNT(epoch_step),
-                                                    COUNT(step),
-                                                    COUNT(best_epoch),
-                                                    COUNT(since_best),
-                                                    COUNT(metrics_bytes),
-                                                    REAL(best_value),
-                                                    REAL(sum_task),
-                                                    REAL(sum_g),
-                                                    REAL(sum_d),
-                                                    REAL(epoch_g),
-                                                    REAL(epoch_d),
-                                                    REAL(seconds),
-                                                    REAL(score_seconds),
-                                                    REAL(tokens),
-                                                    REAL(left_out),
-                                                    {0}};
+const struct nvdp__state_member nvdp__train_members[] = {COUNT(epoch_step),
+                                                         COUNT(best_epoch),
+                                                         COUNT(since_best),
+                                                         REAL(best_value),
+                                                         REAL(sum_task),
+                                                         REAL(sum_g),
+                                                         REAL(sum_d),
+                                                         REAL(epoch_g),
+                                                         REAL(epoch_d),
+                                                         REAL(score_seconds),
+                                                         {0}};
 
 /* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
@@ -44,30 +35,16 @@ static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
                                                       : NVDP_OK;
 }
 
-bool nvdp__trainer_writes(const struct nvdp__trainer *t) {
-    return nvdp__rank(t->ctx) == 0;
-}
-
-nvdp_status nvdp__trainer_save(void *trainer) {
+nvdp_status nvdp__trainer_write_state(void *trainer, json_t *object) {
     struct nvdp__trainer *t = trainer;
     const char *frozen;
-    if (!nvdp__trainer_writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
-    NVDP_RETURN_IF_FAILED(nvdp__metrics_file_sync(t->ctx, t->config.out, t->metrics));
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    t->state.optimizer_steps = t->optimizer.steps_taken;
-    json_t *object = nvdp__state_object(members, &t->state);
     json_object_set_new(object, "finished", json_boolean(t->state.finished));
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
     json_object_set_new(object, "frozen", json_string(frozen));
     json_object_set_new(object, "texts", json_string(t->texts));
-    nvdp__dp_state(t->dp, object);
-    nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
-    if (status == NVDP_OK) t->saved_at = nvdp__now();
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, const json_t *object,
@@ -87,47 +64,34 @@ static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path
                                  const json_t *object) {
     const char *earlier = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "texts", "", &earlier));
-    if (strcmp(earlier, t->texts) == 0 || (*earlier == '\0' && t->dp == NULL)) return NVDP_OK;
+    if (strcmp(earlier, t->texts) == 0 || (*earlier == '\0' && t->job.dp == NULL)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                       "%s: expected the train file that the run began with (SHA-256 %s), found %s: "
                       "the data changed since",
                       path, *earlier != '\0' ? earlier : "not recorded", t->texts);
 }
 
-nvdp_status nvdp__trainer_load(struct nvdp__trainer *t, bool *found) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__train_state s = {0};
+nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const json_t *object) {
+    struct nvdp__trainer *t = trainer;
     struct nvdp_model *model = t->model;
+    struct nvdp__train_state *s = &t->state;
     const char *frozen;
-    json_t *object = NULL;
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    *found = nvdp__exists(path);
-    if (!*found) goto cleanup;
     if (nvdp__params_frozen(&model->params) > 0)
-        NVDP_TRY(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params, true,
-                                         model->params.value));
-    NVDP_TRY(nvdp__state_file_read(path, &model->params, &t->optimizer, &object));
-    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &s));
-    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
-    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
-    NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
-    NVDP_TRY(frozen_digest(t, &frozen));
-    NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
-    NVDP_TRY(compare_texts(t, path, object));
-    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
-    if (s.step > t->steps || s.epoch_step > t->epoch_steps)
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64
-                            ": the data changed since",
-                            path, t->steps, s.step));
-    t->state = s;
-    t->optimizer.steps_taken = s.optimizer_steps;
-    nvdp__weights_changed(&t->model->dev);
-cleanup:
-    json_decref(object);
-    free(path);
-    return status;
+        NVDP_RETURN_IF_FAILED(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params,
+                                                      true, model->params.value));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(t->ctx, path, object, "finished", false, &s->finished));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s->early_stopped));
+    NVDP_RETURN_IF_FAILED(
+        compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
+    NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
+    NVDP_RETURN_IF_FAILED(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
+    NVDP_RETURN_IF_FAILED(compare_texts(t, path, object));
+    if (t->job.step <= t->job.steps && s->epoch_step <= t->epoch_steps) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                      "%s: expected at most %" PRIu64 " steps, found %" PRIu64
+                      ": the data changed since",
+                      path, t->job.steps, t->job.step);
 }
 
 /* --- the run directory's other files --- */
@@ -160,7 +124,7 @@ static const char *const run_files[] = {"result.json",
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     char *base = nvdp__join(t->ctx, t->config.out, first[0]);
@@ -176,7 +140,7 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
 /* Of so many steps, where they are private; root is released on error. */
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
                                  json_t *root) {
-    if (t->dp == NULL || root == NULL) return NVDP_OK;
+    if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
     struct nvdp__dp_story story = {
         .example = t->all->task.tags
@@ -190,7 +154,7 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
         nvdp__lineage_story(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
                             t->config.model, t->texts_known, &began);
     story.began = began;
-    if (status == NVDP_OK) status = nvdp__dp_statement(t->dp, steps, &story, directory, root);
+    if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, steps, &story, directory, root);
     if (status != NVDP_OK) json_decref(root);
     free(began);
     return status;
@@ -201,13 +165,13 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
         json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
                   "validation_texts", (json_int_t)t->validation->count, "test_texts",
                   (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
-    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:O}", "nvdp_format", "run/1",
-                             "config", nvdp__schema_json(&nvdp__train_schema, &t->config),
-                             "software", nvdp__software_json(), "hardware",
-                             nvdp__hardware_json(t->ctx), "data", data, "parameters",
-                             (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->steps,
-                             "created", nvdp__now_json(), NVDP__LINEAGE, t->lineage.list);
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, NULL, root));
+    json_t *root = json_pack(
+        "{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:O}", "nvdp_format", "run/1", "config",
+        nvdp__schema_json(&nvdp__train_schema, &t->config), "software", nvdp__software_json(),
+        "hardware", nvdp__hardware_json(t->ctx), "data", data, "parameters",
+        (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->job.steps, "created",
+        nvdp__now_json(), NVDP__LINEAGE, t->lineage.list);
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->job.steps, NULL, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
 }
 
@@ -218,27 +182,18 @@ nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
-    if (!nvdp__trainer_writes(t)) return NVDP_OK;
+    if (nvdp__rank(t->ctx) != 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(t->config.resume == NULL
                               ? nvdp__trainer_begin_records(t)
-                              : nvdp__outdir_lock(t->ctx, t->config.out, &t->lock));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, &t->state.metrics_bytes, &t->metrics);
-}
-
-nvdp_status nvdp__trainer_log(struct nvdp__trainer *t, json_t *line) {
-    const nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, t->state.left_out, line);
-    if (status == NVDP_OK && nvdp__trainer_writes(t))
-        return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
-                                         &t->state.metrics_bytes);
-    json_decref(line);
-    return status;
+                              : nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    return nvdp__job_open_metrics(&t->job);
 }
 
 nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *t) {
     char *directory = nvdp__join(t->ctx, t->config.out, "model");
     if (directory == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = NVDP_OK;
-    if (nvdp__trainer_writes(t)) {
+    if (nvdp__rank(t->ctx) == 0) {
         status = nvdp__outdir_remove(t->ctx, t->config.out, run_files, OF_MODEL);
         if (status == NVDP_OK) status = nvdp__model_save(t->model, directory, t->config.model);
     }
@@ -257,8 +212,8 @@ nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvd
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
         r->seconds, "score_seconds", r->score_seconds, "tokens_per_second", r->tokens_per_second,
         "certified", proven);
-    if (root != NULL && t->sum != NULL)
-        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
+    if (root != NULL && t->job.sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->job.sum));
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->job.step, t->config.out, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
 }

@@ -1,5 +1,4 @@
-/* One step: a batch, its gradient, of one text after the other where it is private, the optimiser's step. */
-#include "base/ranks.h"
+/* The parts of a step that only training has (job/job.h): a batch's gradient, or those of private examples; losses; the log. */
 #include "model/model.h"
 #include "train/trainer.h"
 
@@ -20,191 +19,156 @@ double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, 
     return 1;
 }
 
-static struct nvdp__pass training_pass(const struct nvdp__trainer *t) {
+static void begin(void *run, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
     const struct nvdp_bert_config *bert = &t->model->info.bert;
-    bool own = t->config.dropout >= 0;
-    return (struct nvdp__pass){
-        .training = true,
-        .hidden_dropout = (float)(own ? t->config.dropout : bert->hidden_dropout_prob),
-        .attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob),
-        .seed = nvdp__dp_seed(t->dp, t->config.seed),
-        .step = (uint32_t)t->state.step,
-        .first_layer = nvdp__model_first_layer(t->model),
-    };
+    const bool own = t->config.dropout >= 0;
+    pass->hidden_dropout = (float)(own ? t->config.dropout : bert->hidden_dropout_prob);
+    pass->attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob);
+    pass->first_layer = nvdp__model_first_layer(t->model);
+    t->kl_weight = nvdp__kl_weight(&t->config, t->job.step, t->job.steps);
 }
 
-static nvdp_status diverged(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
+static nvdp_status diverged(void *run) {
+    const struct nvdp__trainer *t = run;
     return nvdp__fail(
         t->ctx, NVDP_ERR_NUMERIC,
         "step %" PRIu64 ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; "
         "try a smaller --lr",
-        t->state.step + 1, r->losses.task, r->losses.loss_g, r->losses.loss_d, r->norm);
+        t->job.step + 1, t->losses.task, t->losses.loss_g, t->losses.loss_d, t->job.last.norm);
 }
 
-/* What is classified of a text. */
-static size_t heads_of(const struct nvdp_dataset *dataset, size_t row) {
+/* Number of classified texts or words in n texts. */
+static size_t heads_of(const struct nvdp_dataset *dataset, const int64_t *row, size_t n) {
     size_t heads = 0;
-    if (dataset->tag == NULL) return 1;
-    for (size_t k = dataset->offset[row]; k < dataset->offset[row + 1]; k++)
-        heads += dataset->tag[k] != NVDP_TAG_NONE;
+    if (dataset->tag == NULL) return n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = dataset->offset[row[i]]; k < dataset->offset[row[i] + 1]; k++)
+            heads += dataset->tag[k] != NVDP_TAG_NONE;
     return heads;
 }
 
-/* So many texts lie before a part. */
-static void pass_over(const struct nvdp_dataset *dataset, const int64_t *rows, size_t n,
-                      struct nvdp__part *part) {
-    for (size_t i = 0; i < n; i++) {
-        size_t row = (size_t)rows[i];
-        part->tokens += dataset->offset[row + 1] - dataset->offset[row];
-        part->heads += heads_of(dataset, row);
-    }
-}
-
-struct batch_texts {
-    const struct nvdp_dataset *dataset;
-    const int64_t *rows;
-};
-
-static size_t length_of(const void *user, size_t i) {
-    const struct batch_texts *texts = user;
-    const size_t row = (size_t)texts->rows[i];
-    return texts->dataset->offset[row + 1] - texts->dataset->offset[row];
+static size_t tokens_of(const void *run, int64_t row) {
+    const struct nvdp_dataset *dataset = ((const struct nvdp__trainer *)run)->train;
+    return dataset->offset[row + 1] - dataset->offset[row];
 }
 
 void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
-    size_t first = t->state.epoch_step * t->config.batch;
-    size_t left = t->train->count - first;
-    size_t n = nvdp__least(left, t->config.batch);
-    const int64_t *rows = t->order + first;
-    const struct nvdp__stretch own =
-        nvdp__rank_balanced(t->ctx, n, length_of, &(struct batch_texts){t->train, rows});
+    const size_t first = t->state.epoch_step * t->config.batch;
+    const size_t n = nvdp__least(t->train->count - first, t->config.batch);
+    const int64_t *rows = t->job.order + first;
+    const struct nvdp__stretch own = nvdp__job_share(&t->job, rows, n);
     t->part = (struct nvdp__part){0};
-    if (t->sum != NULL) {
-        t->part.all_texts = n;
-        pass_over(t->train, rows, own.first, &t->part);
-        for (size_t i = 0; i < n; i++)
-            t->part.all_heads += heads_of(t->train, (size_t)rows[i]);
-    }
+    if (t->job.sum != NULL)
+        t->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),
+                                      .heads = heads_of(t->train, rows, own.first),
+                                      .all_texts = n,
+                                      .all_heads = heads_of(t->train, rows, n)};
     nvdp__batch_fill(t->batch, t->train, rows + own.first, 0, own.count);
 }
 
-/* Of t->batch. */
+/* Computes the gradient for t->batch. */
 static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pass,
-                            const struct nvdp__draw *draw, struct nvdp__step_report *r) {
-    float dropout = (float)t->config.classifier_dropout;
-    NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, pass, draw, dropout));
-    r->tokens += t->batch->tokens;
-    return nvdp__model_backward(t->model, t->batch, pass, t->config.lambda_g * r->weight,
-                                t->config.lambda_d * r->weight, dropout, &r->losses);
+                            struct nvdp__step_losses *losses) {
+    const float dropout = (float)t->config.classifier_dropout;
+    const struct nvdp__draw draw = {.noise = {.seed = pass->seed},
+                                    .gauss = NVDP__PURPOSE_GAUSS,
+                                    .gamma = NVDP__PURPOSE_GAMMA,
+                                    /* private training may draw a text often in an epoch */
+                                    .epoch = t->job.dp != NULL ? (uint32_t)t->job.step
+                                                               : (uint32_t)t->job.epoch};
+    NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
+    t->job.last.tokens += t->batch->tokens;
+    return nvdp__model_backward(t->model, t->batch, pass, t->config.lambda_g * t->kl_weight,
+                                t->config.lambda_d * t->kl_weight, dropout, losses);
 }
 
-/* Of this process's texts of the epoch's next batch, its part of the sum of all; the losses are its part of
- * the whole batch's. */
-static nvdp_status batch_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
-                                  const struct nvdp__draw *draw, struct nvdp__step_report *r) {
+/* The losses become this process's part of the whole batch's. */
+static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
     struct nvdp__params *params = &t->model->params;
+    nvdp__grad_begin(&t->model->dev, params);
     nvdp__trainer_next_batch(t);
     pass->part = t->part;
     const struct nvdp__part *part = &t->part;
-    const int64_t *rows = t->order + t->state.epoch_step * t->config.batch;
-    for (size_t i = 0; i < part->all_texts; i++) { /* every process's */
-        size_t first = t->train->offset[rows[i]], end = t->train->offset[rows[i] + 1];
-        nvdp__grad_rows(params, end - first, t->train->ids + first);
-    }
-    nvdp__grad_sum_begin(t->sum, true);
+    const int64_t *rows = t->job.order + t->state.epoch_step * t->config.batch;
+    for (size_t i = 0; i < part->all_texts; i++) /* every process's */
+        nvdp__grad_rows(params, tokens_of(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
+    nvdp__grad_sum_begin(t->job.sum, true);
     if (t->batch->texts == 0) { /* a last batch of fewer texts than processes */
         nvdp__zero(&t->model->dev, params->total, params->grad);
-        r->losses = (struct nvdp__step_losses){0};
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(gradient(t, pass, draw, r));
-    if (nvdp__model_replaced(t->model) > 0) r->losses.task = NAN; /* a release would go on */
+    NVDP_RETURN_IF_FAILED(gradient(t, pass, &t->losses));
+    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* a release would go on */
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
     double texts = (double)t->batch->texts / (double)part->all_texts;
-    r->losses.task = heads > 0 ? r->losses.task * heads / (double)part->all_heads : 0;
-    r->losses.loss_g *= texts;
-    r->losses.loss_d *= texts;
+    t->losses.task = heads > 0 ? t->losses.task * heads / (double)part->all_heads : 0;
+    t->losses.loss_g *= texts;
+    t->losses.loss_d *= texts;
     return NVDP_OK;
 }
 
-/* The clipped sum over those whom the step draws, some at a time, with noise.  Nobody may be. */
-static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
-                                    struct nvdp__draw *draw, struct nvdp__step_report *r) {
-    struct nvdp_model *model = t->model;
-    size_t drawn, all_heads = 0;
-    const struct nvdp__stretch own =
-        nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order, &drawn);
-    const double *weight = model->class_weight == NULL ? t->class_weight : NULL; /* else losses */
-    struct nvdp__step_losses sum = {0};
-    for (size_t i = 0; i < drawn; i++)
-        all_heads += heads_of(t->train, (size_t)t->order[i]);
-    pass_over(t->train, t->order, own.first, &pass->part);
-    nvdp__grad_sum_begin(t->sum, false);
-    pass->divisor = t->dp->divisor;
-    draw->epoch = (uint32_t)t->state.step; /* a text may be drawn often in an epoch */
-    for (size_t at = 0; at < own.count && !r->left; at += t->config.batch) {
-        size_t n = nvdp__least(own.count - at, t->config.batch);
-        double share = (double)n / (double)drawn;
-        nvdp__batch_fill(t->batch, t->train, t->order + own.first + at, 0, n);
-        nvdp__dp_begin(t->dp, &model->dev, n);
-        nvdp_status status = gradient(t, pass, draw, r);
-        if (status == NVDP_OK)
-            status = nvdp__dp_clip(t->dp, &model->dev, t->batch->label, weight, at == 0);
-        model->dev.per_example = NULL;
-        NVDP_RETURN_IF_FAILED(status);
-        const size_t heads = nvdp__model_heads(model, t->batch);
-        pass->part.tokens += t->batch->tokens;
-        pass->part.heads += heads;
-        if (heads > 0)
-            sum.task += nvdp__dp_loss((double)heads / (double)all_heads * r->losses.task);
-        sum.loss_g += nvdp__dp_loss(share * r->losses.loss_g);
-        sum.loss_d += nvdp__dp_loss(share * r->losses.loss_d);
-        r->left = at + n < own.count && nvdp_context_cancelled(t->ctx);
-    }
-    r->losses = sum;
-    r->left_out = t->dp->left_out;
-    nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
-    return nvdp__device_status(&model->dev);
+static void drawn_texts(void *run, size_t drawn, size_t before, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    pass->part.heads = heads_of(t->train, t->job.order, before);
+    t->part.all_heads = heads_of(t->train, t->job.order, drawn);
 }
 
-/* All processes' gradients and losses together. */
-static nvdp_status add_up(struct nvdp__trainer *t, struct nvdp__step_report *r) {
-    double part[] = {r->losses.task,    r->losses.loss_g, r->losses.loss_d,
-                     (double)r->tokens, (double)r->left,  (double)r->left_out};
-    if (t->sum == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model->dev));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
-    r->losses = (struct nvdp__step_losses){part[0], part[1], part[2]};
-    r->tokens = (size_t)part[3];
-    r->left = part[4] > 0;
-    r->left_out = (size_t)part[5];
+static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, size_t drawn,
+                                     struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    struct nvdp__step_losses losses;
+    const double share = (double)n / (double)drawn;
+    nvdp__batch_fill(t->batch, t->train, row, 0, n);
+    NVDP_RETURN_IF_FAILED(gradient(t, pass, &losses));
+    const size_t heads = nvdp__model_heads(t->model, t->batch);
+    pass->part.tokens += t->batch->tokens;
+    pass->part.heads += heads;
+    if (heads > 0)
+        t->losses.task += nvdp__dp_loss((double)heads / (double)t->part.all_heads * losses.task);
+    t->losses.loss_g += nvdp__dp_loss(share * losses.loss_g);
+    t->losses.loss_d += nvdp__dp_loss(share * losses.loss_d);
     return NVDP_OK;
 }
 
-nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
-    struct nvdp_model *model = t->model;
-    struct nvdp__pass pass = training_pass(t);
-    struct nvdp__draw draw = {.noise = {.seed = nvdp__dp_seed(t->dp, t->config.seed)},
-                              .gauss = NVDP__PURPOSE_GAUSS,
-                              .gamma = NVDP__PURPOSE_GAMMA,
-                              .epoch = (uint32_t)t->state.epoch};
-    r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
-    r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
-    r->norm = NAN;
-    r->tokens = r->left_out = 0;
-    r->left = false;
-    nvdp__grad_begin(&model->dev, &model->params);
-    NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &draw, r)
-                                        : batch_gradient(t, &pass, &draw, r));
-    NVDP_RETURN_IF_FAILED(add_up(t, r));
-    if (r->left) return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED, "interrupted within a step");
-    r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
-                                             t->config.lambda_d * r->losses.loss_d);
-    if (!isfinite(r->total)) return diverged(t, r);
-    double factor = nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
-    nvdp_status status =
-        nvdp__optimizer_step(&t->optimizer, &model->dev, &model->params, factor, &r->norm);
-    if (status == NVDP_ERR_NUMERIC) return diverged(t, r);
-    return status;
+static double total(void *run) {
+    const struct nvdp__trainer *t = run;
+    return t->losses.task + t->kl_weight * (t->config.lambda_g * t->losses.loss_g +
+                                            t->config.lambda_d * t->losses.loss_d);
 }
+
+static nvdp_status count(void *run, double *shown) {
+    struct nvdp__trainer *t = run;
+    const struct nvdp__job_step *r = &t->job.last;
+    t->state.epoch_step++;
+    t->state.sum_task += t->losses.task;
+    t->state.sum_g += t->losses.loss_g;
+    t->state.sum_d += t->losses.loss_d;
+    *shown = r->total;
+    if (t->job.step % t->config.log_every != 0) return NVDP_OK;
+    json_t *line =
+        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
+                  (json_int_t)t->job.step, "epoch", (json_int_t)(t->job.epoch + 1), "loss",
+                  r->total, "task_loss", t->losses.task, "loss_g", t->losses.loss_g, "loss_d",
+                  t->losses.loss_d, "kl_weight", t->kl_weight, "lr", r->lr, "grad_norm", r->norm,
+                  "tokens_per_second", t->job.tokens / fmax(t->job.seconds, 1e-9));
+    return nvdp__job_log(&t->job, line, true);
+}
+
+const struct nvdp__job_kind nvdp__train_kind = {
+    .command = "nvdp train",
+    .members = nvdp__train_members,
+    .sums = sizeof(struct nvdp__step_losses) / sizeof(double),
+    .tokens = tokens_of,
+    .begin = begin,
+    .batch = batch_gradient,
+    .drawn = drawn_texts,
+    .examples = private_gradients,
+    .total = total,
+    .diverged = diverged,
+    .count = count,
+    .write_state = nvdp__trainer_write_state,
+    .check_state = nvdp__trainer_check_state,
+};

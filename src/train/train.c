@@ -49,7 +49,7 @@ nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, true, &takes_head));
     if (!takes_head) nvdp__model_initialise_classifier(t->model, t->config.seed);
-    return nvdp__model_initialise_bottleneck(t->model, t->dp == NULL ? t->train : NULL,
+    return nvdp__model_initialise_bottleneck(t->model, t->job.dp == NULL ? t->train : NULL,
                                              t->config.seed);
 }
 
@@ -63,7 +63,7 @@ static nvdp_status share_weights(struct nvdp__trainer *t) {
 static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
     nvdp_status status = NVDP_OK;
-    if (t->config.resume != NULL) status = nvdp__trainer_load(t, &found);
+    if (t->config.resume != NULL) status = nvdp__job_load(&t->job, &found);
     if (status == NVDP_OK && !found) status = nvdp__trainer_start_weights(t);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP_RETURN_IF_FAILED(share_weights(t));
@@ -97,24 +97,24 @@ static double nats(const struct nvdp__trainer *t) {
 
 /* Said once, when half of the steps are done. */
 static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
-    const double weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
+    const double weight = nvdp__kl_weight(&t->config, t->job.step, t->job.steps);
     const bool bottleneck = t->model->bottleneck.mechanism->private_;
     const bool pulled = bottleneck && weight > 0 && t->config.lambda_g + t->config.lambda_d > 0;
     const bool empty = pulled && nats(t) < NO_NATS, mute = says_nothing(scores);
     char same[96] = "";
-    if (t->told || 2 * t->state.step < t->steps || !(empty || mute)) return;
+    if (t->told || 2 * t->job.step < t->job.steps || !(empty || mute)) return;
     t->told = true;
     if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
         snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
               "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
-              t->state.step, t->steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
-              !mute                       ? ""
-              : t->state.step == t->steps ? ": nothing is learned"
-                                          : ": nothing is learned so far",
+              t->job.step, t->job.steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
+              !mute                         ? ""
+              : t->job.step == t->job.steps ? ": nothing is learned"
+                                            : ": nothing is learned so far",
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
               empty ? "a smaller --lambda, --kl-schedule warmup, "
-              : t->dp != NULL
+              : t->job.dp != NULL
                   ? "a larger --dp-clip, budget or --dp-batch, even classes (--class-weights), "
               : bottleneck ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
                            : "another --lr or --lr-head, more --epochs, ",
@@ -124,77 +124,14 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
 
 /* --- steps and epochs --- */
 
-static nvdp_status log_step(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
-    json_t *line =
-        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
-                  (json_int_t)t->state.step, "epoch", (json_int_t)(t->state.epoch + 1), "loss",
-                  r->total, "task_loss", r->losses.task, "loss_g", r->losses.loss_g, "loss_d",
-                  r->losses.loss_d, "kl_weight", r->weight, "lr", r->lr, "grad_norm", r->norm,
-                  "tokens_per_second", t->state.tokens / fmax(t->state.seconds, 1e-9));
-    return nvdp__trainer_log(t, line);
-}
-
-static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *r, double seconds) {
-    t->state.epoch_step++;
-    t->state.step++;
-    t->state.sum_task += r->losses.task;
-    t->state.sum_g += r->losses.loss_g;
-    t->state.sum_d += r->losses.loss_d;
-    t->state.seconds += seconds;
-    t->state.tokens += (double)r->tokens;
-    t->state.left_out += (double)r->left_out;
-}
-
-static nvdp_status save_and_stop(struct nvdp__trainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_save(t));
-    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
-                      "interrupted after step %" PRIu64 " of %" PRIu64
-                      "; continue with: nvdp train --resume %s",
-                      t->state.step, t->steps, t->config.out);
-}
-
-/* Where other processes are gone: what was done before them is kept. */
-static nvdp_status keep_state(struct nvdp__trainer *t, nvdp_status status) {
-    return nvdp__rank_keep(t->ctx, status, nvdp__trainer_save, t, "nvdp train --resume",
-                           t->config.out);
-}
-
-/* Between steps: save when it is due, stop when asked. */
-static nvdp_status pause_point(struct nvdp__trainer *t) {
-    bool stop = false;
-    NVDP_RETURN_IF_FAILED(
-        keep_state(t, nvdp__rank_any(t->ctx, nvdp_context_cancelled(t->ctx), &stop)));
-    if (stop) return save_and_stop(t);
-    if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
-    return nvdp__trainer_save(t);
-}
-
-static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *meter,
-                               double tokens_before) {
-    nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
-    while (t->state.epoch_step < t->epoch_steps && t->state.step < t->steps) {
-        struct nvdp__step_report report;
-        double start = nvdp__now();
-        nvdp_status status = keep_state(t, nvdp__train_step(t, &report));
-        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
-        NVDP_RETURN_IF_FAILED(status);
-        count_step(t, &report, nvdp__now() - start);
-        if (t->state.step % t->config.log_every == 0) NVDP_RETURN_IF_FAILED(log_step(t, &report));
-        nvdp__meter_update(meter, t->state.step, t->state.tokens - tokens_before, "tok",
-                           report.total);
-        NVDP_RETURN_IF_FAILED(pause_point(t));
-    }
-    return NVDP_OK;
-}
-
 /* The last epoch always; an earlier one where the best is chosen.  While the regularisers' weight still
  * rises, a model scores well by sharing more than the run is meant to: such an epoch is never chosen. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
-                  nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
+                  nvdp__kl_weight(&t->config, t->job.step, t->job.steps) < 1;
     bool waits = rising || t->config.select == NVDP__SELECT_LAST;
-    return !waits || t->state.step == t->steps;
+    return !waits || t->job.step == t->job.steps;
 }
 
 /* A better epoch's model becomes RUN/model, before the state that knows of it. */
@@ -205,7 +142,7 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(nvdp__trainer_keep_model(t));
-    t->state.best_epoch = t->state.epoch + 1;
+    t->state.best_epoch = t->job.epoch + 1;
     t->state.best_value = value;
     t->state.since_best = 0;
     return NVDP_OK;
@@ -215,20 +152,19 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
     double steps = (double)t->state.epoch_step; /* a budget may end the last epoch early */
     json_t *line =
         json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:o,s:I}", "event", "epoch", "epoch",
-                  (json_int_t)(t->state.epoch + 1), "step", (json_int_t)t->state.step, "task_loss",
+                  (json_int_t)(t->job.epoch + 1), "step", (json_int_t)t->job.step, "task_loss",
                   t->state.sum_task / steps, "loss_g", t->state.sum_g / steps, "loss_d",
                   t->state.sum_d / steps, "validation", nvdp__scores_json(scores), "best_epoch",
                   (json_int_t)t->state.best_epoch);
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "epoch %" PRIu64 "/%zu: loss %.4f, L_G %.4g, L_D %.4g, validation %s %.4f%s",
-              t->state.epoch + 1, t->config.epochs, t->state.sum_task / steps,
-              t->state.sum_g / steps, t->state.sum_d / steps, nvdp_metric_name(scores->metric[0]),
-              scores->mean[0],
-              t->state.best_epoch == t->state.epoch + 1 ? " (best so far)"
+              t->job.epoch + 1, t->config.epochs, t->state.sum_task / steps, t->state.sum_g / steps,
+              t->state.sum_d / steps, nvdp_metric_name(scores->metric[0]), scores->mean[0],
+              t->state.best_epoch == t->job.epoch + 1 ? " (best so far)"
               : may_be_chosen(t) || t->config.select == NVDP__SELECT_LAST
                   ? ""
                   : " (regularisers still rising)");
-    return nvdp__trainer_log(t, line);
+    return nvdp__job_log(&t->job, line, true);
 }
 
 /* Validation noise is numbered by epoch, apart from the test draws. */
@@ -238,9 +174,9 @@ static const uint64_t VALIDATION_SEED_MASK = 0x9e3779b97f4a7c15u;
 static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
     const double start = nvdp__now();
     if (t->validation == t->test) t->model->prefix = t->test_prefix;
-    nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
-                                           t->config.seed ^ VALIDATION_SEED_MASK,
-                                           (uint32_t)t->state.epoch, 1, scores);
+    nvdp_status status =
+        nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
+                          t->config.seed ^ VALIDATION_SEED_MASK, (uint32_t)t->job.epoch, 1, scores);
     t->model->prefix = t->prefix;
     t->state.score_seconds += nvdp__now() - start;
     return status;
@@ -250,9 +186,9 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
  * beyond its state are done again with other noise, and are in the account once. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
-    if (t->dp != NULL) NVDP_RETURN_IF_FAILED(nvdp__trainer_save(t));
+    if (t->job.dp != NULL) NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
     NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model->params));
-    NVDP_RETURN_IF_FAILED(keep_state(t, validate(t, &scores)));
+    NVDP_RETURN_IF_FAILED(nvdp__job_keep(&t->job, validate(t, &scores)));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
     warn_of_collapse(t, &scores);
@@ -262,25 +198,24 @@ static nvdp_status end_epoch(struct nvdp__trainer *t) {
     t->state.sum_g = 0;
     t->state.sum_d = 0;
     t->state.epoch_step = 0;
-    t->state.epoch++;
+    t->job.epoch++;
     t->state.early_stopped = t->config.patience > 0 && t->state.since_best >= t->config.patience &&
-                             t->state.epoch < t->config.epochs;
-    t->state.finished = t->state.early_stopped || t->state.step == t->steps;
-    return nvdp__trainer_save(t);
+                             t->job.epoch < t->config.epochs;
+    t->state.finished = t->state.early_stopped || t->job.step == t->job.steps;
+    return nvdp__job_save(&t->job);
 }
 
 static nvdp_status run_epochs(struct nvdp__trainer *t) {
-    struct nvdp__meter meter;
-    double tokens_before = t->state.tokens;
-    t->saved_at = nvdp__now();
-    nvdp__meter_begin(&meter, t->ctx, "train", "step", t->state.step, t->steps);
+    nvdp__job_start(&t->job, "train");
     while (!t->state.finished) {
-        NVDP_RETURN_IF_FAILED(epoch_steps(t, &meter, tokens_before));
+        nvdp__epoch_order(t->config.seed, (uint32_t)t->job.epoch, t->train->count, t->job.order);
+        while (t->state.epoch_step < t->epoch_steps && t->job.step < t->job.steps)
+            NVDP_RETURN_IF_FAILED(nvdp__job_advance(&t->job));
         nvdp_status status = end_epoch(t);
-        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t); /* during validation */
+        if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job); /* during validation */
         NVDP_RETURN_IF_FAILED(status);
     }
-    nvdp__meter_end(&meter);
+    nvdp__meter_end(&t->job.meter);
     return NVDP_OK;
 }
 
@@ -340,13 +275,13 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     warn_of_chance(t, &result->test);
-    result->epochs_run = t->state.epoch;
+    result->epochs_run = t->job.epoch;
     result->best_epoch = t->state.best_epoch;
     result->best_validation = t->state.best_value;
-    result->steps = t->state.step;
-    result->seconds = t->state.seconds;
+    result->steps = t->job.step;
+    result->seconds = t->job.seconds;
     result->score_seconds = t->state.score_seconds + nvdp__now() - start;
-    result->tokens_per_second = t->state.tokens / fmax(t->state.seconds, 1e-9);
+    result->tokens_per_second = t->job.tokens / fmax(t->job.seconds, 1e-9);
     result->loss_g = t->state.epoch_g;
     result->loss_d = t->state.epoch_d;
     result->early_stopped = t->state.early_stopped;
@@ -373,11 +308,11 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     }
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&t)));
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&t, true)));
-    NVDP_TRY(nvdp__dp_share(t.dp));
+    NVDP_TRY(nvdp__dp_share(t.job.dp));
     NVDP_TRY(nvdp__rank_agree(ctx, start_or_continue(&t)));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(run_epochs(&t));
-    if (nvdp__trainer_writes(&t)) nvdp__dp_tell_left_out(t.dp, t.state.left_out);
+    if (nvdp__rank(ctx) == 0) nvdp__dp_tell_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
     *out = result;

@@ -3,32 +3,23 @@
 #define NVDP_SRC_TRAIN_TRAINER_H
 
 #include "base/cache.h"
-#include "job/grad_sum.h"
+#include "job/job.h"
 #include "job/lineage.h"
-#include "job/optimizer.h"
 #include "model/model.h"
 #include "text/batch.h"
 #include "train/options.h"
-#include <dirent.h>
 #include <nvdp/certificate.h>
 #include <nvdp/evaluate.h>
-#include <stdio.h>
 
-/* Everything that changes from step to step beyond parameters and moments; saved with them. */
+/* What training adds to the job's counters; saved with them. */
 struct nvdp__train_state {
-    uint64_t epoch;           /* running, from 0 */
-    uint64_t epoch_step;      /* steps done in it */
-    uint64_t step;            /* steps done in all */
-    uint64_t optimizer_steps; /* of them, as the optimiser counts; set when the state is saved */
-    uint64_t best_epoch;      /* 1-based, 0: none yet */
+    uint64_t epoch_step; /* steps done in the running epoch */
+    uint64_t best_epoch; /* 1-based, 0: none yet */
     double best_value;
     uint64_t since_best;           /* epochs */
     double sum_task, sum_g, sum_d; /* over this epoch's steps */
     double epoch_g, epoch_d;       /* means of the last whole epoch */
-    double seconds, tokens;        /* training steps only */
     double score_seconds;          /* of validation */
-    double left_out;        /* examples of private steps whose gradient was no finite number */
-    uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
     bool finished, early_stopped;
 };
 
@@ -49,32 +40,21 @@ struct nvdp__trainer {
     struct nvdp_model *model;
     /* Of `all` and `test`; NULL: nothing frozen, or not needed yet. */
     struct nvdp__prefix *prefix, *test_prefix;
-    struct nvdp__optimizer optimizer;
     char anchor[NVDP__DIGEST_HEX]; /* digest of what decay pulls towards; "": 0 */
     struct nvdp__batch *batch;     /* this process's texts */
     struct nvdp__part part;        /* of what they are a part */
-    struct nvdp__grad_sum *sum;    /* NULL: this process is alone */
-    struct nvdp__dp *dp;           /* NULL: not private */
     struct nvdp__lineage lineage;  /* what the model will have learned from */
     bool texts_known;              /* each of the train file, and not the file alone */
     char texts[NVDP__DIGEST_HEX];  /* SHA-256 of the train file */
     /* What the training before promises to them; 0, 0: it did not see them. */
     struct nvdp_dp_guarantee start;
-    int64_t *order;
-    uint64_t epoch_steps, steps;
+    struct nvdp__job job;
+    struct nvdp__step_losses
+        losses; /* of the last step, with kl_weight, the weight of its regularizers */
+    double kl_weight;
+    uint64_t epoch_steps;
     struct nvdp__train_state state;
-    FILE *metrics;
-    DIR *lock;                      /* of the run directory */
     struct nvdp_certificate proven; /* of the kept weights, when they are scored */
-    double saved_at;
-};
-
-/* What a step reports. */
-struct nvdp__step_report {
-    struct nvdp__step_losses losses;
-    double total, lr, weight, norm;
-    size_t tokens, left_out; /* left_out: as in struct nvdp__train_state */
-    bool left;               /* a private step, cancelled before all whom it draws were worked on */
 };
 
 /* --- base_run.c --- */
@@ -119,17 +99,15 @@ nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 /* --- records.c --- */
 
 /* Files are rank 0's: nothing else writes in the functions below. */
-bool nvdp__trainer_writes(const struct nvdp__trainer *trainer);
 /* RUN as it begins, with run.json; and whatever an earlier run left in it goes.  To be called when data and weights are known
  * good. */
 nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *trainer);
 /* That, but for a resumed run; metrics.jsonl as it was when the state was saved. */
 nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *trainer);
-/* A line (stolen; NULL: out of memory) of metrics.jsonl, with what the steps so far cost. */
-nvdp_status nvdp__trainer_log(struct nvdp__trainer *trainer, json_t *line);
-/* RUN/state.ckpt; *found false where there is none: start from the beginning. */
-nvdp_status nvdp__trainer_save(void *trainer);
-nvdp_status nvdp__trainer_load(struct nvdp__trainer *trainer, bool *found);
+/* The parts of RUN/state.ckpt that training adds (struct nvdp__job_kind). */
+extern const struct nvdp__state_member nvdp__train_members[];
+nvdp_status nvdp__trainer_write_state(void *trainer, json_t *object);
+nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const json_t *object);
 /* The model as it is becomes RUN/model. */
 nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
@@ -139,9 +117,7 @@ nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
 
 /* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
-/* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's.  NVDP_ERR_CANCELLED within a
- * private step, which changes nothing then. */
-nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
+extern const struct nvdp__job_kind nvdp__train_kind;
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);
 

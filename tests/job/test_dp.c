@@ -44,7 +44,7 @@ static void start(struct fixture *f) {
     nvdp__model_initialise(f->t.model, 3);
     cr_assert_eq(nvdp__model_initialise_bottleneck(f->t.model, NULL, 3), NVDP_OK);
     for (size_t i = 0; i < f->t.train->count; i++)
-        f->t.order[i] = (int64_t)i;
+        f->t.job.order[i] = (int64_t)i;
 }
 
 static void close_fixture(struct fixture *f) {
@@ -52,10 +52,9 @@ static void close_fixture(struct fixture *f) {
     nvdp_context_free(f->ctx);
 }
 
-static struct nvdp__step_report step(struct fixture *f) {
-    struct nvdp__step_report report;
-    cr_assert_eq(nvdp__train_step(&f->t, &report), NVDP_OK, "%s", nvdp_context_error(f->ctx));
-    return report;
+static struct nvdp__job_step step(struct fixture *f) {
+    cr_assert_eq(nvdp__job_step(&f->t.job), NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    return f->t.job.last;
 }
 
 static const struct nvdp__params *params_of(const struct fixture *f) {
@@ -89,8 +88,8 @@ static void equals_ordinary(enum nvdp_method method) {
     struct fixture private = open_fixture(method, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
     start(&plain);
     start(&private);
-    struct nvdp__step_report want = step(&plain), got = step(&private);
-    cr_expect_eq(want.losses.task, got.losses.task);
+    struct nvdp__job_step want = step(&plain), got = step(&private);
+    cr_expect_eq(plain.t.losses.task, private.t.losses.task);
     cr_expect_eq(want.tokens, got.tokens);
     const struct nvdp__params *params = params_of(&plain);
     for (size_t i = 0; i < params->count; i++) {
@@ -127,11 +126,11 @@ Test(dp, micro_batches_add_up) {
     cr_expect_leq(distance(params->total, params->grad, params_of(&parts)->grad),
                   1e-5 * norm_of(params->total, params->grad));
     json_t *line = json_object();
-    cr_assert_eq(nvdp__dp_spent(parts.t.dp, 1, 0, line), NVDP_OK);
+    cr_assert_eq(nvdp__dp_spent(parts.t.job.dp, 1, 0, line), NVDP_OK);
     const double clipped = json_real_value(json_object_get(line, "clipped"));
     json_decref(line);
-    cr_expect_eq(parts.t.dp->seen, parts.t.dp->examples);
-    cr_expect_eq(parts.t.dp->clipped, whole.t.dp->clipped);
+    cr_expect_eq(parts.t.job.dp->seen, parts.t.job.dp->examples);
+    cr_expect_eq(parts.t.job.dp->clipped, whole.t.job.dp->clipped);
     cr_expect(clipped > 0 && clipped < 1, "%g", clipped);
     close_fixture(&whole);
     close_fixture(&parts);
@@ -152,7 +151,8 @@ Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
         }
         f.t.config.task = "ner";
         start(&f);
-        loss[k] = step(&f).losses.task;
+        step(&f);
+        loss[k] = f.t.losses.task;
         close_fixture(&f);
     }
     cr_expect_float_eq(loss[0], loss[1], 1e-6 * loss[1], "%.9g, %.9g", loss[0], loss[1]);
@@ -172,12 +172,12 @@ static void goes_on(enum nvdp_method method, enum nvdp_precision precision) {
     cr_assert(longest > 0 && longest < texts->count);
     nvdp__value(params, f.t.model->bert.position)[LONG * f.t.model->info.bert.hidden_size] = NAN;
     nvdp__weights_changed(&f.t.model->dev);
-    struct nvdp__step_report report = step(&f);
+    struct nvdp__job_step report = step(&f);
     cr_expect_eq(report.left_out, longest);
     cr_expect(isfinite(report.total) && report.total > 0, "%g", report.total);
     cr_expect(isfinite(norm_of(params->total, params->grad)));
     json_t *line = json_object();
-    cr_assert_eq(nvdp__dp_spent(f.t.dp, 1, (double)report.left_out, line), NVDP_OK);
+    cr_assert_eq(nvdp__dp_spent(f.t.job.dp, 1, (double)report.left_out, line), NVDP_OK);
     cr_expect_eq(json_real_value(json_object_get(line, "left_out")), (double)longest);
     json_decref(line);
     close_fixture(&f);
@@ -194,13 +194,13 @@ static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
     struct nvdp__dp_options dp = {.clip = 1e-3, .noise = 1, .sample_rate = 1};
     struct fixture f = open_fixture(method, &dp, 8, precision);
     start(&f);
-    f.t.dp->noise = 0; /* which no option allows */
-    f.t.dp->examples = 1;
+    f.t.job.dp->noise = 0; /* which no option allows */
+    f.t.job.dp->examples = 1;
     step(&f);
-    double norm = norm_of(params_of(&f)->total, params_of(&f)->grad) * f.t.dp->divisor;
+    double norm = norm_of(params_of(&f)->total, params_of(&f)->grad) * f.t.job.dp->divisor;
     cr_expect_leq(norm, dp.clip * (1 + 1e-6));
     cr_expect_geq(norm, dp.clip * (precision == NVDP_PRECISION_F32 ? 0.99 : 0.95), "%g", norm);
-    cr_expect_eq(f.t.dp->clipped, 1);
+    cr_expect_eq(f.t.job.dp->clipped, 1);
     close_fixture(&f);
 }
 
@@ -230,7 +230,7 @@ static float *weighed_sum(const char *weights, double noise, size_t *total) {
     struct fixture f = open_fixture(NVDP_METHOD_VIB_LEARNED, &dp, 7, NVDP_PRECISION_F32);
     f.t.config.class_weights = weights;
     start(&f);
-    f.t.dp->noise = noise;
+    f.t.job.dp->noise = noise;
     return sum_of_step(&f, total);
 }
 
@@ -269,8 +269,8 @@ static float *sum_over(size_t n, bool last_is_nothing) {
     const struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1};
     struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
     start(&f);
-    f.t.dp->noise = 0;
-    f.t.dp->examples = n;
+    f.t.job.dp->noise = 0;
+    f.t.job.dp->examples = n;
     /* An example that the model is sure of has no gradient. */
     if (last_is_nothing) {
         float *bias = nvdp__value(params_of(&f), f.t.model->classifier.bias);
@@ -307,18 +307,18 @@ Test(dp, an_empty_batch_is_noise) {
     struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, 8, NVDP_PRECISION_F32);
     f.t.config.epochs = 1;
     start(&f);
-    f.t.dp->divisor = 4;
+    f.t.job.dp->divisor = 4;
     double n = (double)nvdp__params_trainable(params_of(&f));
-    struct nvdp__step_report report = {0};
+    struct nvdp__job_step report = {0};
     for (int s = 0; s < 2; s++) { /* the second upon what the first left */
         report = step(&f);
         double square = pow(norm_of(params_of(&f)->total, params_of(&f)->grad) / 0.25, 2);
         cr_expect_lt(fabs(square - n), 5 * sqrt(2 * n), "%g of %g", square, n);
-        f.t.state.step++;
+        f.t.job.step++;
     }
     cr_expect_eq(report.tokens, 0);
     cr_expect_eq(report.total, 0);
-    f.t.dp->rate = 1; /* what it leaves is no gradient that went another way */
+    f.t.job.dp->rate = 1; /* what it leaves is no gradient that went another way */
     report = step(&f);
     cr_expect_gt(report.tokens, 0);
     close_fixture(&f);

@@ -70,12 +70,12 @@ static void begin_as(struct trainee *t, struct nvdp_context *ctx, const struct s
     declare(&t->params, ctx, table_flags);
     t->optimizer = (struct nvdp__optimizer){.kind = s->kind,
                                             .momentum = s->momentum,
-                                            .lr = 0.01,
-                                            .beta1 = 0.9,
-                                            .beta2 = 0.999,
-                                            .eps = 1e-8,
-                                            .weight_decay = s->weight_decay,
-                                            .clip_norm = s->clip_norm};
+                                            .adamw = {.lr = 0.01,
+                                                      .beta1 = 0.9,
+                                                      .beta2 = 0.999,
+                                                      .adam_eps = 1e-8,
+                                                      .weight_decay = s->weight_decay,
+                                                      .clip_norm = s->clip_norm}};
     cr_assert_eq(nvdp__optimizer_create(ctx, &t->params, &t->optimizer), NVDP_OK);
     if (s->anchored) t->optimizer.anchor = make_anchor(&t->params);
 }
@@ -191,12 +191,12 @@ static void dense_descent(struct dense *d, const struct nvdp__optimizer *o,
 static void dense_step(struct dense *d, const struct trainee *t, const struct setting *s, int step,
                        double norm) {
     const struct nvdp__optimizer *o = &t->optimizer;
-    struct nvdp__adamw opt = {.lr = o->lr * factor_at(step),
-                              .beta1 = o->beta1,
-                              .beta2 = o->beta2,
-                              .eps = o->eps,
-                              .bias1 = 1 - pow(o->beta1, step + 1),
-                              .bias2 = 1 - pow(o->beta2, step + 1),
+    struct nvdp__adamw opt = {.lr = o->adamw.lr * factor_at(step),
+                              .beta1 = o->adamw.beta1,
+                              .beta2 = o->adamw.beta2,
+                              .eps = o->adamw.adam_eps,
+                              .bias1 = 1 - pow(o->adamw.beta1, step + 1),
+                              .bias2 = 1 - pow(o->adamw.beta2, step + 1),
                               .grad_scale = 1};
     if (s->clip_norm > 0 && norm > s->clip_norm) opt.grad_scale = s->clip_norm / (norm + 1e-6);
     for (size_t tensor = 0; tensor < TENSORS; tensor++) {
@@ -314,7 +314,7 @@ Test(optimizer, rows_at_their_anchor_stay) {
     double kept = 1;
     for (int step = 0; step < STEPS; step++) {
         step_once(&t, step, false);
-        kept *= 1 - t.optimizer.lr * factor_at(step) * s.weight_decay;
+        kept *= 1 - t.optimizer.adamw.lr * factor_at(step) * s.weight_decay;
     }
     size_t at = t.params.entry[TABLE].offset, untouched = 0;
     for (size_t r = 0; r < ROWS; r++) {
@@ -463,7 +463,7 @@ Test(optimizer, wide_tables_are_dense) {
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     struct nvdp__params params;
     struct nvdp__optimizer optimizer = {
-        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5};
+        .adamw = {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .adam_eps = 1e-8, .weight_decay = 0.5}};
     enum { WIDE = NVDP__SPAN + 1 };
     size_t table;
     nvdp__params_init(&params, ctx);
@@ -553,7 +553,7 @@ Test(optimizer, muon_for_linear_maps_alone) {
     memcpy(x, nvdp__value(&with.params, LONG), entry->count * sizeof *x);
     for (int step = 0; step < 3; step++) {
         both_step(&with, &without, step);
-        const struct nvdp__muon opt = {.lr = with.optimizer.lr * factor_at(step),
+        const struct nvdp__muon opt = {.lr = with.optimizer.adamw.lr * factor_at(step),
                                        .momentum = 0.9,
                                        .weight_decay = 0.1,
                                        .grad_scale = 1};
@@ -586,7 +586,7 @@ Test(optimizer, parts_have_rates_of_their_own) {
     cr_assert_eq(nvdp__optimizer_create(ctx, &parts.params, &parts.optimizer), NVDP_OK);
     for (int i = 0; i < 3; i++) {
         begin(&alone[i], ctx, &s);
-        alone[i].optimizer.lr = rate[i];
+        alone[i].optimizer.adamw.lr = rate[i];
     }
     for (int step = 0; step < STEPS; step++) {
         double norm = step_once(&parts, step, false);

@@ -141,8 +141,12 @@ Test(frozen, what_is_frozen_stays_to_the_bit) {
     struct fixture fixture = open_fixture(NVDP_METHOD_NVDP, 16, 2);
     struct nvdp__params *params = &fixture.model->params;
     float *before = malloc(params->total * sizeof *before);
-    struct nvdp__optimizer optimizer = {
-        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
+    struct nvdp__optimizer optimizer = {.adamw = {.lr = 0.1,
+                                                  .beta1 = 0.9,
+                                                  .beta2 = 0.999,
+                                                  .adam_eps = 1e-8,
+                                                  .weight_decay = 0.1,
+                                                  .clip_norm = 1}};
     double norm;
     memcpy(before, params->value, params->total * sizeof *before);
     cr_assert_eq(nvdp__optimizer_create(fixture.ctx, params, &optimizer), NVDP_OK);

@@ -189,7 +189,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     config.momentum = 0.9;
     config.steps = 12;
     config.batch = 1;
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
@@ -245,7 +245,7 @@ static void is_killed(uint64_t seed) {
     config.optimizer = NVDP__OPTIMIZER_ADAMW;
     config.steps = STEPS;
     config.batch = 4;
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     config.log_every = 1;
     config.save_every = 8;
     config.checkpoint_seconds = 1e6;
@@ -286,7 +286,7 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     config.length = WORDS + 2;
     config.optimizer = NVDP__OPTIMIZER_ADAMW;
     config.steps = 8;
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.05, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
     const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
@@ -354,7 +354,7 @@ Test(dp, pairs) {
     config.objective = NVDP__OBJECTIVE_MLM_NSP;
     config.optimizer = NVDP__OPTIMIZER_ADAMW;
     config.steps = 40;
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     config.dp =
         (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.01, .insecure_seed = 8};
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
@@ -402,7 +402,7 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
                                  .config = toy_config(text, support_scratch_path("out"))};
     t.config.vocab = toy_vocabulary();
     t.config.optimizer = NVDP__OPTIMIZER_ADAMW;
-    t.config.clip_norm = 0;
+    t.config.adamw.clip_norm = 0;
     t.config.dp =
         (struct nvdp__dp_options){.sample_rate = 1, .clip = 1, .noise = 1, .insecure_seed = 8};
     nvdp__pretrain_resolve(&t.config);
@@ -415,10 +415,9 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     cr_assert(longer > 0 && longer < t.examples.count);
     nvdp__value(&t.model.params, t.model.bert.position)[shortest * t.config.hidden] = NAN;
     nvdp__weights_changed(&t.model.dev);
-    struct nvdp__pretrain_report report;
-    cr_assert_eq(nvdp__pretrainer_step(&t, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_eq(report.left_out, longer);
-    cr_expect(isfinite(report.total));
+    cr_assert_eq(nvdp__job_step(&t.job), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(t.job.last.left_out, longer);
+    cr_expect(isfinite(t.job.last.total));
     nvdp__pretrainer_close(&t);
     nvdp_context_free(ctx);
 }
@@ -439,7 +438,7 @@ Test(dp, of_a_model_to_begin_from) {
     config.optimizer = NVDP__OPTIMIZER_ADAMW;
     config.steps = 4;
     config.batch = 4;
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     trained(ctx, config, bare);
     config.text = open;
     config.init = bare;

@@ -76,7 +76,7 @@ Test(pretrain, learns_what_follows) {
     config.steps = 400;
     config.batch = 32;
     config.length = 40;
-    config.lr = 3e-3;
+    config.adamw.lr = 3e-3;
     config.log_every = 100;
     run(ctx, &config);
     char *lines = support_read(support_scratch_path("next/metrics.jsonl"));
@@ -186,7 +186,7 @@ Test(pretrain, learns_the_same_in_bf16) {
         config.precision = i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16;
         config.hidden = 64;
         config.intermediate = 128;
-        config.lr = 2e-3;
+        config.adamw.lr = 2e-3;
         config.steps = 400;
         result[i] = run(ctx, &config);
     }
@@ -226,7 +226,7 @@ Test(pretrain, starts_from_a_model) {
     config.init = first;
     config.length = 40;
     config.steps = 10;
-    config.lr = 1e-5;
+    config.adamw.lr = 1e-5;
     config.dtype = NVDP__WEIGHTS_F16;
     struct nvdp_pretrain_result after = run(ctx, &config);
     cr_assert_eq(after.vocab_size, before.vocab_size);
@@ -447,9 +447,9 @@ Test(pretrain, bad_configurations_are_refused) {
     cr_assert(!nvdp__exists(c.out));
     c = good;
     c.overwrite = true;
-    c.lr = 10; /* x -= 100 x at every step */
-    c.weight_decay = 10;
-    c.warmup = 0;
+    c.adamw.lr = 10; /* x -= 100 x at every step */
+    c.adamw.weight_decay = 10;
+    c.adamw.warmup = 0;
     c.steps = 100;
     refused(ctx, &c, NVDP_ERR_NUMERIC, "pretraining diverged");
     nvdp_context_free(ctx);
@@ -512,7 +512,7 @@ Test(pretrain, ends_early_where_asked) {
         cr_assert_eq(logged(early, line, "loss"), logged(late, line, "loss"));
         cr_assert_eq(logged(early, line, "lr"), logged(late, line, "lr"));
     }
-    cr_assert_gt(logged(early, 1, "lr"), config.lr / 3);
+    cr_assert_gt(logged(early, 1, "lr"), config.adamw.lr / 3);
     nvdp_context_free(ctx);
 }
 

@@ -333,7 +333,7 @@ Test(privatize, learns_and_leaves_the_words_alone) {
         struct nvdp__pretrain_options config =
             adaptive(&text, init, runs[i].mechanism, runs[i].objective, runs[i].eta);
         config.batch = 32;
-        config.weight_decay = 0.1;
+        config.adamw.weight_decay = 0.1;
         const double at_first = held_out(ctx, config, &held, 0);
         const double then = held_out(ctx, config, &held, 150);
 

@@ -53,7 +53,7 @@ static struct nvdp__pretrain_options config_of(enum nvdp__objective objective) {
     config.objective = objective;
     config.steps = 20;
     config.batch = 7; /* uneven parts */
-    config.lr = 1e-3;
+    config.adamw.lr = 1e-3;
     config.log_every = 1;
     config.overwrite = true;
     return config;
@@ -113,7 +113,7 @@ Test(ranks, private_pretraining_equals_one_process) {
     struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
     config.eval_texts = 0;
     config.vocab = toy_vocabulary();
-    config.clip_norm = 0;
+    config.adamw.clip_norm = 0;
     config.dp =
         (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 0.1, .insecure_seed = 11};
     equals_one(config);

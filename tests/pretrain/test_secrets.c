@@ -299,7 +299,7 @@ Test(secrets, a_run_with_them_resumes_exactly) {
     for (size_t private = 0; private < 2; private ++) {
         if (private) {
             config.optimizer = NVDP__OPTIMIZER_ADAMW;
-            config.clip_norm = 0;
+            config.adamw.clip_norm = 0;
             config.dp = (struct nvdp__dp_options){
                 .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
         }

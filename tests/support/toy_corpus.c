@@ -92,7 +92,7 @@ struct nvdp__pretrain_options toy_config(const char *const *text, const char *ou
     config.steps = 60;
     config.batch = 16;
     config.length = 24;
-    config.lr = 1e-2;
+    config.adamw.lr = 1e-2;
     config.log_every = 10;
     return config;
 }

@@ -412,15 +412,14 @@ struct noise {
 static nvdp_status noise_step(struct nvdp_context *ctx, int rank, void *user) {
     struct noise *noise = user;
     struct nvdp__trainer t = {.ctx = ctx, .config = noise->config};
-    struct nvdp__step_report report;
     nvdp_status status = nvdp__trainer_open(&t);
     if (status == NVDP_OK) status = nvdp__trainer_allocate(&t, true);
-    if (status == NVDP_OK) status = nvdp__dp_share(t.dp);
+    if (status == NVDP_OK) status = nvdp__dp_share(t.job.dp);
     if (status == NVDP_OK) {
         nvdp__model_initialise(t.model, 3);
-        t.dp->divisor = 4;
-        t.steps = 1;
-        status = nvdp__train_step(&t, &report);
+        t.job.dp->divisor = 4;
+        t.job.steps = 1;
+        status = nvdp__job_step(&t.job);
     }
     if (status == NVDP_OK) {
         const struct nvdp__params *params = &t.model->params;

@@ -79,11 +79,10 @@ static void plain_begin(struct plain *p, struct nvdp_context *ctx, const struct 
 }
 
 /* Clip, Adam with bias correction, decay towards the anchor; gradients are the trainer's. */
-static void plain_step(struct plain *p, const struct nvdp__trainer *t,
-                       const struct nvdp__step_report *report, int step) {
+static void plain_step(struct plain *p, const struct nvdp__trainer *t, int step) {
     const struct nvdp__params *params = &t->model->params;
     const struct nvdp__adamw_options *c = &t->config.adamw;
-    double scale = report->norm > c->clip_norm ? c->clip_norm / (report->norm + 1e-6) : 1;
+    double scale = t->job.last.norm > c->clip_norm ? c->clip_norm / (t->job.last.norm + 1e-6) : 1;
     for (size_t k = 0; k < params->count; k++) {
         const struct nvdp__param *entry = &params->entry[k];
         double decay = entry->flags & NVDP__PARAM_DECAY ? c->weight_decay : 0;
@@ -94,7 +93,7 @@ static void plain_step(struct plain *p, const struct nvdp__trainer *t,
             double first = p->m[i] / (1 - pow(c->beta1, step));
             double second = p->v[i] / (1 - pow(c->beta2, step));
             double pull = decay * (p->x[i] - (double)p->anchor[i]);
-            p->x[i] -= report->lr * (pull + first / (sqrt(second) + c->adam_eps));
+            p->x[i] -= t->job.last.lr * (pull + first / (sqrt(second) + c->adam_eps));
         }
     }
 }
@@ -113,7 +112,7 @@ static void open_trainer(struct nvdp__trainer *t) {
     model = t->model;
     nvdp__model_initialise(model, t->config.seed);
     cr_assert_eq(nvdp__checkpoint_load(&model->dev, t->config.model, &model->params), NVDP_OK);
-    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->order);
+    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
 }
 
 /* Ten steps.  Adam's first steps have the size of the rate whatever the gradient: where that is
@@ -131,10 +130,9 @@ Test(reg, steps_are_those_of_a_plain_loop) {
     open_trainer(&t);
     plain_begin(&plain, ctx, &t);
     for (int step = 1; step <= STEPS; step++) {
-        struct nvdp__step_report report;
-        cr_assert_eq(nvdp__train_step(&t, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
-        plain_step(&plain, &t, &report, step);
-        t.state.step++;
+        cr_assert_eq(nvdp__job_step(&t.job), NVDP_OK, "%s", nvdp_context_error(ctx));
+        plain_step(&plain, &t, step);
+        t.job.step++;
         t.state.epoch_step++;
     }
     const struct nvdp__params *params = &t.model->params;
@@ -176,7 +174,7 @@ static double head_anchor(struct nvdp_context *ctx, const struct task *task, con
     cr_assert_eq(nvdp__trainer_allocate(&t, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     const struct nvdp__param *head = &t.model->params.entry[t.model->classifier.weight];
     for (size_t i = head->offset; i < head->offset + head->count; i++)
-        square += pow((double)t.optimizer.anchor[i], 2);
+        square += pow((double)t.job.optimizer.anchor[i], 2);
     nvdp__trainer_close(&t);
     return square;
 }
