@@ -44,11 +44,11 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
  * dtype has in memory. */
 typedef void (*nvdp__tensor_fetch)(size_t index, size_t first, size_t n, void *out, void *user);
 
-/* The file's bytes, into one that is open; integers of 16 bits as int16_t. */
-nvdp_status nvdp__safetensors_put(struct nvdp__output *to, size_t count,
-                                  const struct nvdp_tensor_source *tensors,
-                                  const char *const *metadata, nvdp__tensor_fetch fetch,
-                                  void *user);
+/* Makes the first bytes of a file, up to the data (*bytes: free()), and finds the first byte of every tensor, start[count]. */
+nvdp_status nvdp__safetensors_header(struct nvdp_context *ctx, const char *path, size_t count,
+                                     const struct nvdp_tensor_source *tensors,
+                                     const char *const *metadata, char **bytes, size_t *size,
+                                     uint64_t *start);
 /* nvdp_safetensors_write, with fetch in place of the sources' data. */
 nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, size_t count,
                                     const struct nvdp_tensor_source *tensors,

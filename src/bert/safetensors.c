@@ -470,7 +470,9 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
     return NVDP_OK;
 }
 
-static nvdp_status write_header(struct writer *writer, const char *const *metadata) {
+/* The header with its length; every tensor's first byte in the file. */
+static nvdp_status make_header(struct writer *writer, const char *const *metadata, char **bytes,
+                               size_t *size, uint64_t *start) {
     nvdp_status status = NVDP_OK;
     char *text = NULL;
     json_t *header = json_object();
@@ -480,27 +482,40 @@ static nvdp_status write_header(struct writer *writer, const char *const *metada
     for (size_t i = 0; i < writer->count; i++) {
         NVDP_TRY(check_source(writer, &writer->tensors[i], &elements));
     }
-    for (size_t size = 8; size > 1; size /= 2) {
+    for (size_t width = 8; width > 1; width /= 2) {
         for (size_t i = 0; i < writer->count; i++) {
             const struct nvdp_tensor_source *source = &writer->tensors[i];
-            if (nvdp_dtype_size(source->dtype) == size)
-                NVDP_TRY(add_tensor(writer, source, &at, header));
+            if (nvdp_dtype_size(source->dtype) != width) continue;
+            if (start != NULL) start[i] = at;
+            NVDP_TRY(add_tensor(writer, source, &at, header));
         }
     }
     text = json_dumps(header, JSON_COMPACT);
     if (text == NULL)
         NVDP_TRY(
             nvdp__fail(writer->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", writer->path));
-    size_t length = strlen(text);
-    int padding = (int)((ALIGNMENT - length % ALIGNMENT) % ALIGNMENT);
-    uint64_t total = length + (size_t)padding;
-    NVDP_TRY(nvdp__output_write(writer->output, &total, sizeof total));
-    NVDP_TRY(nvdp__output_write(writer->output, text, length));
-    NVDP_TRY(nvdp__output_write(writer->output, "       ", (size_t)padding));
+    const size_t length = strlen(text);
+    const uint64_t total = (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *size = sizeof total + total;
+    *bytes = nvdp__calloc(writer->ctx, *size, 1);
+    NVDP_TRY(NVDP__MADE(*bytes));
+    memset(*bytes, ' ', *size);
+    memcpy(*bytes, &total, sizeof total);
+    memcpy(*bytes + sizeof total, text, length);
+    for (size_t i = 0; i < writer->count && start != NULL; i++)
+        start[i] += *size;
 cleanup:
     json_decref(header);
     free(text);
     return status;
+}
+
+nvdp_status nvdp__safetensors_header(struct nvdp_context *ctx, const char *path, size_t count,
+                                     const struct nvdp_tensor_source *tensors,
+                                     const char *const *metadata, char **bytes, size_t *size,
+                                     uint64_t *start) {
+    struct writer writer = {.ctx = ctx, .path = path, .count = count, .tensors = tensors};
+    return make_header(&writer, metadata, bytes, size, start);
 }
 
 /* A finite value that the narrower type cannot hold would be lost. */
@@ -538,19 +553,21 @@ static nvdp_status write_tensor(struct writer *writer, size_t index) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__safetensors_put(struct nvdp__output *to, size_t count,
-                                  const struct nvdp_tensor_source *tensors,
-                                  const char *const *metadata, nvdp__tensor_fetch fetch,
-                                  void *user) {
-    struct writer writer = {to->ctx, to->path, count, tensors, fetch, user, to};
-    NVDP_RETURN_IF_FAILED(write_header(&writer, metadata));
+static nvdp_status write_all(struct writer *writer, const char *const *metadata) {
+    nvdp_status status = NVDP_OK;
+    char *header = NULL;
+    size_t bytes = 0;
+    NVDP_TRY(make_header(writer, metadata, &header, &bytes, NULL));
+    NVDP_TRY(nvdp__output_write(writer->output, header, bytes));
     for (size_t size = 8; size > 1; size /= 2) {
-        for (size_t i = 0; i < count; i++) {
-            if (nvdp_dtype_size(tensors[i].dtype) == size)
-                NVDP_RETURN_IF_FAILED(write_tensor(&writer, i));
+        for (size_t i = 0; i < writer->count; i++) {
+            if (nvdp_dtype_size(writer->tensors[i].dtype) == size)
+                NVDP_TRY(write_tensor(writer, i));
         }
     }
-    return NVDP_OK;
+cleanup:
+    free(header);
+    return status;
 }
 
 nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, size_t count,
@@ -559,8 +576,9 @@ nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, 
                                     void *user) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
+    struct writer writer = {ctx, path, count, tensors, fetch, user, &output};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
-    NVDP_TRY(nvdp__safetensors_put(&output, count, tensors, metadata, fetch, user));
+    NVDP_TRY(write_all(&writer, metadata));
     NVDP_TRY(nvdp__output_commit(&output, true));
 cleanup:
     nvdp__output_abort(&output);

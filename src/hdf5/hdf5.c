@@ -33,7 +33,6 @@ struct nvdp__h5 {
     struct nvdp__h5_image
         *image;   /* what is read; of a file being created, as it was when that was asked for */
     bool changed; /* since */
-    bool is_form; /* made of a file in another format: nvdp__h5_detach */
     struct nvdp__disk disk; /* under a file being created */
     struct dataset datasets[OPEN_DATASETS];
     size_t opened; /* datasets opened so far; the next takes the place of the oldest */
@@ -255,23 +254,6 @@ nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
     free(file->beside);
     file->beside = NULL;
     return status;
-}
-
-nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
-    char *name = nvdp__strdup(file->ctx, path);
-    if (name == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = close_all(file) < 0 ? write_error(file) : NVDP_OK;
-    free(file->path);
-    file->path = name;
-    NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(look_again(file));
-    file->is_form = true;
-    unlink(file->beside); /* it is mapped */
-    free(file->beside);
-    file->beside = NULL;
-    return NVDP_OK;
 }
 
 void nvdp__h5_free(struct nvdp__h5 *file) {
@@ -551,10 +533,6 @@ static nvdp_status take_image(struct nvdp__h5 *file) {
     HUSH;
     if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
     return look_again(file);
-}
-
-bool nvdp__h5_is_form(const struct nvdp__h5 *file) {
-    return file->is_form;
 }
 
 nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image) {

@@ -34,10 +34,6 @@ nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const
 /* Closes; the object is still to be freed.  Not `replace`: NVDP_ERR_ARGUMENT where a file of that name, not empty, is there
  * meanwhile. */
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
-/* Closes a file that was created from another one, which is called `path`, to read on.  There is no such file any more when
- * the object is freed. */
-nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path);
-bool nvdp__h5_is_form(const struct nvdp__h5 *file); /* after nvdp__h5_detach */
 /* Opens for reading; `kind` NULL takes any, else "posteriors" accepts "posteriors/<versions>"
  * where the highest known version is `version`; others are refused by name. */
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
@@ -84,6 +80,8 @@ bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name);   /* the same */
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value); /* free() */
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value);
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value);
+/* Prints a number with as many digits as reading it back needs; free(). */
+char *nvdp__h5_real_text(struct nvdp_context *ctx, double value);
 /* Calls visit for every attribute with its value printed. */
 nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),

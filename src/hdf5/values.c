@@ -1,6 +1,7 @@
 /* What is in an HDF5 file, as our own reader took it in (hdf5_read.h): values in the types of memory, attributes, a digest. */
 #include "hdf5/hdf5.h"
 
+#include "base/digest.h"
 #include "base/f16.h"
 #include "hdf5/read.h"
 #include <inttypes.h>
@@ -318,6 +319,13 @@ nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *v
                                                : wrong_class(image, word, "an integer");
 }
 
+char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
+    char *printed = nvdp__format(ctx, "%.15g", value);
+    if (printed == NULL || strtod(printed, NULL) == value || isnan(value)) return printed;
+    free(printed);
+    return nvdp__format(ctx, "%.17g", value);
+}
+
 /* An attribute's value as text; free(). */
 static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *name, char **text) {
     const struct nvdp__h5_word *word = NULL;
@@ -329,12 +337,7 @@ static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *nam
         NVDP_RETURN_IF_FAILED(read_int(image, word, &whole));
         printed = nvdp__format(image->ctx, "%lld", (long long)whole);
     } else if (word->stored.kind == NVDP__H5_REAL) {
-        const double real = real_at(&word->stored, word->bytes);
-        printed = nvdp__format(image->ctx, "%.15g", real);
-        if (printed != NULL && strtod(printed, NULL) != real && !isnan(real)) {
-            free(printed); /* digits enough to read the same number back */
-            printed = nvdp__format(image->ctx, "%.17g", real);
-        }
+        printed = nvdp__h5_real_text(image->ctx, real_at(&word->stored, word->bytes));
     } else {
         printed = nvdp__strdup(image->ctx, "(of another type)");
     }
@@ -391,20 +394,6 @@ static void feed(struct digest *to, size_t count, const void *bytes) {
     crypto_hash_sha256_update(&to->sha, bytes, count);
 }
 
-/* Eight bytes, the least significant first. */
-static void feed_number(struct digest *to, uint64_t number) {
-    unsigned char bytes[8];
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (unsigned char)(number >> 8 * i);
-    }
-    feed(to, sizeof bytes, bytes);
-}
-
-static void feed_text(struct digest *to, const char *text) {
-    feed_number(to, strlen(text));
-    feed(to, strlen(text), text);
-}
-
 static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object, size_t rows,
                                size_t row_bytes) {
     nvdp_status status = NVDP_OK;
@@ -443,11 +432,11 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
                                     object->space.rank);
     NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(to->image, object));
     feed(to, 1, "D");
-    feed_text(to, name);
-    feed_text(to, text);
-    feed_number(to, (uint64_t)object->space.rank);
+    nvdp__digest_text(&to->sha, name);
+    nvdp__digest_text(&to->sha, text);
+    nvdp__digest_number(&to->sha, (uint64_t)object->space.rank);
     for (int d = 0; d < object->space.rank; d++) {
-        feed_number(to, object->space.shape[d]);
+        nvdp__digest_number(&to->sha, object->space.shape[d]);
         if (d > 0 && !nvdp__mul(row_bytes, (size_t)object->space.shape[d], &row_bytes))
             return NVDP__H5_INPUT_ERROR(to->image, "dataset", name, ": its size %s", "overflows");
     }
@@ -462,15 +451,15 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
     if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))
         return wrong_class(to->image, word, "a type as nvdp writes it");
     feed(to, 1, "A");
-    feed_text(to, name);
+    nvdp__digest_text(&to->sha, name);
     if (word->stored.kind == NVDP__H5_TEXT) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, word, &text));
-        feed_text(to, "text");
-        feed_text(to, text);
+        nvdp__digest_text(&to->sha, "text");
+        nvdp__digest_text(&to->sha, text);
         free(text);
     } else {
-        feed_text(to, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
-        feed_number(to, bits_at(&word->stored, word->bytes));
+        nvdp__digest_text(&to->sha, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
+        nvdp__digest_number(&to->sha, bits_at(&word->stored, word->bytes));
     }
     return NVDP_OK;
 }
@@ -484,7 +473,7 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
                                     ": expected datasets alone, found %s", "another thing");
     crypto_hash_sha256_init(&to.sha);
-    feed_text(&to, "nvdp digest/1");
+    nvdp__digest_text(&to.sha, "nvdp digest/1");
     for (size_t i = 0; i < image->objects; i++) {
         NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
     }

@@ -1,17 +1,110 @@
 #include "share/attributes.h"
 
+#include "hdf5/hdf5.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
+#include <inttypes.h>
 #include <math.h>
 #include <nvdp/version.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum nvdp__attribute nvdp__attribute_find(const char *name) {
+/* --- a list --- */
+
+const struct nvdp__attribute *nvdp__attributes_get(const struct nvdp__attributes *list,
+                                                   const char *name) {
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->item[i].name, name) == 0) return &list->item[i];
+    return NULL;
+}
+
+const char *nvdp__attributes_text(const struct nvdp__attributes *list, const char *name) {
+    const struct nvdp__attribute *found = nvdp__attributes_get(list, name);
+    return found != NULL ? found->text : "";
+}
+
+static void release_one(struct nvdp__attribute *item) {
+    free(item->name);
+    free(item->text);
+}
+
+/* Takes `text` over. */
+static nvdp_status set(struct nvdp__attributes *list, const char *name, char *text,
+                       struct nvdp__attribute value) {
+    nvdp_status status = NVDP_OK;
+    size_t at = 0;
+    value.text = text;
+    value.name = nvdp__strdup(list->ctx, name);
+    NVDP_TRY(NVDP__MADE(value.text, value.name));
+    while (at < list->count && strcmp(list->item[at].name, name) != 0)
+        at++;
+    if (at == list->count) {
+        NVDP_TRY(nvdp__reserve(list->ctx, &list->item, &list->capacity, at + 1, sizeof value));
+        list->count++;
+    } else {
+        release_one(&list->item[at]);
+    }
+    NVDP__HAND_OVER(&list->item[at], value);
+cleanup:
+    release_one(&value);
+    return status;
+}
+
+nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
+                                      const char *value) {
+    return set(list, name, nvdp__strdup(list->ctx, value),
+               (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_TEXT});
+}
+
+nvdp_status nvdp__attributes_set_whole(struct nvdp__attributes *list, const char *name,
+                                       int64_t value) {
+    return set(list, name, nvdp__format(list->ctx, "%" PRId64, value),
+               (struct nvdp__attribute){
+                   .type = NVDP__ATTRIBUTE_WHOLE, .whole = value, .real = (double)value});
+}
+
+nvdp_status nvdp__attributes_set_real(struct nvdp__attributes *list, const char *name,
+                                      double value) {
+    return set(list, name, nvdp__h5_real_text(list->ctx, value),
+               (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_REAL, .real = value});
+}
+
+nvdp_status nvdp__attributes_parse(struct nvdp__attributes *list, const char *name,
+                                   const char *text) {
+    const enum nvdp__attribute_type type = nvdp__attribute_find(name);
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    if (type == NVDP__ATTRIBUTE_WHOLE)
+        return nvdp__attributes_set_whole(list, name, strtoll(text, NULL, 10));
+    if (type == NVDP__ATTRIBUTE_TEXT || end == text || *end != '\0')
+        return nvdp__attributes_set_text(list, name, text);
+    return nvdp__attributes_set_real(list, name, number);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct nvdp__attribute *one = a, *two = b;
+    return strcmp(one->name, two->name);
+}
+
+void nvdp__attributes_sort(struct nvdp__attributes *list) {
+    if (list->count > 1) qsort(list->item, list->count, sizeof *list->item, by_name);
+}
+
+void nvdp__attributes_release(struct nvdp__attributes *list) {
+    for (size_t i = 0; i < list->count; i++)
+        release_one(&list->item[i]);
+    free(list->item);
+    *list = (struct nvdp__attributes){.ctx = list->ctx};
+}
+
+/* --- those of a release --- */
+
+enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
     static const struct {
         const char *name;
-        enum nvdp__attribute type;
+        enum nvdp__attribute_type type;
     } all[] = {
 #define TEXT(name, there, value) {name, NVDP__ATTRIBUTE_TEXT}
 #define WHOLE(name, there, value)                                                                  \
@@ -35,10 +128,10 @@ enum nvdp__attribute nvdp__attribute_find(const char *name) {
     return NVDP__ATTRIBUTE_NONE;
 }
 
-struct attribute {
+struct row {
     const char *name;
     bool there;
-    enum nvdp__attribute type;
+    enum nvdp__attribute_type type;
     union {
         const char *text;
         int64_t whole;
@@ -46,7 +139,7 @@ struct attribute {
     };
 };
 
-nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
+nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts) {
     const struct nvdp__model_info *info = facts->info;
     const struct nvdp__nvib_config *nvib = &info->nvib;
@@ -65,7 +158,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
-    const struct attribute all[] = {
+    const struct row all[] = {
 #define TEXT(name, there, value)                                                                   \
     {                                                                                              \
         name, there, NVDP__ATTRIBUTE_TEXT, {                                                       \
@@ -89,12 +182,12 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
 #undef WHOLE
 #undef REAL
     };
-    for (const struct attribute *a = all; a < all + sizeof all / sizeof all[0]; a++) {
+    for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++) {
         if (!a->there) continue;
         NVDP_RETURN_IF_FAILED(
-            a->type == NVDP__ATTRIBUTE_TEXT    ? nvdp__h5_set_string(file, a->name, a->text)
-            : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__h5_set_int(file, a->name, a->whole)
-                                               : nvdp__h5_set_real(file, a->name, a->real));
+            a->type == NVDP__ATTRIBUTE_TEXT    ? nvdp__attributes_set_text(list, a->name, a->text)
+            : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__attributes_set_whole(list, a->name, a->whole)
+                                               : nvdp__attributes_set_real(list, a->name, a->real));
     }
     return NVDP_OK;
 }

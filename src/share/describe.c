@@ -1,10 +1,10 @@
 /* What a file or a directory is: as a JSON object, and such an object for people. */
+#include "share/describe.h"
 #include "base/bound.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
-#include "hdf5/hdf5.h"
-#include "share/embeddings_file.h"
+#include "share/release.h"
 #include "train/measured.h"
 
 #include <dirent.h>
@@ -13,7 +13,6 @@
 #include <nvdp/bert.h>
 #include <nvdp/guarantee.h>
 #include <nvdp/rdp.h>
-#include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <nvdp/tokenizer.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD = 9, KEY_HEAD = 32, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
+enum { KEY_HEAD = 32, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
 static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
 
 /* --- text that a file brought --- */
@@ -39,7 +38,7 @@ static size_t sequence(const unsigned char *at) {
 }
 
 /* Text that a file brought, fit to be shown: control characters and broken UTF-8 become '?'. */
-static json_t *shown(const char *text) {
+json_t *nvdp__shown(const char *text) {
     char *copy = strdup(text);
     if (copy == NULL) return NULL;
     for (unsigned char *at = (unsigned char *)copy; *at != '\0';) {
@@ -62,7 +61,7 @@ static json_t *shown(const char *text) {
 
 /* Every string of a value made fit to be shown; a new value. */
 static json_t *shown_copy(const json_t *value) {
-    if (json_is_string(value)) return shown(json_string_value(value));
+    if (json_is_string(value)) return nvdp__shown(json_string_value(value));
     if (json_is_array(value)) {
         json_t *array = json_array();
         size_t i;
@@ -77,7 +76,7 @@ static json_t *shown_copy(const json_t *value) {
         const char *key;
         json_t *item;
         json_object_foreach((json_t *)value, key, item) {
-            json_t *name = shown(key);
+            json_t *name = nvdp__shown(key);
             if (name != NULL)
                 json_object_set_new(object, json_string_value(name), shown_copy(item));
             json_decref(name);
@@ -105,104 +104,72 @@ static nvdp_status no_memory(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
 }
 
-static void start(json_t *object, const char *path, const char *kind) {
+void nvdp__describe_start(json_t *object, const char *path, const char *kind) {
     struct stat info = {0};
     if (stat(path, &info) != 0) info.st_size = 0;
-    json_object_set_new(object, "kind", shown(kind));
+    json_object_set_new(object, "kind", nvdp__shown(kind));
     set_count(object, "bytes", (size_t)info.st_size);
 }
 
-static void add_dataset(const char *name, int rank, const size_t *shape, const char *type,
-                        void *user) {
-    json_array_append_new(user, json_pack("{s:o,s:s,s:o}", "name", shown(name), "type", type,
-                                          "shape", shape_json(rank, shape)));
+void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                            void *array) {
+    json_array_append_new(array, json_pack("{s:o,s:s,s:o}", "name", nvdp__shown(name), "type", type,
+                                           "shape", shape_json(rank, shape)));
 }
 
 /* A number as the file's attributes print it; a text where it is none. */
 static json_t *number_of(const char *text) {
     char *end;
     const double value = strtod(text, &end);
-    if (end == text || *end != '\0') return shown(text);
+    if (end == text || *end != '\0') return nvdp__shown(text);
     if (text[strspn(text, "-0123456789")] == '\0') return json_integer(strtoll(text, NULL, 10));
     return nvdp__json_number(value);
 }
 
-struct attributes {
-    struct nvdp__h5 *file;
-    json_t *object;
-};
-
-static void add_attribute(const char *name, const char *value, void *user) {
-    const struct attributes *to = user;
-    json_t *key = shown(name);
+void nvdp__describe_attribute(json_t *object, const char *name, const char *value, bool number) {
+    json_t *key = nvdp__shown(name);
     if (key != NULL)
-        json_object_set_new(to->object, json_string_value(key),
-                            nvdp__h5_is_number(to->file, name) ? number_of(value) : shown(value));
+        json_object_set_new(object, json_string_value(key),
+                            number ? number_of(value) : nvdp__shown(value));
     json_decref(key);
 }
 
-/* The file is closed. */
-static nvdp_status describe_opened(struct nvdp_context *ctx, const char *path,
-                                   struct nvdp__h5 *file, json_t *object) {
+nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, const char *kind,
+                                 json_t *object, json_t **datasets, json_t **attributes) {
+    nvdp__describe_start(object, path, kind);
+    *datasets = json_array();
+    *attributes = json_object();
+    int failed = json_object_set_new(object, "datasets", *datasets);
+    failed |= json_object_set_new(object, "attributes", *attributes);
+    return failed != 0 ? no_memory(ctx, path) : NVDP_OK;
+}
+
+/* An export; any other file of the format as no more than that. */
+static nvdp_status describe_release(struct nvdp_context *ctx, const char *path,
+                                    const struct nvdp__format *format, json_t *object) {
     nvdp_status status = NVDP_OK;
-    char *format = NULL;
-    if (nvdp__h5_has_attribute(file, "nvdp_format"))
-        NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &format));
-    start(object, path, format != NULL ? format : "HDF5");
-    json_t *datasets = json_array(), *attributes = json_object();
-    int failed = json_object_set_new(object, "datasets", datasets);
-    failed |= json_object_set_new(object, "attributes", attributes);
-    if (failed != 0) NVDP_TRY(no_memory(ctx, path));
-    NVDP_TRY(nvdp__h5_list(file, add_dataset, datasets));
-    NVDP_TRY(nvdp__h5_list_attributes(file, add_attribute,
-                                      &(struct attributes){.file = file, .object = attributes}));
-    json_object_del(attributes, "nvdp_format");
-cleanup:
-    free(format);
-    nvdp__h5_free(file);
-    return status;
-}
-
-static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t *object) {
-    struct nvdp__h5 *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_open(ctx, path, NULL, 0, &file));
-    return describe_opened(ctx, path, file, object);
-}
-
-/* An export as its HDF5 form; of others' no more than what they are. */
-static nvdp_status describe_parquet(struct nvdp_context *ctx, const char *path, json_t *object) {
-    struct nvdp__h5 *file = NULL;
-    nvdp_status status = nvdp__embeddings_open(ctx, path, &file);
-    if (status == NVDP_OK) status = describe_opened(ctx, path, file, object);
-    if (status == NVDP_ERR_INPUT) start(object, path, "Parquet");
-    if (status == NVDP_OK) json_object_set_new(object, "container", json_string("Parquet"));
-    return status == NVDP_ERR_INPUT ? NVDP_OK : status;
-}
-
-static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *path,
-                                        json_t *object) {
-    struct nvdp_safetensors *file = NULL;
-    size_t elements = 0;
-    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(ctx, path, &file));
-    json_t *tensors = json_array();
-    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
-        const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);
-        elements += info->count;
-        json_array_append_new(tensors, json_pack("{s:o,s:s,s:o}", "name", shown(info->name), "type",
-                                                 nvdp_dtype_name(info->dtype), "shape",
-                                                 shape_json(info->rank, info->shape)));
+    struct nvdp__release release = {0};
+    json_t *datasets = NULL, *attributes = NULL;
+    status = nvdp__release_read(ctx, nvdp__formats, path, &release);
+    if (status == NVDP_ERR_INPUT) {
+        nvdp__describe_start(object, path, format->name);
+        return NVDP_OK;
     }
-    const char *format = nvdp_safetensors_metadata(file, "nvdp_format");
-    const char *statement = nvdp_safetensors_metadata(file, "statement");
-    start(object, path, "safetensors");
-    if (format != NULL && statement != NULL)
-        json_object_set_new(
-            object, "attributes",
-            json_pack("{s:o,s:o}", "nvdp_format", shown(format), "statement", shown(statement)));
-    nvdp_safetensors_close(file);
-    set_count(object, "count", json_array_size(tensors));
-    set_count(object, "elements", elements);
-    return json_object_set_new(object, "tensors", tensors) == 0 ? NVDP_OK : no_memory(ctx, path);
+    NVDP_TRY(status);
+    NVDP_TRY(nvdp__describe_begin(ctx, path,
+                                  nvdp__attributes_text(&release.attributes, "nvdp_format"), object,
+                                  &datasets, &attributes));
+    NVDP_TRY(nvdp__release_datasets(&release, nvdp__describe_dataset, datasets));
+    nvdp__attributes_sort(&release.attributes);
+    for (size_t i = 0; i < release.attributes.count; i++) {
+        const struct nvdp__attribute *a = &release.attributes.item[i];
+        nvdp__describe_attribute(attributes, a->name, a->text, a->type != NVDP__ATTRIBUTE_TEXT);
+    }
+    json_object_del(attributes, "nvdp_format");
+    json_object_set_new(object, "container", json_string(format->name));
+cleanup:
+    nvdp__release_close(&release);
+    return status;
 }
 
 static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t *object) {
@@ -232,7 +199,7 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
                           "%s: expected HDF5, safetensors or a vocabulary with [UNK], found "
                           "another kind of file",
                           path);
-    start(object, path, "vocabulary");
+    nvdp__describe_start(object, path, "vocabulary");
     set_count(object, "pieces", pieces);
     set_count(object, "continuations", continuations);
     set_count(object, "longest_bytes", longest);
@@ -248,7 +215,7 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
         {"nvdp-ledger-key/1 ", "nvdp-ledger-key/1", "secret: of a ledger; its owner's alone"}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strncmp(head, keys[i][0], strlen(keys[i][0])) != 0) continue;
-        start(object, path, keys[i][1]);
+        nvdp__describe_start(object, path, keys[i][1]);
         json_object_set_new(object, "key", json_string(keys[i][2]));
         return true;
     }
@@ -256,7 +223,6 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
 }
 
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
-    static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     static const char ledger[] =
         "nvdp ledger/"; /* its records are for the owner of the key: nvdp verify */
     unsigned char head[KEY_HEAD + 1] = {0};
@@ -265,19 +231,17 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
-    if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
-        return describe_hdf5(ctx, path, object);
     if (describe_key(path, (const char *)head, object)) return NVDP_OK;
     if (size >= sizeof ledger + 1 && memcmp(head, ledger, sizeof ledger - 1) == 0) {
-        start(object, path, head[sizeof ledger - 1] == '1' ? "ledger/1" : "ledger/2");
+        nvdp__describe_start(object, path,
+                             head[sizeof ledger - 1] == '1' ? "ledger/1" : "ledger/2");
         return NVDP_OK;
     }
-    if (size >= HEAD && memcmp(head, "PAR1", 4) == 0) return describe_parquet(ctx, path, object);
-    /* a length below 2^32, then a JSON object */
-    bool tensors = size >= HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
-    const char *ending = strrchr(path, '.');
-    if (tensors || (ending != NULL && strcmp(ending, ".safetensors") == 0))
-        return describe_safetensors(ctx, path, object);
+    const struct nvdp__format *format =
+        nvdp__format_detect(nvdp__formats, path, head, nvdp__least(size, NVDP__FORMAT_HEAD));
+    if (format != NULL)
+        return format->describe != NULL ? format->describe(ctx, path, object)
+                                        : describe_release(ctx, path, format, object);
     return describe_vocabulary(ctx, path, object);
 }
 
@@ -330,7 +294,7 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
 static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, json_t *object) {
     char *text = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
     NVDP_RETURN_IF_FAILED(NVDP__MADE(text));
-    json_object_set_new(object, "unfinished", shown(text));
+    json_object_set_new(object, "unfinished", nvdp__shown(text));
     free(text);
     return NVDP_OK;
 }
@@ -411,7 +375,7 @@ static nvdp_status describe_members(struct nvdp_context *ctx, const char *direct
     char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
     NVDP_TRY(NVDP__MADE(weights, pieces, model, vocabulary));
     if (nvdp__exists(model)) {
-        NVDP_TRY(describe_safetensors(ctx, model, weights));
+        NVDP_TRY(describe_file(ctx, model, weights));
         NVDP_TRY(nvdp__file_sha256(ctx, model, fingerprint));
         json_object_set(object, "tensors", json_object_get(weights, "count"));
         json_object_set(object, "elements", json_object_get(weights, "elements"));
@@ -439,7 +403,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "config.json", &config));
     const char *format = json_string_value(json_object_get(config, "nvdp_format"));
     json_object_set_new(object, "kind",
-                        format != NULL ? shown(format) : json_string("model directory"));
+                        format != NULL ? nvdp__shown(format) : json_string("model directory"));
     if (format == NULL) { /* a reader's configuration is its own */
         NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
         json_object_set_new(object, "model_type",
@@ -519,7 +483,7 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
     const char *format = json_string_value(json_object_get(told, "nvdp_format"));
     const bool ours = format != NULL && strncmp(format, "sanitized/", 10) == 0;
     if (ours) {
-        json_object_set_new(object, "kind", shown(format));
+        json_object_set_new(object, "kind", nvdp__shown(format));
         json_object_del(told, "nvdp_format");
         json_t *copy = shown_copy(told);
         json_object_update(object, copy);

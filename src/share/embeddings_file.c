@@ -4,6 +4,7 @@
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "options/schema.h"
+#include "share/release.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/share.h>
@@ -59,51 +60,12 @@ enum nvdp_pool nvdp__pool_find(const char *name) {
     return NVDP_POOL_AUTO;
 }
 
-/* --- writing --- */
-
-nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
-                                    const struct nvdp__embeddings_shape *shape,
-                                    const int64_t *offset, struct nvdp__h5 **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
-    bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
-    const size_t square[] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
-    const size_t ragged[] = {shape->rows, shape->dim};
-    const size_t *extent = hidden ? square : ragged;
-    size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_TRY(nvdp__h5_create(ctx, path, whole(shape) ? "embeddings/2" : "embeddings/1", &file));
-    NVDP_TRY(nvdp__h5_dataset(file, "z", shape->grid, hidden ? 4 : 2, extent));
-    if (shape->weights)
-        NVDP_TRY(
-            nvdp__h5_dataset(file, "log_pi", nvdp__weight_type(shape), hidden ? 3 : 1, extent));
-    NVDP_TRY(nvdp__h5_set_string(file, "grid", nvdp__grid_names[shape->grid]));
-    if (whole(shape)) NVDP_TRY(nvdp__h5_set_real(file, "z_step", ldexp(1, shape->z_exponent)));
-    if (whole(shape) && shape->weights)
-        NVDP_TRY(nvdp__h5_set_real(file, "log_pi_step", ldexp(1, shape->log_pi_exponent)));
-    if (!hidden) NVDP_TRY(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, &offsets, offset));
-    NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp__h5_free(file);
-    return status;
-}
-
-nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
-                                   const struct nvdp__embeddings_shape *shape, size_t first,
-                                   size_t texts, size_t first_row, size_t rows, const void *z,
-                                   const void *log_pi) {
-    bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
-    size_t from = hidden ? first : first_row, count = hidden ? texts : rows;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", shape->grid, from, count, z));
-    if (!shape->weights) return NVDP_OK;
-    return nvdp__h5_write_rows(file, "log_pi", nvdp__weight_type(shape), from, count, log_pi);
-}
-
 /* --- reading: attributes --- */
 
 struct source {
     struct nvdp_context *ctx;
     const char *path;
-    struct nvdp__h5 *file;
+    struct nvdp__release *release;
     nvdp__embeddings_visit *visit; /* NULL: z is held */
     void *user;
     struct nvdp__embeddings *to;
@@ -111,7 +73,7 @@ struct source {
 
 static nvdp_status read_size(struct source *source, const char *name, int64_t max, size_t *out) {
     int64_t value = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_int(source->file, name, &value));
+    NVDP_RETURN_IF_FAILED(nvdp__release_whole(source->release, name, &value));
     if (value < 1 || value > max)
         return NVDP__BAD_FILE(source, "attribute '%s': expected 1 to %" PRId64 ", found %" PRId64,
                               name, max, value);
@@ -119,48 +81,45 @@ static nvdp_status read_size(struct source *source, const char *name, int64_t ma
     return NVDP_OK;
 }
 
+static bool has(const struct source *source, const char *name) {
+    return nvdp__attributes_get(&source->release->attributes, name) != NULL;
+}
+
 /* A string that need not be there; too long a one is cut. */
 static nvdp_status read_string(struct source *source, const char *name, size_t size, char *out) {
-    if (!nvdp__h5_has_attribute(source->file, name)) return NVDP_OK;
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, name, &text));
+    const char *text = NULL;
+    if (!has(source, name)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, name, &text));
     snprintf(out, size, "%s", text);
-    free(text);
     return NVDP_OK;
 }
 
 /* One of two words: *second says which. */
 static nvdp_status read_word(struct source *source, const char *name, const char *a, const char *b,
                              bool *second) {
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, name, &text));
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, name, &text));
     *second = strcmp(text, b) == 0;
-    nvdp_status status = NVDP_OK;
-    if (!*second && strcmp(text, a) != 0)
-        status = NVDP__BAD_FILE(source, "attribute '%s': expected %s or %s, found '%.64s'", name, a,
+    return *second || strcmp(text, a) == 0
+               ? NVDP_OK
+               : NVDP__BAD_FILE(source, "attribute '%s': expected %s or %s, found '%.64s'", name, a,
                                 b, text);
-    free(text);
-    return status;
 }
 
 static nvdp_status read_grid(struct source *source) {
-    struct nvdp__embeddings_shape *shape = &source->to->shape;
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "grid", &text));
-    const bool found = nvdp__grid_find(text, &shape->grid);
-    const nvdp_status status =
-        found ? NVDP_OK
-              : NVDP__BAD_FILE(source,
-                               "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
-                               text);
-    free(text);
-    return status;
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, "grid", &text));
+    return nvdp__grid_find(text, &source->release->shape.grid)
+               ? NVDP_OK
+               : NVDP__BAD_FILE(source,
+                                "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
+                                text);
 }
 
 /* A power of two, whose exponent is set. */
 static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
     double step = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &step));
+    NVDP_RETURN_IF_FAILED(nvdp__release_real(source->release, name, &step));
     if (!nvdp__step_exponent(step, exponent))
         return NVDP__BAD_FILE(source,
                               "attribute '%s': expected a power of two within 2^%d, found %g", name,
@@ -170,7 +129,7 @@ static nvdp_status read_step(struct source *source, const char *name, int *expon
 
 static nvdp_status read_attributes(struct source *source) {
     struct nvdp__embeddings *to = source->to;
-    struct nvdp__embeddings_shape *shape = &to->shape;
+    struct nvdp__embeddings_shape *shape = &source->release->shape;
     bool public = false;
     size_t kappa = 0;
     char pool[16] = "", row_index[16] = "";
@@ -183,7 +142,7 @@ static nvdp_status read_attributes(struct source *source) {
     NVDP_RETURN_IF_FAILED(read_size(source, "kappa", MAX_KAPPA, &kappa));
     NVDP_RETURN_IF_FAILED(read_size(source, "releases", MAX_SAMPLES, &shape->samples));
     if (!public) NVDP_RETURN_IF_FAILED(read_size(source, "length", MAX_LENGTH, &shape->length));
-    if (nvdp__h5_has_attribute(source->file, "latent_heads"))
+    if (has(source, "latent_heads"))
         NVDP_RETURN_IF_FAILED(read_size(source, "latent_heads", MAX_DIM, &to->heads));
     NVDP_RETURN_IF_FAILED(read_string(source, "pool", sizeof pool, pool));
     shape->policy = public ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN;
@@ -197,96 +156,64 @@ static nvdp_status read_attributes(struct source *source) {
 
 /* --- reading: shapes --- */
 
-static nvdp_status wrong_size(struct source *source, const char *dataset, size_t expected,
-                              size_t found) {
-    return NVDP__BAD_FILE(source, "dataset '%s': expected %zu rows, found %zu", dataset, expected,
-                          found);
-}
-
-static nvdp_status hidden_shape(struct source *source) {
-    struct nvdp__embeddings_shape *shape = &source->to->shape;
-    size_t z[4];
-    size_t log_pi[3];
-    size_t implied = /* rows of a sample, by the attributes */
+nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, const size_t z[4]) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const size_t implied = /* rows of a sample, by the attributes */
         shape->weights ? (shape->length + 1) * (size_t)shape->kappa : shape->length;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", shape->grid, 4, z));
-    if (z[1] != shape->samples || z[2] != implied)
-        return NVDP__BAD_FILE(
-            source,
-            "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
-            "[%zu, %zu, %zu, %zu]",
-            shape->samples, implied, z[0], z[1], z[2], z[3]);
-    shape->texts = z[0];
-    shape->sample_rows = z[2];
-    shape->dim = z[3];
-    size_t samples;
-    if (!nvdp__mul(shape->texts, shape->samples, &samples) ||
-        !nvdp__mul(samples, shape->sample_rows, &shape->rows))
-        return NVDP__BAD_FILE(source, "dataset '%s': its size overflows", "z");
-    if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_shape(source->file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
-    if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
+    if (z[1] == shape->samples && z[2] == implied) return NVDP_OK;
     return NVDP__BAD_FILE(
-        source, "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
-        z[0], z[1], z[2], log_pi[0], log_pi[1], log_pi[2]);
+        release,
+        "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
+        "[%zu, %zu, %zu, %zu]",
+        shape->samples, implied, z[0], z[1], z[2], z[3]);
 }
 
-static nvdp_status public_shape(struct source *source) {
-    struct nvdp__embeddings_shape *shape = &source->to->shape;
-    size_t z[2];
-    size_t count;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", shape->grid, 2, z));
-    shape->rows = z[0];
-    shape->dim = z[1];
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "offset", NVDP__H5_I64, 1, &count));
-    if (count < 1 || (count - 1) % shape->samples != 0)
-        return NVDP__BAD_FILE(source, "dataset 'offset': expected texts x %zu + 1 rows, found %zu",
-                              shape->samples, count);
-    shape->texts = (count - 1) / shape->samples;
-    if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_shape(source->file, "log_pi", nvdp__weight_type(shape), 1, &count));
-    return count == z[0] ? NVDP_OK : wrong_size(source, "log_pi", z[0], count);
+nvdp_status nvdp__release_check_weights(const struct nvdp__release *release) {
+    const struct nvdp__attributes *list = &release->attributes;
+    if (!release->shape.weights && strcmp(nvdp__attributes_text(list, "method"), "nvdp") == 0 &&
+        strcmp(nvdp__attributes_text(list, "weights"), "constant") != 0)
+        return NVDP__BAD_FILE(release, "dataset '%s' is missing", "log_pi");
+    return NVDP_OK;
 }
 
 static nvdp_status read_shape(struct source *source) {
-    struct nvdp__embeddings_shape *shape = &source->to->shape;
-    shape->weights = nvdp__h5_has(source->file, "log_pi");
-    char weights[16] = "";
-    NVDP_RETURN_IF_FAILED(read_string(source, "weights", sizeof weights, weights));
-    if (!shape->weights && strcmp(source->to->method, "nvdp") == 0 &&
-        strcmp(weights, "constant") != 0)
-        return NVDP__BAD_FILE(source, "dataset '%s' is missing", "log_pi");
-    NVDP_RETURN_IF_FAILED(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(source)
-                                                              : public_shape(source));
+    struct nvdp__release *release = source->release;
+    struct nvdp__embeddings_shape *shape = &release->shape;
+    if (release->format->load != NULL) {
+        NVDP_RETURN_IF_FAILED(release->format->load(release));
+    } else {
+        const size_t z[4] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
+        NVDP_RETURN_IF_FAILED(nvdp__release_check_weights(release));
+        if (shape->policy == NVDP_LENGTH_HIDDEN)
+            NVDP_RETURN_IF_FAILED(nvdp__release_check_hidden(release, z));
+    }
     if (shape->weights && whole(shape))
         NVDP_RETURN_IF_FAILED(read_step(source, "log_pi_step", &shape->log_pi_exponent));
-    if (shape->texts < 1)
-        return NVDP__BAD_FILE(source, "expected at least one text, found %s", "none");
     if (shape->dim < 1 || shape->dim > MAX_DIM)
         return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d values, found %zu",
                               MAX_DIM, shape->dim);
+    source->to->shape = *shape;
     return NVDP_OK;
 }
 
 /* --- reading: values --- */
 
-static nvdp_status read_offset(struct source *source) {
-    struct nvdp__embeddings *to = source->to;
-    const struct nvdp__embeddings_shape *shape = &to->shape;
-    size_t samples = shape->texts * shape->samples;
-    int64_t *offset = nvdp__calloc(source->ctx, samples + 1, sizeof *offset);
-    to->offset = offset;
-    if (offset == NULL) return NVDP_ERR_MEMORY;
-    if (shape->policy == NVDP_LENGTH_HIDDEN) {
-        for (size_t i = 0; i <= samples; i++) {
-            offset[i] = (int64_t)(i * shape->sample_rows);
-        }
-        return NVDP_OK;
-    }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, samples + 1, offset));
+/* Copies an array of the release to *out, a pointer; NULL stays NULL. */
+static nvdp_status copy(struct source *source, const void *from, size_t count, size_t size,
+                        void *out) {
+    if (from == NULL) return NVDP_OK;
+    void *made = nvdp__calloc(source->ctx, count, size);
+    if (made == NULL) return NVDP_ERR_MEMORY;
+    memcpy(made, from, count * size);
+    memcpy(out, &made, sizeof made);
+    return NVDP_OK;
+}
+
+static nvdp_status check_offset(struct source *source) {
+    const struct nvdp__embeddings_shape *shape = &source->to->shape;
+    const size_t samples = shape->texts * shape->samples;
+    const int64_t *offset = source->to->offset;
+    if (shape->policy == NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (offset[0] != 0 || offset[samples] != (int64_t)shape->rows)
         return NVDP__BAD_FILE(source,
                               "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
@@ -360,29 +287,28 @@ void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t f
     }
 }
 
-/* Slice by slice; a dataset's row holds one vector, or under the hidden policy all of a text. */
+/* Slice by slice, of whole texts if lengths are hidden. */
 static nvdp_status read_z(struct source *source) {
     nvdp_status status = NVDP_OK;
     struct nvdp__embeddings *to = source->to;
-    size_t vectors = nvdp__row_vectors(&to->shape);
-    size_t count = to->shape.rows / vectors;
-    size_t width = vectors * to->shape.dim;
-    size_t step = width < SLICE_FLOATS ? SLICE_FLOATS / width : 1;
-    if (step > count) step = count;
+    const size_t dim = to->shape.dim, rows = to->shape.rows;
+    const size_t unit = nvdp__row_vectors(&to->shape), width = unit * dim;
+    const size_t most = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
+    const size_t step = nvdp__least(most, rows);
     const bool hold = source->visit == NULL;
     const size_t item = item_size(&to->shape);
-    void *slice = nvdp__calloc(source->ctx, step * width, sizeof(float)); /* or int32_t */
-    float *values = nvdp__calloc(source->ctx, hold ? 1 : step * width, sizeof *values);
-    to->z = nvdp__calloc(source->ctx, hold ? to->shape.rows * to->shape.dim : step * width, item);
+    void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* or int32_t */
+    float *values = nvdp__calloc(source->ctx, hold ? 1 : step * dim, sizeof *values);
+    to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
     NVDP_TRY(NVDP__MADE(slice, values, to->z));
-    for (size_t first = 0; first < count; first += step) {
-        size_t n = nvdp__least(count - first, step);
-        void *z = hold ? (char *)to->z + first * width * item : to->z;
-        NVDP_TRY(nvdp__h5_read_rows(source->file, "z", to->shape.grid, first, n, slice));
-        NVDP_TRY(narrow(source, first * width, n * width, slice, z));
+    for (size_t first = 0; first < rows; first += step) {
+        size_t n = nvdp__least(rows - first, step);
+        void *z = hold ? (char *)to->z + first * dim * item : to->z;
+        NVDP_TRY(source->release->format->rows(source->release, first, n, slice, NULL));
+        NVDP_TRY(narrow(source, first * dim, n * dim, slice, z));
         if (hold) continue;
-        nvdp__embeddings_values(to, 0, n * width, values);
-        source->visit(n * width, values, source->user);
+        nvdp__embeddings_values(to, 0, n * dim, values);
+        source->visit(n * dim, values, source->user);
     }
 cleanup:
     if (!hold) {
@@ -399,12 +325,11 @@ static nvdp_status read_log_pi(struct source *source) {
     struct nvdp__embeddings *to = source->to;
     const struct nvdp__embeddings_shape *shape = &to->shape;
     if (!shape->weights) return NVDP_OK;
-    size_t count = shape->policy == NVDP_LENGTH_HIDDEN ? shape->texts : shape->rows;
     int32_t *steps = whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
     to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
     if (to->log_pi == NULL || (whole(shape) && steps == NULL)) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__h5_read_rows(source->file, "log_pi", nvdp__weight_type(shape), 0, count,
-                                whole(shape) ? (void *)steps : to->log_pi));
+    NVDP_TRY(source->release->format->rows(source->release, 0, shape->rows, NULL,
+                                           whole(shape) ? (void *)steps : to->log_pi));
     for (size_t r = 0; r < shape->rows; r++) {
         if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);
         if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
@@ -417,16 +342,11 @@ cleanup:
 
 static nvdp_status read_columns(struct source *source) {
     struct nvdp__embeddings *to = source->to;
+    const struct nvdp__release *from = source->release;
     const size_t texts = to->shape.texts;
-    if (nvdp__h5_has(source->file, "label"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_column(source->file, "label", NVDP__H5_F32, texts, &to->label));
-    if (nvdp__h5_has(source->file, "split"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_column(source->file, "split", NVDP__H5_I32, texts, &to->split));
-    if (nvdp__h5_has(source->file, "id"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_column(source->file, "id", NVDP__H5_I64, texts, &to->id));
+    NVDP_RETURN_IF_FAILED(copy(source, from->label, texts, sizeof *to->label, &to->label));
+    NVDP_RETURN_IF_FAILED(copy(source, from->split, texts, sizeof *to->split, &to->split));
+    NVDP_RETURN_IF_FAILED(copy(source, from->id, texts, sizeof *to->id, &to->id));
     for (size_t i = 0; i < texts; i++) {
         if (to->label != NULL && isinf(to->label[i]))
             return bad_value(source, "label", i, to->label[i], "a finite number or NaN");
@@ -436,15 +356,16 @@ static nvdp_status read_columns(struct source *source) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
-                                  nvdp__embeddings_visit *visit, void *user,
-                                  struct nvdp__embeddings **out) {
+nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
+                                  void *user, struct nvdp__embeddings **out) {
     nvdp_status status = NVDP_OK;
-    struct source source = {.ctx = ctx, .path = path, .file = file, .visit = visit, .user = user};
-    NVDP_TRY(NVDP__NEW(ctx, source.to, 1));
+    struct source source = {release->ctx, release->path, release, visit, user, NULL};
+    NVDP_TRY(NVDP__NEW(release->ctx, source.to, 1));
     NVDP_TRY(read_attributes(&source));
     NVDP_TRY(read_shape(&source));
-    NVDP_TRY(read_offset(&source));
+    NVDP_TRY(copy(&source, release->offset, source.to->shape.texts * source.to->shape.samples + 1,
+                  sizeof(int64_t), &source.to->offset));
+    NVDP_TRY(check_offset(&source));
     NVDP_TRY(read_z(&source));
     NVDP_TRY(read_log_pi(&source));
     NVDP_TRY(read_columns(&source));
@@ -456,10 +377,10 @@ cleanup:
 
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out) {
-    struct nvdp__h5 *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_open(ctx, path, &file));
-    nvdp_status status = nvdp__embeddings_take(ctx, path, file, NULL, NULL, out);
-    nvdp__h5_free(file);
+    struct nvdp__release release = {0};
+    NVDP_RETURN_IF_FAILED(nvdp__release_read(ctx, nvdp__formats, path, &release));
+    nvdp_status status = nvdp__embeddings_take(&release, NULL, NULL, out);
+    nvdp__release_close(&release);
     return status;
 }
 

@@ -35,7 +35,7 @@ size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape);
 /* Of a step, a power of two within 2^-30 and 2^30; false where it is another number. */
 bool nvdp__step_exponent(double step, int *exponent);
 
-/* --- writing --- */
+/* --- writing HDF5 --- */
 
 /* Creates the file with empty datasets z and log_pi, and the attributes of the grid; under the public policy
  * also `offset`, [N*S+1].  Other attributes are set, and the file committed, by the caller. */
@@ -73,17 +73,13 @@ struct nvdp__embeddings {
  * declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
-/* The two halves of nvdp__embeddings_read, for callers that need the file too.  The first opens the file and checks its kind
- * and version.  For safetensors and Parquet it opens their HDF5 form (formats_read.c): these files must have every byte as nvdp
- * export writes it, else NVDP_ERR_INPUT. */
-nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
-                                  struct nvdp__h5 **out);
 /* Takes `count` values of z, the next ones in their order. */
 typedef void nvdp__embeddings_visit(size_t count, const float *values, void *user);
-/* The second reads and checks the rest.  With `visit`, z is passed to it slice by slice and not held: out->z is NULL. */
-nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
-                                  nvdp__embeddings_visit *visit, void *user,
-                                  struct nvdp__embeddings **out);
+struct nvdp__release;
+/* Reads and checks the rest of a release that nvdp__release_read has opened.  With `visit`, z is passed to it slice by slice and
+ * not held: out->z is NULL. */
+nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
+                                  void *user, struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
 /* Values [first, first + count) of z, row by row. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,

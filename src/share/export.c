@@ -8,11 +8,10 @@
 #include "options/schema.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
-#include "share/attributes.h"
-#include "share/embeddings_file.h"
-#include "share/formats.h"
+#include "share/card.h"
 #include "share/ledger.h"
 #include "share/reader.h"
+#include "share/release.h"
 #include "share/sign.h"
 #include "share/statement.h"
 #include "text/batch.h"
@@ -80,12 +79,10 @@ struct export {
     struct nvdp__noise noise;
     struct nvdp__form form;      /* of the model's samples */
     struct nvdp_posteriors like; /* no rows: what is the same for every text */
-    struct nvdp__embeddings_shape shape;
+    struct nvdp__release release;
     struct nvdp__release_grids grids;
-    int64_t *offset;     /* [N S + 1] rows, public lengths */
     size_t longest_rows; /* of one sample */
     struct nvdp__release_facts facts;
-    struct nvdp__h5 *file;
     /* one batch */
     size_t batch_texts; /* at most */
     struct nvdp__batch *batch;
@@ -360,7 +357,7 @@ static nvdp_status plan(struct export *export) {
                           export->texts);
     int64_t *offset = nvdp__calloc(export->ctx, count + 1, sizeof *offset);
     if (offset == NULL) return NVDP_ERR_MEMORY;
-    export->offset = offset;
+    export->release.offset = offset;
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
         for (size_t i = 0; i < data->count; i++) {
@@ -373,7 +370,7 @@ static nvdp_status plan(struct export *export) {
         }
     }
     bool hidden = like->policy == NVDP_LENGTH_HIDDEN;
-    export->shape = (struct nvdp__embeddings_shape){
+    export->release.shape = (struct nvdp__embeddings_shape){
         .texts = export->texts,
         .samples = samples,
         .dim = like->dim,
@@ -674,33 +671,23 @@ static nvdp_status warn(struct export *export) {
 
 /* --- the file without the samples --- */
 
-static nvdp_status write_columns(struct export *export) {
-    nvdp_status status = NVDP_OK;
-    size_t texts = export->texts;
+static nvdp_status fill_columns(struct export *export) {
+    struct nvdp__release *release = &export->release;
+    const bool splits = export->options->input == NULL, labels = export->options->with_labels;
+    const size_t texts = export->texts;
     size_t k = 0;
-    struct nvdp__h5 *file = export->file;
-    float *label = nvdp__calloc(export->ctx, texts, sizeof *label);
-    int32_t *split = nvdp__calloc(export->ctx, texts, sizeof *split);
-    int64_t *id = nvdp__calloc(export->ctx, texts, sizeof *id);
-    if (label == NULL || split == NULL || id == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->id, texts));
+    if (splits) NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->split, texts));
+    if (labels) NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->label, texts));
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
         for (size_t i = 0; i < data->count; i++, k++) {
-            label[k] = data->label != NULL ? data->label[i] : NAN;
-            split[k] = export->part[p].split;
-            id[k] = data->index[i];
+            release->id[k] = data->index[i];
+            if (splits) release->split[k] = export->part[p].split;
+            if (labels) release->label[k] = data->label != NULL ? data->label[i] : NAN;
         }
     }
-    NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &texts, id));
-    if (export->options->input == NULL)
-        NVDP_TRY(nvdp__h5_write(file, "split", NVDP__H5_I32, 1, &texts, split));
-    if (export->options->with_labels)
-        NVDP_TRY(nvdp__h5_write(file, "label", NVDP__H5_F32, 1, &texts, label));
-cleanup:
-    free(label);
-    free(split);
-    free(id);
-    return status;
+    return NVDP_OK;
 }
 
 /* Writes everything but the samples, and then the record.  The ledger stays locked between the count, which the file states, and
@@ -715,8 +702,13 @@ static nvdp_status begin_file(struct export *export) {
         NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
                                     promise, &export->facts.spent));
     NVDP_TRY(nvdp__release_guarantee(export->ctx, &export->facts));
-    NVDP_TRY(nvdp__release_attributes(export->file, &export->facts));
-    NVDP_TRY(write_columns(export));
+    NVDP_TRY(nvdp__release_attributes(&export->release.attributes, &export->facts));
+    if (export->options->sign != NULL)
+        NVDP_TRY(nvdp__sign_prepare(&export->sign, &export->release.attributes));
+    NVDP_TRY(fill_columns(export));
+    NVDP_TRY(nvdp__release_create(&export->release,
+                                  nvdp__format_of(nvdp__formats, export->options->out),
+                                  export->options->out));
     if (ledger != NULL)
         NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
                                   &export->facts.spent));
@@ -731,8 +723,8 @@ cleanup:
  * least. */
 static nvdp_status allocate(struct export *export) {
     struct nvdp_context *ctx = export->ctx;
-    size_t dim = export->shape.dim;
-    size_t per_text = export->longest_rows * dim * export->shape.samples;
+    size_t dim = export->release.shape.dim;
+    size_t per_text = export->longest_rows * dim * export->release.shape.samples;
     size_t fits = BATCH_VALUES / (per_text > 0 ? per_text : 1);
     size_t batch = export->options->batch;
     if (fits < 1) fits = 1;
@@ -743,7 +735,7 @@ static nvdp_status allocate(struct export *export) {
         if (export->part[p].data->longest > longest) longest = export->part[p].data->longest;
     }
     size_t threads = (size_t)nvdp_context_threads(ctx);
-    size_t rows = batch * export->shape.samples * export->longest_rows;
+    size_t rows = batch * export->release.shape.samples * export->longest_rows;
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(export->run.model, batch, longest, false));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, batch, longest, &export->batch));
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, batch,
@@ -783,7 +775,7 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
     size_t thread = (size_t)omp_get_thread_num();
     size_t rows = nvdp__release_rows(export->posteriors, i);
     size_t at = export->first_row[i] + s * rows;
-    size_t dim = export->shape.dim;
+    size_t dim = export->release.shape.dim;
     char *scratch = export->scratch + thread * export->scratch_bytes;
     const struct nvdp__sampler sampler = {export->posteriors, export->noise, (uint32_t)s};
     if (fixed(export)) {
@@ -801,7 +793,7 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
 /* A batch from posterior to file; `text` numbers its first text in the file. */
 static nvdp_status release_batch(struct export *export, const struct part *part, size_t first,
                                  size_t n, size_t text) {
-    size_t samples = export->shape.samples;
+    size_t samples = export->release.shape.samples;
     NVDP_RETURN_IF_FAILED(infer(export, part, first, n));
     for (size_t i = 0; i < n; i++) {
         export->first_row[i + 1] =
@@ -811,9 +803,9 @@ static nvdp_status release_batch(struct export *export, const struct part *part,
     for (size_t k = 0; k < n * samples; k++) {
         draw(export, k / samples, k % samples, text + k / samples);
     }
-    return nvdp__embeddings_write(export->file, &export->shape, text, n,
-                                  (size_t) export->offset[text * samples], export->first_row[n],
-                                  export->z, export->log_pi);
+    return export->release.format->append(&export->release,
+                                          (size_t) export->release.offset[text * samples],
+                                          export->first_row[n], export->z, export->log_pi);
 }
 
 static nvdp_status release_all(struct export *export) {
@@ -882,49 +874,21 @@ cleanup:
     return status;
 }
 
-/* --- the file under its name, in its format --- */
+/* --- the file under its name --- */
 
-/* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */
-static nvdp_status check_form(struct export *export, const char *written) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
-    unsigned char key[NVDP__PUBLIC_KEY];
-    enum nvdp__signed covers = NVDP__SIGNED_NOTHING;
-    NVDP_TRY(nvdp__embeddings_open(export->ctx, written, &file));
-    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &covers));
-    if (covers == NVDP__SIGNED_NOTHING)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_NUMERIC,
-                            "%s: its values cannot be told back to the step, as its signature "
-                            "needs: export to .safetensors or .h5, or without sign",
-                            export->options->out));
-cleanup:
-    nvdp__h5_free(file);
-    return status;
-}
-
-/* The HDF5 form beside it is what others are made from; where it is not wanted, it goes.  A card is never that of another file:
- * an older one goes before the new file has its name, the new one comes after it. */
-static nvdp_status write_forms(struct export *export) {
+/* A card is never that of another file: an older one goes before the new file has its name, the new one comes after it. */
+static nvdp_status publish(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
-    const struct nvdp__shared shared = {export->ctx, export->file, &export->shape, export->offset};
-    const enum nvdp__shared_format format = nvdp__shared_format_of(options->out);
-    struct nvdp__output form = {0}, card = {0};
-    if (format != NVDP__SHARED_HDF5) {
-        NVDP_TRY(nvdp__output_open(export->ctx, options->out, &form));
-        NVDP_TRY(nvdp__shared_put(&shared, format, &form));
-        NVDP_TRY(nvdp__output_flush(&form));
-        if (options->sign != NULL) NVDP_TRY(check_form(export, form.beside));
-    }
+    struct nvdp__output card = {0};
     if (options->card != NULL) {
-        NVDP_TRY(nvdp__card_write(&shared, options->out, options->card, &export->facts, &card));
+        NVDP_TRY(
+            nvdp__card_write(&export->release, options->out, options->card, &export->facts, &card));
         if (options->overwrite) NVDP_TRY(nvdp__remove(export->ctx, card.path));
     }
-    NVDP_TRY(format != NVDP__SHARED_HDF5 ? nvdp__output_commit(&form, options->overwrite)
-                                         : nvdp__h5_commit(export->file, options->overwrite));
+    NVDP_TRY(nvdp__release_commit(&export->release, options->overwrite));
     if (options->card != NULL) NVDP_TRY(nvdp__output_commit(&card, options->overwrite));
 cleanup:
-    nvdp__output_abort(&form);
     nvdp__output_abort(&card);
     return status;
 }
@@ -936,7 +900,8 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     nvdp_status status = NVDP_OK;
     struct options options;
     const size_t threads = (size_t)nvdp_context_threads(ctx);
-    struct export export = {.ctx = ctx, .options = &options};
+    struct export export = {
+        .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
@@ -953,25 +918,20 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(measure(&export));
     NVDP_TRY(warn(&export));
     NVDP_TRY(allocate(&export));
-    NVDP_TRY(nvdp__embeddings_create(ctx, options.out, &export.shape, export.offset, &export.file));
     NVDP_TRY(begin_file(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
-    if (options.sign != NULL)
-        NVDP_TRY(nvdp__sign(ctx, &export.sign,
-                            nvdp__shared_format_of(options.out) == NVDP__SHARED_HDF5
-                                ? NVDP__SIGNED_BYTES
-                                : NVDP__SIGNED_VALUES,
-                            export.file));
-    NVDP_TRY(write_forms(&export));
+    NVDP_TRY(nvdp__release_finish(&export.release));
+    if (options.sign != NULL) NVDP_TRY(nvdp__sign(&export.sign, &export.release));
+    NVDP_TRY(publish(&export));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {
             .texts = export.texts,
-            .samples = export.shape.samples,
-            .components = export.longest_rows / (size_t) export.shape.kappa,
-            .dim = export.shape.dim,
+            .samples = export.release.shape.samples,
+            .components = export.longest_rows / (size_t) export.release.shape.kappa,
+            .dim = export.release.shape.dim,
             .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
             .measured = export.facts.measured,
             .privacy = export.facts.privacy,
@@ -990,7 +950,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
 cleanup:
     nvdp__release_key_wipe(&export.key);
     nvdp__sign_key_wipe(&export.sign);
-    nvdp__h5_free(export.file);
+    nvdp__release_close(&export.release);
     nvdp__batch_free(export.batch);
     nvdp_posteriors_free(export.posteriors);
     if (export.scratch != NULL) /* samples before they were rounded, or their means */
@@ -999,7 +959,6 @@ cleanup:
     free(export.z);
     free(export.log_pi);
     free(export.first_row);
-    free(export.offset);
     free(export.ledger);
     free(export.ledger_key);
     free(export.hash);

@@ -3,7 +3,6 @@
  *
  * The order of the file: Thrift, the columns, their pages, the footer, all of it. */
 #include "share/parquet.h"
-#include "share/formats.h"
 
 #include <math.h>
 #include <nvdp/version.h>
@@ -95,99 +94,94 @@ struct chunk { /* of a column in a row group */
 };
 
 struct table {
-    const struct nvdp__shared *shared;
-    struct nvdp__output *to;
+    struct nvdp__parquet base;
     uint64_t written;
+    bool ended; /* the rows are written */
     size_t columns;
-    struct {
-        enum nvdp__of of;
-        struct nvdp__column from; /* of pi and z, of what is told of texts */
-    } column[NVDP__OFS];
+    enum nvdp__of column[NVDP__OFS];
     size_t group_rows, groups;
     struct chunk *chunk; /* [groups][columns] */
+    int64_t next;        /* sample of the last row that was written */
     /* of the present group */
-    size_t first, rows;
-    int64_t *sample; /* [rows] of the file's samples, the one that a row is of */
+    size_t group, first, rows;
+    int64_t *sample; /* [rows] of the file's samples, that of a row */
     struct bytes page;
-    void *values; /* [rows p] as stored */
+    void *z, *log_pi; /* [rows p], [rows]: int32_t, of grid float16 float */
 };
 
-static nvdp_status add_column(struct table *table, enum nvdp__of of, const char *dataset,
-                              enum nvdp__h5_type type, size_t width, size_t count) {
-    if (dataset != NULL && !nvdp__h5_has(table->shared->file, dataset)) return NVDP_OK;
-    if (dataset != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__column_open(table->shared, dataset, type, width, count,
-                                                &table->column[table->columns].from));
-    table->column[table->columns++].of = of;
+static void close_table(void *of) {
+    struct table *table = of;
+    free(table->chunk);
+    free(table->sample);
+    free(table->z);
+    free(table->log_pi);
+    free(table->page.at);
+    free(table);
+}
+
+static void add_column(struct table *table, enum nvdp__of of, bool there) {
+    if (there) table->column[table->columns++] = of;
+}
+
+static nvdp_status write(struct nvdp__release *release, size_t count, const void *bytes) {
+    struct table *table = release->of;
+    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, table->written, count, bytes));
+    table->written += count;
     return NVDP_OK;
 }
 
-static nvdp_status open_table(struct table *table) {
-    const struct nvdp__embeddings_shape *shape = table->shared->shape;
-    struct nvdp_context *ctx = table->shared->ctx;
-    const size_t vectors = nvdp__row_vectors(shape);
-    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_TEXT, NULL, 0, 0, 0));
-    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_SAMPLE, NULL, 0, 0, 0));
-    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_ROW, NULL, 0, 0, 0));
-    NVDP_RETURN_IF_FAILED(
-        add_column(table, NVDP__OF_PI, "log_pi", nvdp__weight_type(shape), vectors, shape->rows));
-    NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_Z, "z", shape->grid, vectors * shape->dim,
-                                     shape->rows * shape->dim));
+static nvdp_status open_table(struct nvdp__release *release) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    struct nvdp_context *ctx = release->ctx;
+    struct table *table = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table, 1));
+    release->of = table;
+    table->base.close = close_table;
+    table->page.ctx = ctx;
+    for (int of = NVDP__OF_TEXT; of <= NVDP__OF_Z; of++)
+        add_column(table, (enum nvdp__of)of, of != NVDP__OF_PI || shape->weights);
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        NVDP_RETURN_IF_FAILED(add_column(table, NVDP__OF_ID + c, nvdp__text_columns[c].name,
-                                         nvdp__text_columns[c].type, 1, shape->texts));
+        add_column(table, NVDP__OF_ID + c, nvdp__release_column(release, c) != NULL);
     table->group_rows = shape->dim < GROUP_VALUES ? GROUP_VALUES / shape->dim : 1;
     if (table->group_rows > shape->rows && shape->rows > 0) table->group_rows = shape->rows;
     table->groups = (shape->rows + table->group_rows - 1) / table->group_rows;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->chunk, table->groups * table->columns));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->sample, table->group_rows));
-    table->values = nvdp__calloc(ctx, table->group_rows * shape->dim, sizeof(float));
-    return table->values != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
-}
-
-static void close_table(struct table *table) {
-    for (size_t c = 0; c < table->columns; c++) {
-        nvdp__column_close(&table->column[c].from);
-    }
-    free(table->chunk);
-    free(table->sample);
-    free(table->values);
-    free(table->page.at);
+    table->z = nvdp__calloc(ctx, table->group_rows * shape->dim, sizeof(float));
+    table->log_pi = nvdp__calloc(ctx, table->group_rows, sizeof(float));
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(table->z, table->log_pi));
+    return write(release, sizeof magic, magic);
 }
 
 /* --- their values --- */
 
-/* A column that the datasets of texts or the place of the row tell; `from` NULL: the latter. */
-static nvdp_status put_place(struct table *table, enum nvdp__of of, struct nvdp__column *from) {
-    const struct nvdp__shared *shared = table->shared;
-    const size_t samples = shared->shape->samples;
+/* A column that the row's text or place decides. */
+static void put_place(struct nvdp__release *release, struct table *table, enum nvdp__of of) {
+    const size_t samples = release->shape.samples, size = nvdp__parquet_columns[of].size;
+    const char *values =
+        of >= NVDP__OF_ID ? nvdp__release_column(release, (size_t)(of - NVDP__OF_ID)) : NULL;
     for (size_t r = 0; r < table->rows; r++) {
         const int64_t k = table->sample[r], text = k / (int64_t)samples;
         const int64_t sample = k % (int64_t)samples;
-        const int64_t row = (int64_t)(table->first + r) - shared->offset[k];
-        int64_t value = of == NVDP__OF_TEXT ? text : of == NVDP__OF_SAMPLE ? sample : row;
-        if (from != NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__column_read(shared, from, (size_t)text, 1, &value));
+        const int64_t row = (int64_t)(table->first + r) - release->offset[k];
+        const int64_t value = of == NVDP__OF_TEXT ? text : of == NVDP__OF_SAMPLE ? sample : row;
         /* little-endian: the first bytes are those of a narrower number */
-        put(&table->page, nvdp__parquet_columns[of].size, &value);
+        put(&table->page, size,
+            values != NULL ? values + (size_t)text * size : (const char *)&value);
     }
-    return NVDP_OK;
 }
 
-/* i16 log weights of steps, or float. */
-static nvdp_status put_weights(struct table *table, struct nvdp__column *from) {
-    const struct nvdp__embeddings_shape *shape = table->shared->shape;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__column_read(table->shared, from, table->first, table->rows, table->values));
+static void put_weights(struct nvdp__release *release, struct table *table) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const bool f16 = shape->grid == NVDP__H5_F16;
     for (size_t r = 0; r < table->rows; r++) {
-        const double log_pi =
-            shape->grid == NVDP__H5_F16
-                ? ((const float *)table->values)[r]
-                : ldexp(((const int16_t *)table->values)[r], shape->log_pi_exponent);
+        const double stored =
+            f16 ? ((const float *)table->log_pi)[r] : ((const int32_t *)table->log_pi)[r];
+        const double log_pi = f16 ? stored : ldexp(stored, shape->log_pi_exponent);
         const double pi = (double)expl(log_pi); /* the same on every processor */
         put(&table->page, sizeof pi, &pi);
+        if (!(pi > 0 && nvdp__parquet_log_pi(shape, pi) == stored)) release->lossy = true;
     }
-    return NVDP_OK;
 }
 
 /* Levels of one bit in runs: which value begins a list, and that every one is there. */
@@ -210,33 +204,35 @@ static void put_levels(struct bytes *to, size_t rows, size_t dim, bool starts) {
     if (to->status == NVDP_OK) memcpy(to->at + at, &size, sizeof size);
 }
 
-static nvdp_status put_vectors(struct table *table, struct nvdp__column *from) {
-    const struct nvdp__embeddings_shape *shape = table->shared->shape;
+static void put_vectors(struct nvdp__release *release, struct table *table) {
+    enum { PIECE = 1024 };
+    const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t n = table->rows * shape->dim;
+    const double step = ldexp(1, shape->z_exponent);
+    float piece[PIECE];
     put_levels(&table->page, table->rows, shape->dim, true);
     put_levels(&table->page, table->rows, shape->dim, false);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__column_read(table->shared, from, table->first * shape->dim, n, table->values));
-    for (size_t i = 0; i < n; i++) {
-        const float value =
-            shape->grid == NVDP__H5_F16 ? ((const float *)table->values)[i]
-            : shape->grid == NVDP__H5_I16
-                ? ldexpf(((const int16_t *)table->values)[i], shape->z_exponent)
-                : (float)ldexp(((const int32_t *)table->values)[i], shape->z_exponent);
-        put(&table->page, sizeof value, &value);
+    if (shape->grid == NVDP__H5_F16) {
+        put(&table->page, n * sizeof(float), table->z);
+        return;
     }
-    return NVDP_OK;
+    for (size_t first = 0; first < n; first += PIECE) {
+        const size_t count = nvdp__least(n - first, PIECE);
+        const int32_t *steps = (const int32_t *)table->z + first;
+        for (size_t i = 0; i < count; i++) {
+            const double value = steps[i] * step; /* exact */
+            piece[i] = (float)value;
+            if (piece[i] != value) release->lossy = true;
+        }
+        put(&table->page, count * sizeof(float), piece);
+    }
 }
 
 /* --- a page is a column chunk --- */
 
-static nvdp_status write(struct table *table, size_t count, const void *bytes) {
-    table->written += count;
-    return nvdp__output_write(table->to, bytes, count);
-}
-
-static nvdp_status write_page(struct table *table, struct chunk *chunk) {
-    struct bytes head = {.ctx = table->shared->ctx};
+static nvdp_status write_page(struct nvdp__release *release, struct table *table,
+                              struct chunk *chunk) {
+    struct bytes head = {.ctx = release->ctx};
     const int64_t size = (int64_t)table->page.count;
     NVDP_RETURN_IF_FAILED(table->page.status);
     put_int(&head, 1, NVDP__T_I32, DATA_PAGE);
@@ -253,35 +249,55 @@ static nvdp_status write_page(struct table *table, struct chunk *chunk) {
     nvdp_status status = head.status;
     chunk->offset = table->written;
     chunk->bytes = head.count + table->page.count;
-    if (status == NVDP_OK) status = write(table, head.count, head.at);
-    if (status == NVDP_OK) status = write(table, table->page.count, table->page.at);
+    if (status == NVDP_OK) status = write(release, head.count, head.at);
+    if (status == NVDP_OK) status = write(release, table->page.count, table->page.at);
     free(head.at);
     return status;
 }
 
-static nvdp_status write_group(struct table *table, size_t group, int64_t *sample) {
-    const struct nvdp__shared *shared = table->shared;
-    table->first = group * table->group_rows;
-    table->rows = shared->shape->rows - table->first;
-    if (table->rows > table->group_rows) table->rows = table->group_rows;
+/* Writes the rows that are held. */
+static nvdp_status write_group(struct nvdp__release *release) {
+    struct table *table = release->of;
     for (size_t r = 0; r < table->rows; r++) {
-        while ((int64_t)(table->first + r) >= shared->offset[*sample + 1]) {
-            ++*sample;
+        while ((int64_t)(table->first + r) >= release->offset[table->next + 1]) {
+            ++table->next;
         }
-        table->sample[r] = *sample;
+        table->sample[r] = table->next;
     }
     for (size_t c = 0; c < table->columns; c++) {
-        const enum nvdp__of of = table->column[c].of;
-        struct nvdp__column *from = &table->column[c].from;
-        struct chunk *chunk = &table->chunk[group * table->columns + c];
-        table->page.ctx = shared->ctx;
+        const enum nvdp__of of = table->column[c];
+        struct chunk *chunk = &table->chunk[table->group * table->columns + c];
         table->page.count = 0;
-        chunk->values = table->rows * (of == NVDP__OF_Z ? shared->shape->dim : 1);
-        NVDP_RETURN_IF_FAILED(of == NVDP__OF_Z ? put_vectors(table, from)
-                              : of == NVDP__OF_PI
-                                  ? put_weights(table, from)
-                                  : put_place(table, of, from->buffer != NULL ? from : NULL));
-        NVDP_RETURN_IF_FAILED(write_page(table, chunk));
+        chunk->values = table->rows * (of == NVDP__OF_Z ? release->shape.dim : 1);
+        if (of == NVDP__OF_Z)
+            put_vectors(release, table);
+        else if (of == NVDP__OF_PI)
+            put_weights(release, table);
+        else
+            put_place(release, table, of);
+        NVDP_RETURN_IF_FAILED(write_page(release, table, chunk));
+    }
+    table->group++;
+    table->first += table->rows;
+    table->rows = 0;
+    return NVDP_OK;
+}
+
+static nvdp_status append(struct nvdp__release *release, size_t first, size_t rows, const void *z,
+                          const void *log_pi) {
+    struct table *table = release->of;
+    const size_t vector = release->shape.dim * sizeof(float); /* or int32_t */
+    (void)first;
+    for (size_t done = 0; done < rows;) {
+        const size_t n = nvdp__least(rows - done, table->group_rows - table->rows);
+        memcpy((char *)table->z + table->rows * vector, (const char *)z + done * vector,
+               n * vector);
+        if (release->shape.weights)
+            memcpy((float *)table->log_pi + table->rows, (const float *)log_pi + done,
+                   n * sizeof(float));
+        table->rows += n;
+        done += n;
+        if (table->rows == table->group_rows) NVDP_RETURN_IF_FAILED(write_group(release));
     }
     return NVDP_OK;
 }
@@ -305,7 +321,7 @@ static void put_schema(struct bytes *to, const struct table *table) {
     put_list(to, 2, NVDP__T_STRUCT, table->columns + 3);
     put_element(to, "schema", 0, -1, (int)table->columns, false);
     for (size_t c = 0; c < table->columns; c++) {
-        const enum nvdp__of of = table->column[c].of;
+        const enum nvdp__of of = table->column[c];
         if (of != NVDP__OF_Z) {
             put_element(to, nvdp__parquet_columns[of].name, nvdp__parquet_columns[of].type,
                         REQUIRED, 0, false);
@@ -345,7 +361,7 @@ static void put_group(struct bytes *to, const struct table *table, size_t group)
     uint64_t bytes = 0;
     put_list(to, 1, NVDP__T_STRUCT, table->columns);
     for (size_t c = 0; c < table->columns; c++) {
-        put_chunk(to, table->column[c].of, &chunk[c]);
+        put_chunk(to, table->column[c], &chunk[c]);
         bytes += chunk[c].bytes;
     }
     put_int(to, 2, NVDP__T_I64, (int64_t)bytes);
@@ -353,28 +369,29 @@ static void put_group(struct bytes *to, const struct table *table, size_t group)
     end_struct(to, outer);
 }
 
-static void put_words(struct bytes *to, const struct nvdp__sayings *words) {
-    put_list(to, 5, NVDP__T_STRUCT, words->count / 2);
-    for (size_t i = 0; i + 1 < words->count; i += 2) {
+static void put_words(struct bytes *to, const struct nvdp__attributes *list) {
+    put_list(to, 5, NVDP__T_STRUCT, list->count);
+    for (size_t i = 0; i < list->count; i++) {
         const int outer = begin_struct(to);
         put_field(to, 1, NVDP__T_BINARY);
-        put_text(to, words->text[i]);
+        put_text(to, list->item[i].name);
         put_field(to, 2, NVDP__T_BINARY);
-        put_text(to, words->text[i + 1]);
+        put_text(to, list->item[i].text);
         end_struct(to, outer);
     }
 }
 
-static nvdp_status write_footer(struct table *table, const struct nvdp__sayings *words) {
-    struct bytes footer = {.ctx = table->shared->ctx};
+static nvdp_status write_footer(struct nvdp__release *release) {
+    const struct table *table = release->of;
+    struct bytes footer = {.ctx = release->ctx};
     put_int(&footer, 1, NVDP__T_I32, 1); /* version */
     put_schema(&footer, table);
-    put_int(&footer, 3, NVDP__T_I64, (int64_t)table->shared->shape->rows);
+    put_int(&footer, 3, NVDP__T_I64, (int64_t)release->shape.rows);
     put_list(&footer, 4, NVDP__T_STRUCT, table->groups);
     for (size_t group = 0; group < table->groups; group++) {
         put_group(&footer, table, group);
     }
-    put_words(&footer, words);
+    put_words(&footer, &release->attributes);
     put_field(&footer, 6, NVDP__T_BINARY);
     put_text(&footer, "nvdp version " NVDP_VERSION);
     end_struct(&footer, 0);
@@ -382,23 +399,53 @@ static nvdp_status write_footer(struct table *table, const struct nvdp__sayings 
     put(&footer, sizeof size, &size);
     put(&footer, sizeof magic, magic);
     nvdp_status status = footer.status;
-    if (status == NVDP_OK) status = write(table, footer.count, footer.at);
+    if (status == NVDP_OK)
+        status = nvdp__release_put(release, table->written, footer.count, footer.at);
     free(footer.at);
     return status;
 }
 
-nvdp_status nvdp__parquet_put(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
-                              struct nvdp__output *to) {
-    nvdp_status status = NVDP_OK;
-    struct table table = {.shared = shared, .to = to};
-    int64_t sample = 0;
-    NVDP_TRY(open_table(&table));
-    NVDP_TRY(write(&table, sizeof magic, magic));
-    for (size_t group = 0; group < table.groups; group++) {
-        NVDP_TRY(write_group(&table, group, &sample));
-    }
-    NVDP_TRY(write_footer(&table, words));
-cleanup:
-    close_table(&table);
-    return status;
+static nvdp_status finish(struct nvdp__release *release) {
+    struct table *table = release->of;
+    nvdp__attributes_sort(&release->attributes);
+    if (!table->ended && table->rows > 0) NVDP_RETURN_IF_FAILED(write_group(release));
+    table->ended = true;
+    return write_footer(release);
 }
+
+/* --- its row --- */
+
+static bool is_parquet(const char *path, const unsigned char *first, size_t count) {
+    (void)path;
+    return count >= NVDP__FORMAT_HEAD && memcmp(first, magic, sizeof magic) == 0;
+}
+
+static void close_file(struct nvdp__release *release) {
+    struct nvdp__parquet *of = release->of;
+    if (of != NULL) of->close(of);
+    release->of = NULL;
+}
+
+static nvdp_status example(struct nvdp__output *to, const struct nvdp__embeddings_shape *shape,
+                           const char *name) {
+    return nvdp__output_printf(to,
+                               "```python\nimport pandas as pd\ntable = "
+                               "pd.read_parquet(%s)  # a row per vector: text, "
+                               "sample, row, z%s\n```\n",
+                               name, shape->weights ? ", pi" : "");
+}
+
+extern const struct nvdp__format nvdp__format_parquet; /* formats.c */
+const struct nvdp__format nvdp__format_parquet = {.name = "Parquet",
+                                                  .extension = ".parquet",
+                                                  .detect = is_parquet,
+                                                  .covers = NVDP__SIGNED_VALUES,
+                                                  .canonical = true,
+                                                  .table = true,
+                                                  .open = open_table,
+                                                  .append = append,
+                                                  .finish = finish,
+                                                  .read = nvdp__parquet_read,
+                                                  .rows = nvdp__parquet_rows,
+                                                  .close = close_file,
+                                                  .example = example};

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_SHARE_PARQUET_H
 #define NVDP_SRC_SHARE_PARQUET_H
 
-#include <stddef.h>
+#include "share/release.h"
 
 /* Types of Thrift's compact protocol. */
 enum {
@@ -38,5 +38,17 @@ struct nvdp__parquet_column {
     size_t size; /* of a value */
 };
 extern const struct nvdp__parquet_column nvdp__parquet_columns[NVDP__OFS];
+
+/* The `of` of a release begins with how it is closed: a writer, or a reader. */
+struct nvdp__parquet {
+    void (*close)(void *of);
+};
+
+/* parquet_read.c */
+nvdp_status nvdp__parquet_read(struct nvdp__release *release);
+nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
+                               void *log_pi);
+/* Returns the logarithm of a weight on the grid: steps, or a value in float16. */
+double nvdp__parquet_log_pi(const struct nvdp__embeddings_shape *shape, double pi);
 
 #endif

@@ -1,5 +1,4 @@
 /* Parquet read back: what parquet.c writes and nothing else. */
-#include "share/formats_read.h"
 #include "share/parquet.h"
 
 #include <inttypes.h>
@@ -107,6 +106,7 @@ static void skip(struct thrift *from, int type, int depth) {
 /* --- the footer --- */
 
 struct parquet {
+    struct nvdp__parquet base;
     char *bytes;
     size_t count, rows, group_rows, groups, capacity;
     enum nvdp__of column[NVDP__OFS];
@@ -117,9 +117,9 @@ struct parquet {
     } * page;
 };
 
-static nvdp_status torn(struct nvdp__source *source, const char *where) {
+static nvdp_status torn(struct nvdp__release *release, const char *where) {
     return NVDP__BAD_FILE(
-        source, "expected a Parquet file that nvdp export wrote, found a damaged %s", where);
+        release, "expected a Parquet file that nvdp export wrote, found a damaged %s", where);
 }
 
 static void take_column(struct parquet *file, const char *name, size_t size) {
@@ -129,7 +129,7 @@ static void take_column(struct parquet *file, const char *name, size_t size) {
             file->column[file->column_count++] = (enum nvdp__of)of;
 }
 
-static nvdp_status take_words(struct nvdp__source *source, struct thrift *from, size_t count) {
+static nvdp_status take_words(struct nvdp__release *release, struct thrift *from, size_t count) {
     for (; count > 0; count--) {
         const char *text[3] = {NULL};
         size_t size[3] = {0};
@@ -140,11 +140,11 @@ static nvdp_status take_words(struct nvdp__source *source, struct thrift *from, 
             else
                 skip(from, type, MOST_DEPTH);
         }
-        if (from->torn || text[1] == NULL || text[2] == NULL) return torn(source, "footer");
-        char *name = nvdp__format(source->ctx, "%.*s", (int)size[1], text[1]);
-        char *value = nvdp__format(source->ctx, "%.*s", (int)size[2], text[2]);
+        if (from->torn || text[1] == NULL || text[2] == NULL) return torn(release, "footer");
+        char *name = nvdp__format(release->ctx, "%.*s", (int)size[1], text[1]);
+        char *value = nvdp__format(release->ctx, "%.*s", (int)size[2], text[2]);
         nvdp_status status = name != NULL && value != NULL
-                                 ? nvdp__sayings_add(&source->words, name, value)
+                                 ? nvdp__attributes_parse(&release->attributes, name, value)
                                  : NVDP_ERR_MEMORY;
         free(name);
         free(value);
@@ -153,9 +153,9 @@ static nvdp_status take_words(struct nvdp__source *source, struct thrift *from, 
     return NVDP_OK;
 }
 
-static nvdp_status read_footer(struct nvdp__source *source, struct thrift from) {
+static nvdp_status read_footer(struct nvdp__release *release, struct thrift from) {
     static const char ours[] = "nvdp version ";
-    struct parquet *file = source->of;
+    struct parquet *file = release->of;
     const char *writer = "", *text;
     size_t writer_size = 0, count;
     int type, field = 0;
@@ -177,17 +177,17 @@ static nvdp_status read_footer(struct nvdp__source *source, struct thrift from) 
             file->rows = (size_t)take_int(&from);
         } else if (field == 5 && type == NVDP__T_LIST) {
             (void)take_list(&from, &count);
-            NVDP_RETURN_IF_FAILED(take_words(source, &from, count));
+            NVDP_RETURN_IF_FAILED(take_words(release, &from, count));
         } else if (field == 6 && type == NVDP__T_BINARY) {
             writer_size = take_text(&from, &writer);
         } else {
             skip(&from, type, MOST_DEPTH);
         }
     }
-    if (from.torn) return torn(source, "footer");
+    if (from.torn) return torn(release, "footer");
     if (writer_size < sizeof ours - 1 || memcmp(writer, ours, sizeof ours - 1) != 0)
         return NVDP__BAD_FILE(
-            source,
+            release,
             "expected a Parquet file that nvdp export wrote, found one of '%.*s': other "
             "programs' files are not read",
             (int)(writer_size < 80 ? writer_size : 80), writer);
@@ -197,7 +197,7 @@ static nvdp_status read_footer(struct nvdp__source *source, struct thrift from) 
 /* --- its pages --- */
 
 /* Of one page its values, behind their levels. */
-static nvdp_status read_page(struct nvdp__source *source, struct thrift *from, enum nvdp__of of,
+static nvdp_status read_page(struct nvdp__release *release, struct thrift *from, enum nvdp__of of,
                              struct page *page, size_t *values) {
     int type, field = 0, inner = 0;
     int64_t size = -1, count = -1;
@@ -218,7 +218,7 @@ static nvdp_status read_page(struct nvdp__source *source, struct thrift *from, e
     if (from->torn || size < 0 || size > from->end - from->at || count < 1 ||
         (uint64_t)count > (uint64_t)size / nvdp__parquet_columns[of].size ||
         (of != NVDP__OF_Z && (uint64_t)size != (uint64_t)count * nvdp__parquet_columns[of].size))
-        return torn(source, "page");
+        return torn(release, "page");
     from->at += size;
     *values = (size_t)count;
     page->values[of] = (const char *)from->at - (size_t)count * nvdp__parquet_columns[of].size;
@@ -226,26 +226,26 @@ static nvdp_status read_page(struct nvdp__source *source, struct thrift *from, e
 }
 
 /* Pages lie one behind the other, group after group. */
-static nvdp_status read_pages(struct nvdp__source *source, struct thrift from, size_t *dim) {
-    struct parquet *file = source->of;
+static nvdp_status read_pages(struct nvdp__release *release, struct thrift from, size_t *dim) {
+    struct parquet *file = release->of;
     size_t values = 0;
     for (size_t done = 0; done < file->rows; done += file->page[file->groups - 1].rows) {
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(source->ctx, &file->page, &file->capacity,
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(release->ctx, &file->page, &file->capacity,
                                             file->groups + 1, sizeof *file->page));
         struct page *page = &file->page[file->groups++];
         *page = (struct page){0};
         for (size_t c = 0; c < file->column_count; c++) {
             const enum nvdp__of of = file->column[c];
-            NVDP_RETURN_IF_FAILED(read_page(source, &from, of, page, &values));
+            NVDP_RETURN_IF_FAILED(read_page(release, &from, of, page, &values));
             if (c == 0) page->rows = values;
             if (of == NVDP__OF_Z && *dim == 0) *dim = values / page->rows;
-            if (values != page->rows * (of == NVDP__OF_Z ? *dim : 1)) return torn(source, "page");
+            if (values != page->rows * (of == NVDP__OF_Z ? *dim : 1)) return torn(release, "page");
         }
         if (file->groups == 1) file->group_rows = page->rows;
         if (page->rows > file->rows - done ||
             (page->rows < file->group_rows && page->rows < file->rows - done) ||
             page->rows > file->group_rows)
-            return torn(source, "page");
+            return torn(release, "page");
     }
     return NVDP_OK;
 }
@@ -262,18 +262,16 @@ static bool has(const struct parquet *file, enum nvdp__of of) {
 /* --- its values --- */
 
 /* offset, and the columns of the texts, from every vector's own. */
-static nvdp_status read_places(struct nvdp__source *source) {
+static nvdp_status read_places(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
-    const struct parquet *file = source->of;
-    const struct nvdp__embeddings_shape *shape = &source->shape;
+    const struct parquet *file = release->of;
+    const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t samples = shape->texts * shape->samples;
     size_t last = 0, texts = 0;
-    NVDP_TRY(NVDP__NEW(source->ctx, source->offset, samples + 1));
+    void *column[NVDP__TEXT_COLUMNS] = {NULL};
+    NVDP_TRY(NVDP__NEW(release->ctx, release->offset, samples + 1));
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
-        if (!has(file, NVDP__OF_ID + c)) continue;
-        source->column[c] =
-            nvdp__calloc(source->ctx, shape->texts, nvdp__parquet_columns[NVDP__OF_ID + c].size);
-        NVDP_TRY(NVDP__MADE(source->column[c]));
+        if (has(file, NVDP__OF_ID + c)) NVDP_TRY(nvdp__release_make_column(release, c, &column[c]));
     }
     for (size_t r = 0; r < shape->rows; r++) {
         int64_t text;
@@ -282,98 +280,110 @@ static nvdp_status read_places(struct nvdp__source *source) {
         memcpy(&sample, value_at(file, NVDP__OF_SAMPLE, r), sizeof sample);
         if (text < 0 || (uint64_t)text >= shape->texts || sample < 0 ||
             (size_t)sample >= shape->samples)
-            NVDP_TRY(NVDP__BAD_FILE(source,
+            NVDP_TRY(NVDP__BAD_FILE(release,
                                     "row %zu: sample %d of text %" PRId64 ": there are %zu of %zu",
                                     r, sample, text, shape->samples, shape->texts));
         const size_t i = (size_t)text, k = i * shape->samples + (size_t)sample;
         if (k < last)
-            NVDP_TRY(NVDP__BAD_FILE(source, "row %zu: expected samples in their order", r));
+            NVDP_TRY(NVDP__BAD_FILE(release, "row %zu: expected samples in their order", r));
         while (last < k)
-            source->offset[++last] = (int64_t)r;
+            release->offset[++last] = (int64_t)r;
         if (i < texts) continue;
         texts = i + 1;
         for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
             const size_t size = nvdp__parquet_columns[NVDP__OF_ID + c].size;
-            if (source->column[c] != NULL)
-                memcpy((char *)source->column[c] + i * size, value_at(file, NVDP__OF_ID + c, r),
-                       size);
+            if (column[c] != NULL)
+                memcpy((char *)column[c] + i * size, value_at(file, NVDP__OF_ID + c, r), size);
         }
     }
     while (last < samples)
-        source->offset[++last] = (int64_t)shape->rows;
+        release->offset[++last] = (int64_t)shape->rows;
 cleanup:
     return status;
 }
 
-/* z on its grid; a weight's logarithm is the nearest step. */
-static nvdp_status read_rows(struct nvdp__source *source, size_t first, size_t n, void *z,
-                             void *log_pi) {
-    const struct parquet *file = source->of;
-    const struct nvdp__embeddings_shape *shape = &source->shape;
+static nvdp_status read_vector(struct nvdp__release *release, size_t row, const char *at, void *z) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
     const bool f16 = shape->grid == NVDP__H5_F16;
     const double most = f16 ? 65504 : shape->grid == NVDP__H5_I16 ? INT16_MAX : INT32_MAX;
-    const size_t dim = shape->dim;
-    for (size_t r = 0; r < n; r++) {
-        const size_t group = (first + r) / file->group_rows, row = (first + r) % file->group_rows;
-        const char *at = file->page[group].values[NVDP__OF_Z] + row * dim * sizeof(float);
-        for (size_t d = 0; d < dim; d++) {
-            float value;
-            memcpy(&value, at + d * sizeof value, sizeof value);
-            const double steps = ldexp(value, -shape->z_exponent);
-            if (!(fabs(steps) <= most))
-                return NVDP__BAD_FILE(source,
-                                      "column 'z', row %zu: expected values on the grid, found %g",
-                                      first + r, (double)value);
-            if (f16)
-                ((float *)z)[r * dim + d] = value;
-            else
-                ((int32_t *)z)[r * dim + d] = (int32_t)steps;
-        }
-        double pi = 1;
-        if (!shape->weights) continue;
-        memcpy(&pi, value_at(file, NVDP__OF_PI, first + r), sizeof pi);
-        if (!(pi > 0 && pi <= 1))
-            return NVDP__BAD_FILE(
-                source, "column 'pi', row %zu: expected a weight above 0, found %g", first + r, pi);
+    const double scale = ldexp(1, -shape->z_exponent);
+    for (size_t d = 0; d < shape->dim; d++) {
+        float value;
+        memcpy(&value, at + d * sizeof value, sizeof value);
+        const double steps = value * scale;
+        if (!(fabs(steps) <= most))
+            return NVDP__BAD_FILE(release,
+                                  "column 'z', row %zu: expected values on the grid, found %g", row,
+                                  (double)value);
         if (f16)
-            ((float *)log_pi)[r] = nvdp__f16_to_float(nvdp__f16_from_float((float)log(pi)));
+            ((float *)z)[d] = nvdp__f16_to_float(nvdp__f16_from_float(value));
         else
-            ((int32_t *)log_pi)[r] =
-                (int32_t)fmax(rint(ldexp(log(pi), -shape->log_pi_exponent)), INT16_MIN);
+            ((int32_t *)z)[d] = (int32_t)steps;
     }
     return NVDP_OK;
 }
 
-static nvdp_status open_file(struct nvdp__source *source) {
-    struct parquet *file = NULL;
-    uint32_t footer = 0;
-    size_t dim = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(source->ctx, file, 1));
-    source->of = file;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__read_file(source->ctx, source->path, SIZE_MAX / 2, &file->bytes, &file->count));
-    if (file->count < 12 || memcmp(file->bytes + file->count - 4, "PAR1", 4) != 0)
-        return torn(source, "end");
-    memcpy(&footer, file->bytes + file->count - 8, sizeof footer);
-    if (footer > file->count - 12) return torn(source, "end");
-    const unsigned char *bytes = (const unsigned char *)file->bytes;
-    const unsigned char *end = bytes + file->count - 8, *data = end - footer;
-    NVDP_RETURN_IF_FAILED(read_footer(source, (struct thrift){.at = data, .end = end}));
-    NVDP_RETURN_IF_FAILED(read_pages(source, (struct thrift){.at = bytes + 4, .end = data}, &dim));
-    const bool all = file->groups > 0 && has(file, NVDP__OF_TEXT) && has(file, NVDP__OF_SAMPLE) &&
-                     has(file, NVDP__OF_Z);
-    if (!all) return torn(source, "schema");
-    NVDP_RETURN_IF_FAILED(nvdp__source_shape(source, file->rows, dim, has(file, NVDP__OF_PI)));
-    return read_places(source);
+double nvdp__parquet_log_pi(const struct nvdp__embeddings_shape *shape, double pi) {
+    return shape->grid == NVDP__H5_F16
+               ? nvdp__f16_to_float(nvdp__f16_from_float((float)log(pi)))
+               : fmax(rint(ldexp(log(pi), -shape->log_pi_exponent)), INT16_MIN);
+}
+
+/* z on its grid; a weight's logarithm is the nearest step. */
+nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
+                               void *log_pi) {
+    const struct parquet *file = release->of;
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const size_t vector = shape->dim * sizeof(float); /* or int32_t */
+    for (size_t r = 0; r < n && z != NULL; r++) {
+        const size_t row = first + r;
+        const char *at =
+            file->page[row / file->group_rows].values[NVDP__OF_Z] + row % file->group_rows * vector;
+        NVDP_RETURN_IF_FAILED(read_vector(release, row, at, (char *)z + r * vector));
+    }
+    for (size_t r = 0; r < n && log_pi != NULL; r++) {
+        double pi = 1;
+        memcpy(&pi, value_at(file, NVDP__OF_PI, first + r), sizeof pi);
+        if (!(pi > 0 && pi <= 1))
+            return NVDP__BAD_FILE(release,
+                                  "column 'pi', row %zu: expected a weight above 0, found %g",
+                                  first + r, pi);
+        const double stored = nvdp__parquet_log_pi(shape, pi);
+        if (shape->grid == NVDP__H5_F16)
+            ((float *)log_pi)[r] = (float)stored;
+        else
+            ((int32_t *)log_pi)[r] = (int32_t)stored;
+    }
+    return NVDP_OK;
 }
 
 static void close_file(void *of) {
     struct parquet *file = of;
-    if (file == NULL) return;
     free(file->bytes);
     free(file->page);
     free(file);
 }
 
-const struct nvdp__shared_reader nvdp__parquet_reader = {NVDP__SHARED_PARQUET, open_file, read_rows,
-                                                         close_file};
+nvdp_status nvdp__parquet_read(struct nvdp__release *release) {
+    struct parquet *file = NULL;
+    uint32_t footer = 0;
+    size_t dim = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, file, 1));
+    release->of = file;
+    file->base.close = close_file;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__read_file(release->ctx, release->path, SIZE_MAX / 2, &file->bytes, &file->count));
+    if (file->count < 12 || memcmp(file->bytes + file->count - 4, "PAR1", 4) != 0)
+        return torn(release, "end");
+    memcpy(&footer, file->bytes + file->count - 8, sizeof footer);
+    if (footer > file->count - 12) return torn(release, "end");
+    const unsigned char *bytes = (const unsigned char *)file->bytes;
+    const unsigned char *end = bytes + file->count - 8, *data = end - footer;
+    NVDP_RETURN_IF_FAILED(read_footer(release, (struct thrift){.at = data, .end = end}));
+    NVDP_RETURN_IF_FAILED(read_pages(release, (struct thrift){.at = bytes + 4, .end = data}, &dim));
+    const bool all = file->groups > 0 && has(file, NVDP__OF_TEXT) && has(file, NVDP__OF_SAMPLE) &&
+                     has(file, NVDP__OF_Z);
+    if (!all) return torn(release, "schema");
+    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, file->rows, dim, has(file, NVDP__OF_PI)));
+    return read_places(release);
+}

@@ -1,5 +1,5 @@
 /* Shared files as safetensors: a tensor a dataset, written and read back (docs/formats.md). */
-#include "share/formats_read.h"
+#include "share/release.h"
 
 #include "bert/checkpoint.h"
 #include <nvdp/safetensors.h>
@@ -7,77 +7,128 @@
 
 #include "base/f16.h"
 #include "base/json.h"
+#include "share/describe.h"
 
 static const enum nvdp_dtype dtypes[] = {
     [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,
     [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
     [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
 
-/* --- writing --- */
-
-enum { MOST_TENSORS = 6 };
+enum { MOST_TENSORS = 6, PIECE = 1 << 15 };
 
 struct tensors {
-    const struct nvdp__shared *shared;
-    struct nvdp_tensor_source source[MOST_TENSORS];
-    struct nvdp__column column[MOST_TENSORS];
-    size_t count;
-    nvdp_status status;
+    struct nvdp_safetensors *file; /* a reader's */
+    uint64_t start[MOST_TENSORS];  /* a writer's: first bytes of z, log_pi and the others */
+    unsigned char *piece;          /* [PIECE] values as they are stored */
 };
 
-static nvdp_status add_tensor(struct tensors *to, const char *name, enum nvdp__h5_type type,
-                              size_t width, size_t rows, size_t dim) {
-    if (width > 0 && !nvdp__h5_has(to->shared->file, name)) return NVDP_OK;
-    to->source[to->count] = (struct nvdp_tensor_source){
-        .name = name, .dtype = dtypes[type], .rank = dim > 0 ? 2 : 1, .shape = {rows, dim}};
-    if (width > 0)
-        NVDP_RETURN_IF_FAILED(nvdp__column_open(
-            to->shared, name, type, width, rows * (dim > 0 ? dim : 1), &to->column[to->count]));
-    to->count++;
-    return NVDP_OK;
+static struct nvdp_safetensors *file_of(const struct nvdp__release *release) {
+    return ((struct tensors *)release->of)->file;
 }
 
-static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
-    struct tensors *from = user;
-    if (from->column[index].buffer == NULL) /* known here */
-        memcpy(out, from->shared->offset + first, n * sizeof *from->shared->offset);
-    else if (from->status == NVDP_OK)
-        from->status = nvdp__column_read(from->shared, &from->column[index], first, n, out);
+/* --- writing --- */
+
+static void add_tensor(struct nvdp_tensor_source source[MOST_TENSORS], size_t *count,
+                       const char *name, enum nvdp__h5_type type, size_t rows, size_t dim,
+                       const void *data) {
+    source[(*count)++] = (struct nvdp_tensor_source){.name = name,
+                                                     .dtype = dtypes[type],
+                                                     .rank = dim > 0 ? 2 : 1,
+                                                     .shape = {rows, dim},
+                                                     .data = data};
 }
 
 /* Rows end to end whether lengths are hidden or not: the first row of every sample is in `offset`. */
-nvdp_status nvdp__tensors_put(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
-                              struct nvdp__output *to) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp__embeddings_shape *shape = shared->shape;
-    const size_t samples = shape->texts * shape->samples;
-    const size_t vectors = nvdp__row_vectors(shape);
-    struct tensors tensors = {.shared = shared};
-    NVDP_TRY(add_tensor(&tensors, "z", shape->grid, vectors * shape->dim, shape->rows, shape->dim));
-    NVDP_TRY(add_tensor(&tensors, "log_pi", nvdp__weight_type(shape), vectors, shape->rows, 0));
-    NVDP_TRY(add_tensor(&tensors, "offset", NVDP__H5_I64, 0, samples + 1, 0));
-    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        NVDP_TRY(add_tensor(&tensors, nvdp__text_columns[c].name, nvdp__text_columns[c].type, 1,
-                            shape->texts, 0));
-    NVDP_TRY(nvdp__safetensors_put(to, tensors.count, tensors.source,
-                                   (const char *const *)words->text, fetch, &tensors));
-    status = tensors.status;
-cleanup:
-    for (size_t i = 0; i < MOST_TENSORS; i++) {
-        nvdp__column_close(&tensors.column[i]);
+static size_t list_tensors(const struct nvdp__release *release,
+                           struct nvdp_tensor_source source[MOST_TENSORS]) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    size_t count = 0;
+    add_tensor(source, &count, "z", shape->grid, shape->rows, shape->dim, NULL);
+    if (shape->weights)
+        add_tensor(source, &count, "log_pi", nvdp__weight_type(shape), shape->rows, 0, NULL);
+    add_tensor(source, &count, "offset", NVDP__H5_I64, shape->texts * shape->samples + 1, 0,
+               release->offset);
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
+        const void *values = nvdp__release_column(release, c);
+        if (values != NULL)
+            add_tensor(source, &count, nvdp__text_columns[c].name, nvdp__text_columns[c].type,
+                       shape->texts, 0, values);
     }
+    return count;
+}
+
+/* Its length stays while those of the attributes do. */
+static nvdp_status write_header(struct nvdp__release *release) {
+    nvdp_status status = NVDP_OK;
+    struct tensors *of = release->of;
+    struct nvdp__attributes *list = &release->attributes;
+    struct nvdp_tensor_source source[MOST_TENSORS];
+    const char **words = nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
+    char *header = NULL;
+    size_t size = 0;
+    NVDP_TRY(NVDP__MADE(words));
+    nvdp__attributes_sort(list);
+    for (size_t i = 0; i < list->count; i++) {
+        words[2 * i] = list->item[i].name;
+        words[2 * i + 1] = list->item[i].text;
+    }
+    NVDP_TRY(nvdp__safetensors_header(release->ctx, release->path, list_tensors(release, source),
+                                      source, words, &header, &size, of->start));
+    NVDP_TRY(nvdp__release_put(release, 0, size, header));
+cleanup:
+    free(words);
+    free(header);
     return status;
+}
+
+static nvdp_status open_writer(struct nvdp__release *release) {
+    struct nvdp_tensor_source source[MOST_TENSORS];
+    struct tensors *of = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    release->of = of;
+    of->piece = nvdp__calloc(release->ctx, PIECE, sizeof(int32_t));
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->piece));
+    NVDP_RETURN_IF_FAILED(write_header(release));
+    const size_t count = list_tensors(release, source);
+    for (size_t i = 0; i < count; i++)
+        if (source[i].data != NULL)
+            NVDP_RETURN_IF_FAILED(nvdp__release_put(
+                release, of->start[i], source[i].shape[0] * nvdp_dtype_size(source[i].dtype),
+                source[i].data));
+    return NVDP_OK;
+}
+
+static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum nvdp__h5_type type,
+                              size_t first, size_t n, const void *values) {
+    const struct tensors *of = release->of;
+    const size_t size = nvdp__stored_size(type);
+    for (size_t done = 0; done < n; done += PIECE) {
+        const size_t count = nvdp__least(n - done, PIECE);
+        nvdp__store(type, count, (const int32_t *)values + done, of->piece); /* or float */
+        NVDP_RETURN_IF_FAILED(nvdp__release_put(release, of->start[tensor] + (first + done) * size,
+                                                count * size, of->piece));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status append(struct nvdp__release *release, size_t first, size_t rows, const void *z,
+                          const void *log_pi) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const size_t dim = shape->dim;
+    NVDP_RETURN_IF_FAILED(put_values(release, 0, shape->grid, first * dim, rows * dim, z));
+    return shape->weights ? put_values(release, 1, nvdp__weight_type(shape), first, rows, log_pi)
+                          : NVDP_OK;
 }
 
 /* --- reading --- */
 
-static nvdp_status find_tensor(struct nvdp__source *source, const char *name,
+static nvdp_status find_tensor(struct nvdp__release *release, const char *name,
                                enum nvdp__h5_type type, size_t count,
                                const struct nvdp_tensor_info **out) {
     const enum nvdp_dtype dtype = dtypes[type];
-    const struct nvdp_tensor_info *found = nvdp_safetensors_find(source->of, name);
+    const struct nvdp_tensor_info *found = nvdp_safetensors_find(file_of(release), name);
     if (found == NULL || found->dtype != dtype || found->count != count)
-        return NVDP__BAD_FILE(source, "tensor '%s': expected %zu values of type %s, found %zu%s%s",
+        return NVDP__BAD_FILE(release, "tensor '%s': expected %zu values of type %s, found %zu%s%s",
                               name, count, nvdp_dtype_name(dtype), found != NULL ? found->count : 0,
                               found != NULL ? " of type " : "",
                               found != NULL ? nvdp_dtype_name(found->dtype) : "");
@@ -103,42 +154,42 @@ static void grid_values(const struct nvdp_tensor_info *tensor, size_t first, siz
     }
 }
 
-static nvdp_status read_rows(struct nvdp__source *source, size_t first, size_t n, void *z,
+static nvdp_status read_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                              void *log_pi) {
-    const size_t dim = source->shape.dim;
-    grid_values(nvdp_safetensors_find(source->of, "z"), first * dim, n * dim, z);
-    if (source->shape.weights)
-        grid_values(nvdp_safetensors_find(source->of, "log_pi"), first, n, log_pi);
+    const struct nvdp_safetensors *file = file_of(release);
+    const size_t dim = release->shape.dim;
+    if (z != NULL) grid_values(nvdp_safetensors_find(file, "z"), first * dim, n * dim, z);
+    if (log_pi != NULL) grid_values(nvdp_safetensors_find(file, "log_pi"), first, n, log_pi);
     return NVDP_OK;
 }
 
-/* What is told of every text, where it is. */
-static nvdp_status read_column(struct nvdp__source *source, size_t c) {
+/* A column of the texts, if the file has it. */
+static nvdp_status read_column(struct nvdp__release *release, size_t c) {
     const struct nvdp__text_column *column = &nvdp__text_columns[c];
     const struct nvdp_tensor_info *found = NULL;
-    const size_t texts = source->shape.texts, size = nvdp_dtype_size(dtypes[column->type]);
-    if (nvdp_safetensors_find(source->of, column->name) == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(find_tensor(source, column->name, column->type, texts, &found));
-    source->column[c] = nvdp__calloc(source->ctx, texts, size);
-    if (source->column[c] == NULL) return NVDP_ERR_MEMORY;
-    memcpy(source->column[c], found->data, texts * size);
+    const size_t texts = release->shape.texts;
+    void *values = NULL;
+    if (nvdp_safetensors_find(file_of(release), column->name) == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(find_tensor(release, column->name, column->type, texts, &found));
+    NVDP_RETURN_IF_FAILED(nvdp__release_make_column(release, c, &values));
+    memcpy(values, found->data, texts * nvdp__stored_size(column->type));
     return NVDP_OK;
 }
 
-/* The metadata in the file's order: attributes are made in it. */
-static nvdp_status read_metadata(struct nvdp__source *source) {
+/* The metadata, whose duplicates are refused. */
+static nvdp_status read_metadata(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
     json_t *header = NULL, *value;
     const char *key;
     char *bytes = NULL;
     FILE *file = NULL;
     uint64_t size = 0; /* sound: the file was opened before */
-    NVDP_TRY(nvdp__fopen_regular(source->ctx, source->path, &file));
-    if (fread(&size, sizeof size, 1, file) == 1) bytes = nvdp__calloc(source->ctx, size + 1, 1);
+    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &file));
+    if (fread(&size, sizeof size, 1, file) == 1) bytes = nvdp__calloc(release->ctx, size + 1, 1);
     NVDP_TRY(NVDP__MADE(bytes));
     header = json_loadb(bytes, fread(bytes, 1, size, file), JSON_REJECT_DUPLICATES, NULL);
     json_object_foreach(json_object_get(header, "__metadata__"), key, value) {
-        NVDP_TRY(nvdp__sayings_add(&source->words, key, json_string_value(value)));
+        NVDP_TRY(nvdp__attributes_parse(&release->attributes, key, json_string_value(value)));
     }
 cleanup:
     json_decref(header);
@@ -147,35 +198,98 @@ cleanup:
     return status;
 }
 
-static nvdp_status open_file(struct nvdp__source *source) {
+static nvdp_status open_reader(struct nvdp__release *release) {
     const struct nvdp_tensor_info *z, *log_pi, *offset = NULL;
-    struct nvdp_safetensors *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(source->ctx, source->path, &file));
-    source->of = file;
-    NVDP_RETURN_IF_FAILED(read_metadata(source));
-    z = nvdp_safetensors_find(source->of, "z");
-    log_pi = nvdp_safetensors_find(source->of, "log_pi");
+    struct tensors *of = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    release->of = of;
+    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(release->ctx, release->path, &of->file));
+    NVDP_RETURN_IF_FAILED(read_metadata(release));
+    z = nvdp_safetensors_find(of->file, "z");
+    log_pi = nvdp_safetensors_find(of->file, "log_pi");
     if (z == NULL || z->rank != 2)
-        return NVDP__BAD_FILE(source, "tensor 'z': expected one of two dimensions, found %s",
+        return NVDP__BAD_FILE(release, "tensor 'z': expected one of two dimensions, found %s",
                               z == NULL ? "none" : "another");
-    NVDP_RETURN_IF_FAILED(nvdp__source_shape(source, z->shape[0], z->shape[1], log_pi != NULL));
-    const struct nvdp__embeddings_shape *shape = &source->shape;
+    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, z->shape[0], z->shape[1], log_pi != NULL));
+    const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_RETURN_IF_FAILED(find_tensor(source, "z", shape->grid, shape->rows * shape->dim, &z));
+    NVDP_RETURN_IF_FAILED(find_tensor(release, "z", shape->grid, shape->rows * shape->dim, &z));
     if (shape->weights)
         NVDP_RETURN_IF_FAILED(
-            find_tensor(source, "log_pi", nvdp__weight_type(shape), shape->rows, &log_pi));
-    NVDP_RETURN_IF_FAILED(find_tensor(source, "offset", NVDP__H5_I64, offsets, &offset));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(source->ctx, source->offset, offsets));
-    memcpy(source->offset, offset->data, offsets * sizeof *source->offset);
+            find_tensor(release, "log_pi", nvdp__weight_type(shape), shape->rows, &log_pi));
+    NVDP_RETURN_IF_FAILED(find_tensor(release, "offset", NVDP__H5_I64, offsets, &offset));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, release->offset, offsets));
+    memcpy(release->offset, offset->data, offsets * sizeof *release->offset);
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        NVDP_RETURN_IF_FAILED(read_column(source, c));
+        NVDP_RETURN_IF_FAILED(read_column(release, c));
     return NVDP_OK;
 }
 
-static void close_file(void *of) {
-    nvdp_safetensors_close(of);
+static void close_file(struct nvdp__release *release) {
+    struct tensors *of = release->of;
+    if (of != NULL) nvdp_safetensors_close(of->file);
+    if (of != NULL) free(of->piece);
+    free(of);
+    release->of = NULL;
 }
 
-const struct nvdp__shared_reader nvdp__safetensors_reader = {NVDP__SHARED_SAFETENSORS, open_file,
-                                                             read_rows, close_file};
+/* --- its row --- */
+
+/* A length below 2^32, then a JSON object. */
+static bool is_safetensors(const char *path, const unsigned char *first, size_t count) {
+    return (count >= NVDP__FORMAT_HEAD && first[8] == '{' &&
+            memcmp(first + 4, "\0\0\0\0", 4) == 0) ||
+           nvdp__ends_with(path, ".safetensors");
+}
+
+static nvdp_status describe(struct nvdp_context *ctx, const char *path, json_t *object) {
+    struct nvdp_safetensors *file = NULL;
+    size_t elements = 0;
+    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(ctx, path, &file));
+    json_t *tensors = json_array();
+    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);
+        elements += info->count;
+        nvdp__describe_dataset(info->name, info->rank, info->shape, nvdp_dtype_name(info->dtype),
+                               tensors);
+    }
+    const char *format = nvdp_safetensors_metadata(file, "nvdp_format");
+    const char *statement = nvdp_safetensors_metadata(file, "statement");
+    nvdp__describe_start(object, path, "safetensors");
+    if (format != NULL && statement != NULL)
+        json_object_set_new(object, "attributes",
+                            json_pack("{s:o,s:o}", "nvdp_format", nvdp__shown(format), "statement",
+                                      nvdp__shown(statement)));
+    nvdp_safetensors_close(file);
+    json_object_set_new(object, "count", json_integer((json_int_t)json_array_size(tensors)));
+    json_object_set_new(object, "elements", json_integer((json_int_t)elements));
+    return json_object_set_new(object, "tensors", tensors) == 0
+               ? NVDP_OK
+               : nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+}
+
+static nvdp_status example(struct nvdp__output *to, const struct nvdp__embeddings_shape *shape,
+                           const char *name) {
+    return nvdp__output_printf(
+        to,
+        "```python\nfrom safetensors import safe_open\nwith safe_open(%s, \"np\") as f:\n"
+        "    meta = f.metadata()\n    z = f.get_tensor(\"z\")%s  # vectors, [rows, p]\n"
+        "    offset = f.get_tensor(\"offset\")  # sample s of text i: rows offset[i * S + s] "
+        "to offset[i * S + s + 1]\n```\n",
+        name, shape->grid != NVDP__H5_F16 ? " * float(meta[\"z_step\"])" : "");
+}
+
+extern const struct nvdp__format nvdp__format_safetensors; /* formats.c */
+const struct nvdp__format nvdp__format_safetensors = {.name = "safetensors",
+                                                      .extension = ".safetensors",
+                                                      .detect = is_safetensors,
+                                                      .covers = NVDP__SIGNED_VALUES,
+                                                      .canonical = true,
+                                                      .open = open_writer,
+                                                      .append = append,
+                                                      .finish = write_header,
+                                                      .read = open_reader,
+                                                      .rows = read_rows,
+                                                      .close = close_file,
+                                                      .describe = describe,
+                                                      .example = example};

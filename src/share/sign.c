@@ -1,6 +1,7 @@
 #include "share/sign.h"
 
 #include "base/file.h"
+#include "share/release.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <nvdp/share.h>
@@ -160,65 +161,75 @@ cleanup:
 /* --- signatures --- */
 
 /* Words that no other use of the key signs, then the digest of what is covered. */
-static nvdp_status message(struct nvdp__h5 *file, enum nvdp__signed covers,
+static nvdp_status message(struct nvdp__release *release, enum nvdp__signed covers,
                            unsigned char out[MESSAGE]) {
     static const char words[][MESSAGE - NVDP__H5_DIGEST] = {
         [NVDP__SIGNED_VALUES] = "nvdp embeddings, signed/1",
         [NVDP__SIGNED_BYTES] = "nvdp embeddings, signed/2"};
     memcpy(out, words[covers], sizeof words[covers]);
-    out += sizeof words[covers];
-    return covers == NVDP__SIGNED_BYTES ? nvdp__h5_file_digest(file, "signature", out)
-                                        : nvdp__h5_digest(file, "signature", out);
+    return nvdp__release_digest(release, covers, "signature", out + sizeof words[covers]);
 }
 
-nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
-                       enum nvdp__signed covers, struct nvdp__h5 *file) {
-    unsigned char said[MESSAGE], signature[SIGNATURE];
+/* The values are those that a reader will find. */
+static nvdp_status written_message(struct nvdp__release *release, unsigned char out[MESSAGE]) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__format *const formats[] = {release->format, NULL};
+    struct nvdp__release written = {0};
+    if (release->format->covers == NVDP__SIGNED_BYTES)
+        return message(release, NVDP__SIGNED_BYTES, out);
+    NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.beside, &written));
+    NVDP_TRY(message(&written, NVDP__SIGNED_VALUES, out));
+cleanup:
+    nvdp__release_close(&written);
+    return status;
+}
+
+nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__attributes *list) {
     char hex[2 * SIGNATURE + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "public_key", hex));
-    if (covers == NVDP__SIGNED_BYTES) {
-        memset(hex, '0', sizeof hex - 1); /* keeps the signature's place */
-        hex[sizeof hex - 1] = '\0';
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "signature", hex));
-        NVDP_RETURN_IF_FAILED(nvdp__h5_finish(file));
-    }
-    NVDP_RETURN_IF_FAILED(message(file, covers, said));
+    NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(list, "public_key", hex));
+    memset(hex, '0', sizeof hex - 1); /* keeps the signature's place */
+    hex[sizeof hex - 1] = '\0';
+    return nvdp__attributes_set_text(list, "signature", hex);
+}
+
+nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *release) {
+    unsigned char said[MESSAGE], signature[SIGNATURE];
+    char hex[2 * SIGNATURE + 1];
+    if (release->lossy)
+        return nvdp__fail(release->ctx, NVDP_ERR_NUMERIC,
+                          "%s: its values cannot be told back to the step, as its signature "
+                          "needs: export to .safetensors or .h5, or without sign",
+                          release->path);
+    NVDP_RETURN_IF_FAILED(written_message(release, said));
     if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot sign");
+        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot sign");
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
-    return covers == NVDP__SIGNED_BYTES ? nvdp__h5_replace_text(file, "signature", hex)
-                                        : nvdp__h5_set_string(file, "signature", hex);
+    NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(&release->attributes, "signature", hex));
+    return nvdp__release_finish(release);
 }
 
-/* An attribute of hexadecimal digits; *there false where it is missing or anything else, capitals too: a signature is written
+/* Takes the hexadecimal digits of an attribute; false if it is missing or anything else, capitals too: a signature is written
  * in one way. */
-static nvdp_status get_hex(struct nvdp__h5 *file, const char *name, size_t size,
-                           unsigned char *bytes, bool *there) {
-    char *text = NULL;
-    *there = false;
-    if (!nvdp__h5_has_attribute(file, name)) return NVDP_OK;
-    nvdp_status status = nvdp__h5_get_string(file, name, &text);
-    *there =
-        status == NVDP_OK && text[strcspn(text, "ABCDEF")] == '\0' && from_hex(text, size, bytes);
-    free(text);
-    return status == NVDP_ERR_MEMORY ? status : NVDP_OK;
+static bool take_hex(const struct nvdp__release *release, const char *name, size_t size,
+                     unsigned char *bytes) {
+    const struct nvdp__attribute *found = nvdp__attributes_get(&release->attributes, name);
+    return found != NULL && found->type == NVDP__ATTRIBUTE_TEXT &&
+           found->text[strcspn(found->text, "ABCDEF")] == '\0' &&
+           from_hex(found->text, size, bytes);
 }
 
-nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
+nvdp_status nvdp__signature_check(struct nvdp__release *release,
                                   unsigned char key[NVDP__PUBLIC_KEY], enum nvdp__signed *covers) {
     unsigned char said[MESSAGE], signature[SIGNATURE];
-    bool there;
     *covers = NVDP__SIGNED_NOTHING;
     if (sodium_init() < 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
-    NVDP_RETURN_IF_FAILED(get_hex(file, "public_key", NVDP__PUBLIC_KEY, key, &there));
-    if (!there) memset(key, 0, NVDP__PUBLIC_KEY);
-    NVDP_RETURN_IF_FAILED(get_hex(file, "signature", SIGNATURE, signature, &there));
-    if (!there) return NVDP_OK;
-    for (int try = nvdp__h5_is_form(file) ? NVDP__SIGNED_VALUES : NVDP__SIGNED_BYTES;
+        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+    if (!take_hex(release, "public_key", NVDP__PUBLIC_KEY, key)) memset(key, 0, NVDP__PUBLIC_KEY);
+    if (!take_hex(release, "signature", SIGNATURE, signature)) return NVDP_OK;
+    for (int try = release->format->covers;
          try != NVDP__SIGNED_NOTHING && *covers == NVDP__SIGNED_NOTHING; try--) {
-        NVDP_RETURN_IF_FAILED(message(file, (enum nvdp__signed)try, said));
+        NVDP_RETURN_IF_FAILED(message(release, (enum nvdp__signed)try, said));
         if (crypto_sign_verify_detached(signature, said, sizeof said, key) == 0)
             *covers = (enum nvdp__signed)try;
     }

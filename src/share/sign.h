@@ -33,14 +33,17 @@ nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
  * Parquet, whose bytes follow from these, are signed so, and so were HDF5 files of older versions.  Bytes: every byte of
  * an HDF5 file but its own. */
 enum nvdp__signed { NVDP__SIGNED_NOTHING, NVDP__SIGNED_VALUES, NVDP__SIGNED_BYTES };
-/* Sets the attributes `public_key` and, over all else, `signature`: the last thing before a commit.  With
- * NVDP__SIGNED_BYTES nothing can be written afterwards. */
-nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
-                       enum nvdp__signed covers, struct nvdp__h5 *file);
-/* Checks that the file's signature is that of its public key, and says what it covers; nothing where it is invalid or not
- * there.  `key` is what its attribute says, all zero where it says none.  NVDP_ERR_INPUT, with the reason, where the file
- * has anything that cannot be signed. */
-nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
+struct nvdp__attributes;
+struct nvdp__release;
+/* Sets the attributes `public_key` and `signature`, all zero, before the release is created. */
+nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__attributes *list);
+/* Signs a release whose rows are written and which is finished: the last thing before a commit.  NVDP_ERR_NUMERIC if its values
+ * cannot be read back to the step. */
+nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *release);
+/* Checks that the signature of a release that is read is that of its public key, and reports what it covers; nothing if it is
+ * invalid or missing.  `key` is what the attribute says, all zero if there is none.  NVDP_ERR_INPUT, with the reason, if the
+ * file has anything that cannot be signed. */
+nvdp_status nvdp__signature_check(struct nvdp__release *release,
                                   unsigned char key[NVDP__PUBLIC_KEY], enum nvdp__signed *covers);
 
 #endif

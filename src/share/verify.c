@@ -2,9 +2,8 @@
  *
  * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
  * the statement, the signature, the ledger. */
-#include "share/attributes.h"
-#include "share/embeddings_file.h"
 #include "share/ledger.h"
+#include "share/release.h"
 #include "share/sign.h"
 #include "share/statement.h"
 
@@ -23,7 +22,7 @@ enum { NAME_SIZE = 64 };
 
 struct verify {
     struct nvdp_context *ctx;
-    struct nvdp__h5 *file;
+    struct nvdp__release release;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
     double largest, square; /* of z: the largest |z|, the sum of squares */
@@ -70,30 +69,27 @@ static bool was_read(struct verify *v, nvdp_status status) {
     return status == NVDP_OK;
 }
 
+static bool has(const struct verify *v, const char *name) {
+    return nvdp__attributes_get(&v->release.attributes, name) != NULL;
+}
+
 static double real_of(struct verify *v, const char *name, double fallback) {
     double value = fallback;
-    return nvdp__h5_has_attribute(v->file, name) &&
-                   was_read(v, nvdp__h5_get_real(v->file, name, &value))
-               ? value
-               : fallback;
+    return has(v, name) && was_read(v, nvdp__release_real(&v->release, name, &value)) ? value
+                                                                                      : fallback;
 }
 
 static int64_t whole_of(struct verify *v, const char *name, int64_t fallback) {
     int64_t value = fallback;
-    return nvdp__h5_has_attribute(v->file, name) &&
-                   was_read(v, nvdp__h5_get_int(v->file, name, &value))
-               ? value
-               : fallback;
+    return has(v, name) && was_read(v, nvdp__release_whole(&v->release, name, &value)) ? value
+                                                                                       : fallback;
 }
 
 static bool text_of(struct verify *v, const char *name, size_t size, char *out) {
-    char *text = NULL;
+    const char *text = NULL;
     out[0] = '\0';
-    if (!nvdp__h5_has_attribute(v->file, name) ||
-        !was_read(v, nvdp__h5_get_string(v->file, name, &text)))
-        return false;
+    if (!has(v, name) || !was_read(v, nvdp__release_text(&v->release, name, &text))) return false;
     snprintf(out, size, "%s", text);
-    free(text);
     return true;
 }
 
@@ -122,14 +118,13 @@ static void take_name(struct names *names, const char *name, bool known, bool ri
              known ? ", whose type can hold more than its values" : "");
 }
 
-static void take_attribute(const char *name, const char *value, void *user) {
-    struct names *names = user;
-    const enum nvdp__attribute type = nvdp__attribute_find(name);
+static void take_attribute(struct names *names, const struct nvdp__attribute *attribute) {
+    const enum nvdp__attribute_type type = nvdp__attribute_find(attribute->name);
     const bool number = type == NVDP__ATTRIBUTE_WHOLE || type == NVDP__ATTRIBUTE_REAL;
-    (void)value;
-    take_name(names, name, type != NVDP__ATTRIBUTE_NONE,
-              number ? nvdp__h5_is_number(names->v->file, name)
-                     : type != NVDP__ATTRIBUTE_TEXT || nvdp__h5_is_text(names->v->file, name));
+    take_name(names, attribute->name, type != NVDP__ATTRIBUTE_NONE,
+              number ? attribute->type == NVDP__ATTRIBUTE_WHOLE ||
+                           attribute->type == NVDP__ATTRIBUTE_REAL
+                     : type != NVDP__ATTRIBUTE_TEXT || attribute->type == NVDP__ATTRIBUTE_TEXT);
 }
 
 /* Reading cuts floats that are wider than the format's: their last digits could say something. */
@@ -151,26 +146,27 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
     take_name(names, name, known, right_type);
 }
 
-/* The HDF5 form of another format is made of what was read there: it has nothing else. */
+/* A canonical format has nothing else: its bytes were compared. */
 static nvdp_status check_names(struct verify *v) {
     static const char what[] = "nothing but what the format has";
     struct names datasets = {.v = v}, attributes = {.v = v};
     struct nvdp__h5_audit audit = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__h5_list(v->file, take_dataset, &datasets));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(v->file, take_attribute, &attributes));
+    NVDP_RETURN_IF_FAILED(nvdp__release_datasets(&v->release, take_dataset, &datasets));
+    for (size_t i = 0; i < v->release.attributes.count; i++)
+        take_attribute(&attributes, &v->release.attributes.item[i]);
     const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
     if (other[0] != '\0') {
         check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes%s", datasets.seen,
               attributes.seen, other);
         return NVDP_OK;
     }
-    if (nvdp__h5_is_form(v->file)) {
+    if (v->release.format->canonical) {
         check(v, NVDP_VERDICT_YES, what,
               "%zu datasets, %zu attributes, and no byte that they do not decide", datasets.seen,
               attributes.seen);
         return NVDP_OK;
     }
-    nvdp_status status = nvdp__h5_audit(v->file, &audit);
+    nvdp_status status = v->release.format->audit(&v->release, &audit);
     if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
     if (status != NVDP_OK)
         check(v, NVDP_VERDICT_NO, what, "%s", v->ctx != NULL ? nvdp_context_error(v->ctx) : "");
@@ -320,11 +316,11 @@ static nvdp_status check_ids(struct verify *v) {
 static void check_counts(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     int64_t texts = 0;
-    if (!nvdp__h5_has_attribute(v->file, "texts")) {
+    if (!has(v, "texts")) {
         check(v, NVDP_VERDICT_OPEN, "as many texts as it says", "it does not say");
         return;
     }
-    const bool read = was_read(v, nvdp__h5_get_int(v->file, "texts", &texts));
+    const bool read = was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
     check(v, whether(read && texts >= 0 && (uint64_t)texts == shape->texts),
           "as many texts and samples as it says",
           "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
@@ -365,13 +361,12 @@ static bool take_mechanism(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &held->shape;
     struct nvdp__nvib_config *nvib = &v->info.nvib;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        if (!nvdp__h5_has_attribute(v->file, needed[i])) return false;
+        if (!has(v, needed[i])) return false;
     }
     if (nvdp_method_find(NULL, held->method, &v->info.method) != NVDP_OK) return false;
     const bool vib =
         v->info.method == NVDP_METHOD_VIB_FIXED || v->info.method == NVDP_METHOD_VIB_LEARNED;
-    const bool single =
-        vib || (v->info.method == NVDP_METHOD_VTDP && !nvdp__h5_has_attribute(v->file, "pool"));
+    const bool single = vib || (v->info.method == NVDP_METHOD_VTDP && !has(v, "pool"));
     *nvib = nvdp__nvib_config_default();
     nvib->latent_dim = shape->dim;
     nvib->kappa = shape->kappa;
@@ -407,7 +402,7 @@ static bool take_mechanism(struct verify *v) {
     }
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     v->facts.training = training_of(held);
-    v->facts.named = nvdp__h5_has_attribute(v->file, "named_share");
+    v->facts.named = has(v, "named_share");
     v->facts.spent.again = says(v, "ledger", "again");
     v->facts.counted = v->facts.spent.again > 0 || says(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
@@ -435,7 +430,7 @@ static void check_count(struct verify *v) {
     const struct nvdp__spent *spent = &facts->spent;
     char epsilon[NVDP__BOUND_TEXT];
     const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
-    if (!nvdp__h5_has_attribute(v->file, "ledger"))
+    if (!has(v, "ledger"))
         check(v, NVDP_VERDICT_OPEN, what, "it does not say");
     else if (!facts->counted)
         check(v, NVDP_VERDICT_OPEN, what, "it says that none does");
@@ -450,7 +445,7 @@ static void check_count(struct verify *v) {
 
 static void check_pseudo_counts(struct verify *v) {
     if (!v->facts.form.weights) return;
-    if (nvdp__h5_has_attribute(v->file, "pad_alpha")) {
+    if (has(v, "pad_alpha")) {
         const double stated = real_of(v, "pad_alpha", NAN);
         check(v, whether(agree(stated, v->facts.form.pad_alpha)),
               "padding's pseudo-count is the mechanism's", "%.6g, computed %.6g", stated,
@@ -467,7 +462,7 @@ static void check_pseudo_counts(struct verify *v) {
 
 static void check_bound(struct verify *v) {
     const bool clipped = nvdp__clips_sequence(&v->info.nvib.clip);
-    const bool stated = nvdp__h5_has_attribute(v->file, "divergence_bound");
+    const bool stated = has(v, "divergence_bound");
     if (!clipped && !stated) return;
     const double is = real_of(v, "divergence_bound", NAN);
     const double made = nvdp__public_bound(nvdp__release_bound(&v->facts));
@@ -540,7 +535,7 @@ static nvdp_status check_certificate(struct verify *v) {
 /* Words between those that begin a statement and those that end it. */
 static bool middle_fits(struct verify *v, const char *middle, size_t size) {
     static const char measured[] = "Measured, not proven: ";
-    if (nvdp__h5_has_attribute(v->file, "divergence_texts"))
+    if (has(v, "divergence_texts"))
         return size > strlen(measured) && strncmp(middle, measured, strlen(measured)) == 0;
     for (int i = 0; i < 2; i++) {
         char whole[NVDP_STATEMENT_SIZE];
@@ -582,8 +577,7 @@ static void check_statement(struct verify *v, bool known) {
     else
         check(v, whether(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
               "compared word for word%s",
-              nvdp__h5_has_attribute(v->file, "divergence_texts") ? " but for what was measured"
-                                                                  : "");
+              has(v, "divergence_texts") ? " but for what was measured" : "");
 }
 
 /* --- the signature --- */
@@ -591,17 +585,16 @@ static void check_statement(struct verify *v, bool known) {
 static nvdp_status check_signature(struct verify *v, const unsigned char *wanted) {
     static const char what[] = "signed, and nothing changed since";
     unsigned char key[NVDP__PUBLIC_KEY];
-    const bool there = nvdp__h5_has_attribute(v->file, "signature") ||
-                       nvdp__h5_has_attribute(v->file, "public_key");
+    const bool there = has(v, "signature") || has(v, "public_key");
     enum nvdp__signed covers = NVDP__SIGNED_NOTHING;
     if (!there) {
         check(v, wanted != NULL ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN, what, "it is not signed");
         return NVDP_OK;
     }
-    nvdp_status status = nvdp__signature_check(v->ctx, v->file, key, &covers);
+    nvdp_status status = nvdp__signature_check(&v->release, key, &covers);
     if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
     const bool valid = covers != NVDP__SIGNED_NOTHING;
-    const bool old = covers == NVDP__SIGNED_VALUES && !nvdp__h5_is_form(v->file);
+    const bool old = covers != v->release.format->covers && valid;
     const bool known = valid && wanted != NULL && sodium_memcmp(key, wanted, sizeof key) == 0;
     sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
     v->found.is_signed = valid;
@@ -650,8 +643,7 @@ static nvdp_status check_content(struct verify *v) {
     } else {
         snprintf(v->found.guarantee, sizeof v->found.guarantee,
                  "No guarantee: the file does not say how its samples were drawn.");
-        check(v,
-              nvdp__h5_has_attribute(v->file, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
+        check(v, has(v, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
               "the mechanism is told", "method '%.31s', or its clips, are not", v->held->method);
     }
     check_statement(v, known);
@@ -672,9 +664,9 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     if (path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none"));
     if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
-    NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
+    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
     NVDP_TRY(check_names(&v));
-    status = nvdp__embeddings_take(ctx, path, v.file, sum_values, &v, &v.held);
+    status = nvdp__embeddings_take(&v.release, sum_values, &v, &v.held);
     if (status == NVDP_ERR_INPUT)
         check(&v, NVDP_VERDICT_NO, "datasets have the shapes, types and ranges of the format", "%s",
               ctx != NULL ? nvdp_context_error(ctx) : "they do not");
@@ -686,7 +678,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     NVDP__GIVE(out, &v.found);
 cleanup:
     nvdp__embeddings_free(v.held);
-    nvdp__h5_free(v.file);
+    nvdp__release_close(&v.release);
     return status;
 }
 
@@ -724,11 +716,11 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         key = beside;
     }
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
-    NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
+    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
     text_of(&v, "model_id", sizeof id, id);
-    was_read(&v, nvdp__h5_get_int(v.file, "texts", &texts));
-    was_read(&v, nvdp__h5_get_int(v.file, "releases", &samples));
+    was_read(&v, nvdp__release_whole(&v.release, "texts", &texts));
+    was_read(&v, nvdp__release_whole(&v.release, "releases", &samples));
     const struct nvdp__ledger_release *release = nvdp__ledger_find(ledger, id);
     if (release == NULL)
         check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
@@ -745,6 +737,6 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
 cleanup:
     free(beside);
     nvdp__ledger_close(ledger);
-    nvdp__h5_free(v.file);
+    nvdp__release_close(&v.release);
     return status;
 }

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "hdf5/hdf5.h"
 #include "made_embeddings.h"
-#include "share/formats.h"
+#include "share/release.h"
 #include "share/statement.h"
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -96,24 +96,13 @@ static const struct choice clipped = {
 /* The same of the file as safetensors and as Parquet. */
 static void in_other_formats(const struct bench *bench) {
     static const char *const names[] = {"shared.safetensors", "shared.parquet"};
-    struct nvdp__embeddings *held = NULL;
-    struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp__embeddings_read(bench->ctx, bench->file, &held), NVDP_OK);
-    cr_assert_eq(nvdp__embeddings_open(bench->ctx, bench->file, &file), NVDP_OK);
-    const struct nvdp__shared shared = {bench->ctx, file, &held->shape, held->offset};
     for (size_t i = 0; i < 2; i++) {
         struct bench other = *bench;
-        struct nvdp__output output;
         snprintf(other.file, sizeof other.file, "%s", support_scratch_path(names[i]));
-        cr_assert_eq(nvdp__output_open(bench->ctx, other.file, &output), NVDP_OK);
-        cr_assert_eq(nvdp__shared_put(&shared, nvdp__shared_format_of(other.file), &output),
-                     NVDP_OK);
-        cr_assert_eq(nvdp__output_commit(&output, true), NVDP_OK);
+        converted_embeddings(bench->ctx, nvdp__formats, bench->file, other.file);
         struct nvdp_verification found = verified(&other, NULL);
         all_hold(&found);
     }
-    nvdp__h5_free(file);
-    nvdp__embeddings_free(held);
 }
 
 Test(verify, holds_of_every_kind_of_export) {

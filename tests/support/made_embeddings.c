@@ -5,6 +5,7 @@
 #include "share/sign.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <sodium.h>
 #include <stdlib.h>
 
 struct made_embeddings made_embeddings_default(void) {
@@ -62,6 +63,18 @@ static void write_attributes(const struct made_embeddings *file, struct nvdp__h5
     if (file->task != NULL) nvdp__h5_set_string(h5, "task", file->task);
 }
 
+/* Signs values and attributes, not bytes. */
+static void sign_values(const struct nvdp__sign_key *key, struct nvdp__h5 *file) {
+    unsigned char said[64] = "nvdp embeddings, signed/1", signature[crypto_sign_BYTES];
+    char hex[2 * crypto_sign_BYTES + 1];
+    sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
+    cr_assert_eq(nvdp__h5_set_string(file, "public_key", hex), NVDP_OK);
+    cr_assert_eq(nvdp__h5_digest(file, "signature", said + 32), NVDP_OK);
+    crypto_sign_detached(signature, NULL, said, sizeof said, key->secret);
+    sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
+    cr_assert_eq(nvdp__h5_set_string(file, "signature", hex), NVDP_OK);
+}
+
 const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                             const struct made_embeddings *file) {
     const char *path = support_scratch_path(name);
@@ -107,7 +120,7 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
     if (file->key != NULL) {
         struct nvdp__sign_key key = {0};
         cr_assert_eq(nvdp__sign_key_read(ctx, file->key, &key), NVDP_OK);
-        cr_assert_eq(nvdp__sign(ctx, &key, NVDP__SIGNED_VALUES, written), NVDP_OK);
+        sign_values(&key, written);
         nvdp__sign_key_wipe(&key);
     }
     cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -118,4 +131,24 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
     free(grid_z);
     free(grid_pi);
     return path;
+}
+
+void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
+                          const char *from, const char *to) {
+    struct nvdp__embeddings *held = NULL;
+    struct nvdp__release read = {0};
+    cr_assert_eq(nvdp__release_read(ctx, formats, from, &read), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__embeddings_take(&read, NULL, NULL, &held), NVDP_OK);
+    struct nvdp__release made = read; /* its memory is the other's */
+    made.of = NULL;
+    cr_assert_eq(nvdp__attributes_set_whole(&made.attributes, "texts", (int64_t)made.shape.texts),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__release_create(&made, nvdp__format_of(formats, to), to), NVDP_OK);
+    cr_assert_eq(nvdp__release_copy(&read, &made), NVDP_OK);
+    cr_assert_eq(nvdp__release_commit(&made, true), NVDP_OK);
+    made.format->close(&made);
+    read.attributes = made.attributes;
+    nvdp__release_close(&read);
+    nvdp__embeddings_free(held);
 }

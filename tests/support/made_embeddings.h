@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
 #define NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
 
-#include "share/embeddings_file.h"
+#include "share/release.h"
 #include "tiny_task.h"
 
 /* A file that somebody else might have written. */
@@ -22,6 +22,9 @@ struct made_embeddings made_embeddings_default(void);
  * or a score) shifts the mean of its token vectors. */
 const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                             const struct made_embeddings *file);
+/* Writes the file `from` again as `to`, in the format of its name among `formats`, with the attribute `texts`. */
+void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
+                          const char *from, const char *to);
 float made_label(const struct made_embeddings *file, size_t text);
 
 #endif

@@ -1,0 +1,110 @@
+/* Dataset cards: README.md beside a shared file. */
+#include "share/card.h"
+
+#include "base/escape.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *size_category(size_t texts) {
+    static const char *const names[] = {"n<1K",      "1K<n<10K", "10K<n<100K",
+                                        "100K<n<1M", "1M<n<10M", "10M<n<100M"};
+    size_t most = 1000, category = 0;
+    while (texts >= most && category + 1 < sizeof names / sizeof *names) {
+        most *= 10;
+        category++;
+    }
+    return names[category];
+}
+
+/* Words of a card, as its Markdown, YAML, Python and shell need them: nobody's name ends what it stands in. */
+struct card_words {
+    char *name, *quoted, *verify, *reuse; /* of the file: code, a string; commands */
+    char *task, *method, *format, *statement;
+};
+
+static char *plain_text(const struct nvdp__release *release, const char *text) {
+    char *plain = nvdp__plain_copy(release->ctx, text);
+    char *made = plain != NULL ? nvdp__escaped(release->ctx, nvdp__put_markdown, plain) : NULL;
+    free(plain);
+    return made;
+}
+
+static char *command(const struct nvdp__release *release, const char *program, const char *name) {
+    char *word = nvdp__escaped(release->ctx, nvdp__put_shell, name);
+    char *line = word != NULL ? nvdp__format(release->ctx, "nvdp %s %s", program, word) : NULL;
+    char *made = line != NULL ? nvdp__escaped(release->ctx, nvdp__put_code, line) : NULL;
+    free(word);
+    free(line);
+    return made;
+}
+
+static nvdp_status card_words(const struct nvdp__release *release, const char *name,
+                              struct card_words *out) {
+    char *plain = nvdp__plain_copy(release->ctx, name);
+    if (plain != NULL) out->name = nvdp__escaped(release->ctx, nvdp__put_code, plain);
+    free(plain);
+    out->quoted = nvdp__escaped(release->ctx, nvdp__put_quoted, name);
+    out->verify = command(release, "verify", name);
+    out->reuse = command(release, "reuse", name);
+    out->task = plain_text(release, nvdp__attributes_text(&release->attributes, "task"));
+    out->method = plain_text(release, nvdp__attributes_text(&release->attributes, "method"));
+    out->format = plain_text(release, nvdp__attributes_text(&release->attributes, "nvdp_format"));
+    out->statement = plain_text(release, nvdp__attributes_text(&release->attributes, "statement"));
+    return NVDP__MADE(out->name, out->quoted, out->verify, out->reuse, out->task, out->method,
+                      out->format, out->statement);
+}
+
+static void card_words_release(struct card_words *words) {
+    free(words->name);
+    free(words->quoted);
+    free(words->verify);
+    free(words->reuse);
+    free(words->task);
+    free(words->method);
+    free(words->format);
+    free(words->statement);
+}
+
+static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__release *release,
+                            const struct nvdp__release_facts *facts,
+                            const struct card_words *words) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const char *bold = facts->useful ? "" : "**";
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+        to,
+        "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
+        "%s- nvdp\nsize_categories:\n- %s\n",
+        shape->texts, facts->useful ? "- differential-privacy\n" : "",
+        size_category(shape->texts)));
+    if (release->format->table)
+        NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+            to, "configs:\n- config_name: default\n  data_files: %s\n", words->quoted));
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+        to,
+        "---\n\n# Noisy embeddings of %zu texts\n\n%s%s%s\n\n%s holds %zu random sample%s of each "
+        "of %zu texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts "
+        "are "
+        "not in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
+        shape->texts, bold, facts->guarantee, bold, words->name, shape->samples,
+        shape->samples == 1 ? "" : "s", shape->texts, words->task, shape->dim, words->method,
+        words->format, words->statement));
+    NVDP_RETURN_IF_FAILED(release->format->example(to, shape, words->quoted));
+    return nvdp__output_printf(to,
+                               "\n## Checking\n\n%s computes again whatever the file says of "
+                               "itself; %s trains a reader on it.\n",
+                               words->verify, words->reuse);
+}
+
+nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *name,
+                             const char *path, const struct nvdp__release_facts *facts,
+                             struct nvdp__output *output) {
+    nvdp_status status = NVDP_OK;
+    struct card_words escaped = {0};
+    const char *last = strrchr(name, '/');
+    NVDP_TRY(card_words(release, last != NULL ? last + 1 : name, &escaped));
+    NVDP_TRY(nvdp__output_open(release->ctx, path, output));
+    NVDP_TRY(say_card(output, release, facts, &escaped));
+cleanup:
+    card_words_release(&escaped);
+    return status;
+}

@@ -1,0 +1,163 @@
+/* A format is one row: a toy that no other file names writes releases and reads them back. */
+#include "made_embeddings.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the toy: a first line, numbers, attributes, offsets, z, log_pi, all as they lie in memory --- */
+
+static const char first_line[] = "toy release\n";
+
+struct toy {
+    char *bytes; /* a reader's: the file */
+    uint64_t z, log_pi;
+};
+
+static bool is_toy(const char *path, const unsigned char *first, size_t count) {
+    (void)path;
+    return count >= NVDP__FORMAT_HEAD && memcmp(first, first_line, NVDP__FORMAT_HEAD) == 0;
+}
+
+static void set_places(const struct nvdp__embeddings_shape *shape, uint64_t at, struct toy *toy) {
+    toy->z = at;
+    toy->log_pi = at + shape->rows * shape->dim * sizeof(float);
+}
+
+static nvdp_status toy_open(struct nvdp__release *release) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const uint64_t head[] = {shape->rows, shape->dim, release->attributes.count};
+    const size_t offsets = (shape->texts * shape->samples + 1) * sizeof(int64_t);
+    uint64_t at = sizeof first_line;
+    struct toy *toy = calloc(1, sizeof *toy);
+    release->of = toy;
+    nvdp__attributes_sort(&release->attributes);
+    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, 0, at, first_line));
+    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, sizeof head, head));
+    at += sizeof head;
+    for (size_t i = 0; i < release->attributes.count; i++) {
+        const char *word[] = {release->attributes.item[i].name, release->attributes.item[i].text};
+        for (size_t k = 0; k < 2; at += strlen(word[k++]) + 1)
+            NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, strlen(word[k]) + 1, word[k]));
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, offsets, release->offset));
+    set_places(shape, at + offsets, toy);
+    return NVDP_OK;
+}
+
+static nvdp_status toy_append(struct nvdp__release *release, size_t first, size_t rows,
+                              const void *z, const void *log_pi) {
+    const struct toy *toy = release->of;
+    const size_t vector = release->shape.dim * sizeof(float);
+    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, toy->z + first * vector, rows * vector, z));
+    return nvdp__release_put(release, toy->log_pi + first * sizeof(float), rows * sizeof(float),
+                             log_pi);
+}
+
+static nvdp_status toy_finish(struct nvdp__release *release) {
+    (void)release;
+    return NVDP_OK;
+}
+
+static nvdp_status toy_read(struct nvdp__release *release) {
+    struct toy *toy = calloc(1, sizeof *toy);
+    uint64_t head[3];
+    size_t count = 0;
+    release->of = toy;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__read_file(release->ctx, release->path, 1 << 24, &toy->bytes, &count));
+    const char *at = toy->bytes + sizeof first_line;
+    memcpy(head, at, sizeof head);
+    at += sizeof head;
+    for (uint64_t i = 0; i < head[2]; i++) {
+        const char *name = at, *text = name + strlen(name) + 1;
+        NVDP_RETURN_IF_FAILED(nvdp__attributes_parse(&release->attributes, name, text));
+        at = text + strlen(text) + 1;
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, head[0], head[1], true));
+    const size_t offsets = release->shape.texts * release->shape.samples + 1;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, release->offset, offsets));
+    memcpy(release->offset, at, offsets * sizeof(int64_t));
+    set_places(&release->shape, (uint64_t)(at - toy->bytes) + offsets * sizeof(int64_t), toy);
+    return NVDP_OK;
+}
+
+static nvdp_status toy_rows(struct nvdp__release *release, size_t first, size_t rows, void *z,
+                            void *log_pi) {
+    const struct toy *toy = release->of;
+    const size_t vector = release->shape.dim * sizeof(float);
+    if (z != NULL) memcpy(z, toy->bytes + toy->z + first * vector, rows * vector);
+    if (log_pi != NULL)
+        memcpy(log_pi, toy->bytes + toy->log_pi + first * sizeof(float), rows * sizeof(float));
+    return NVDP_OK;
+}
+
+static void toy_close(struct nvdp__release *release) {
+    struct toy *toy = release->of;
+    if (toy != NULL) free(toy->bytes);
+    free(toy);
+    release->of = NULL;
+}
+
+static const struct nvdp__format toy = {.name = "toy",
+                                        .extension = ".toy",
+                                        .detect = is_toy,
+                                        .covers = NVDP__SIGNED_VALUES,
+                                        .canonical = true,
+                                        .open = toy_open,
+                                        .append = toy_append,
+                                        .finish = toy_finish,
+                                        .read = toy_read,
+                                        .rows = toy_rows,
+                                        .close = toy_close};
+
+/* --- the test --- */
+
+static void digest_of(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
+                      const char *path, unsigned char out[NVDP__H5_DIGEST]) {
+    struct nvdp__release release = {0};
+    struct nvdp__embeddings *held = NULL;
+    cr_assert_eq(nvdp__release_read(ctx, formats, path, &release), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__embeddings_take(&release, NULL, NULL, &held), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__release_digest(&release, NVDP__SIGNED_VALUES, "signature", out), NVDP_OK);
+    nvdp__embeddings_free(held);
+    nvdp__release_close(&release);
+}
+
+/* HDF5 -> toy -> HDF5: the same values and attributes, by the digest; a changed byte is seen. */
+Test(toy_format, is_one_row) {
+    const struct nvdp__format *const formats[] = {nvdp__formats[0], &toy, NULL};
+    struct nvdp_context *ctx = support_context();
+    struct made_embeddings made = made_embeddings_default();
+    struct nvdp__release refused = {0};
+    unsigned char digest[3][NVDP__H5_DIGEST];
+    char first[512], middle[512], last[512];
+    char *bytes = NULL;
+    size_t count = 0;
+    made.labels = made.splits = false;
+    snprintf(first, sizeof first, "%s", support_scratch_path("first.h5"));
+    snprintf(middle, sizeof middle, "%s", support_scratch_path("middle.toy"));
+    snprintf(last, sizeof last, "%s", support_scratch_path("last.h5"));
+    cr_assert_eq(nvdp__format_of(formats, middle), &toy);
+    cr_assert_eq(nvdp__format_of(formats, "any"), formats[0]);
+    converted_embeddings(ctx, formats, made_embeddings(ctx, "made.h5", &made), first);
+    converted_embeddings(ctx, formats, first, middle);
+    converted_embeddings(ctx, formats, middle, last);
+    digest_of(ctx, formats, first, digest[0]);
+    digest_of(ctx, formats, middle, digest[1]);
+    digest_of(ctx, formats, last, digest[2]);
+    cr_assert_arr_eq(digest[0], digest[1], sizeof digest[0]);
+    cr_assert_arr_eq(digest[0], digest[2], sizeof digest[0]);
+    cr_assert_eq(nvdp__read_file(ctx, middle, 1 << 24, &bytes, &count), NVDP_OK);
+    bytes = realloc(bytes, count + 1);
+    bytes[count] = '\0';
+    support_write(middle, bytes, count + 1);
+    cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "byte by byte, found another byte");
+    bytes[sizeof first_line - 1] = 1; /* which nothing decides */
+    support_write(middle, bytes, count);
+    cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
+    free(bytes);
+    nvdp_context_free(ctx);
+}
