@@ -99,9 +99,10 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 
-/* ---- step.c, trainer.c ---- */
+/* ---- step.c ---- */
 
 extern const struct nvdp__job_kind nvdp__pretrain_kind;
-nvdp_status nvdp__pretrainer_due(void *trainer);
+/* Scores the held-out texts, if there are any, and logs the scores. */
+nvdp_status nvdp__pretrainer_evaluate(struct nvdp__pretrainer *trainer);
 
 #endif

@@ -1,4 +1,5 @@
-/* The parts of a step that only pretraining has (job/job.h): a batch's gradient, or those of private examples; losses; the log. */
+/* The parts of a step that only pretraining has (job/job.h): a batch's gradient, or those of private examples; losses; the log; evaluations and models
+ * between steps. */
 #include "pretrain/pretrainer.h"
 
 #include "base/ranks.h"
@@ -146,6 +147,39 @@ static nvdp_status count(void *run, double *shown) {
     return last || t->job.step % t->config.log_every == 0 ? log_step(t) : NVDP_OK;
 }
 
+nvdp_status nvdp__pretrainer_evaluate(struct nvdp__pretrainer *t) {
+    if (t->config.eval_texts == 0) return NVDP_OK;
+    nvdp_status status =
+        nvdp__job_keep(&t->job, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
+    if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job);
+    NVDP_RETURN_IF_FAILED(status);
+    nvdp__log(t->ctx, NVDP_LOG_INFO,
+              "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
+              "(%.4f nats) after %.1f M tokens",
+              t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
+              t->job.tokens / 1e6);
+    json_t *line = nvdp__mlm_scores_json(&t->eval);
+    json_object_set_new(line, "event", json_string("evaluation"));
+    json_object_set_new(line, "step", json_integer((json_int_t)t->job.step));
+    json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->job.tokens));
+    return nvdp__job_log(&t->job, line, false);
+}
+
+static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
+    return every > 0 && t->job.step % every == 0 && t->job.step < t->config.stop_after;
+}
+
+static nvdp_status due(void *run) {
+    struct nvdp__pretrainer *t = run;
+    if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
+        NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model.params));
+    if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrainer_evaluate(t));
+    if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
+    if (t->job.dp != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* no model of steps done again */
+    return nvdp__pretrainer_save_model(t);
+}
+
 const struct nvdp__job_kind nvdp__pretrain_kind = {
     .command = "nvdp pretrain",
     .members = nvdp__pretrain_members,
@@ -157,6 +191,6 @@ const struct nvdp__job_kind nvdp__pretrain_kind = {
     .total = total,
     .diverged = diverged,
     .count = count,
-    .due = nvdp__pretrainer_due,
+    .due = due,
     .check_state = nvdp__pretrainer_check_state,
 };

@@ -1,10 +1,9 @@
-/* nvdp_pretrain: epochs of examples, steps (step.c), evaluations, saved models and states; and its plan. */
+/* nvdp_pretrain: epochs of examples, the whole run, and its plan. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
 #include "base/ranks.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,39 +24,6 @@ static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
                                         t->examples.count, sizeof *t->job.order));
     nvdp__epoch_order(c->seed, epoch, t->examples.count, t->job.order);
     return NVDP_OK;
-}
-
-static nvdp_status evaluate(struct nvdp__pretrainer *t) {
-    if (t->config.eval_texts == 0) return NVDP_OK;
-    nvdp_status status =
-        nvdp__job_keep(&t->job, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
-    if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job);
-    NVDP_RETURN_IF_FAILED(status);
-    nvdp__log(t->ctx, NVDP_LOG_INFO,
-              "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
-              "(%.4f nats) after %.1f M tokens",
-              t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
-              t->job.tokens / 1e6);
-    json_t *line = nvdp__mlm_scores_json(&t->eval);
-    json_object_set_new(line, "event", json_string("evaluation"));
-    json_object_set_new(line, "step", json_integer((json_int_t)t->job.step));
-    json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->job.tokens));
-    return nvdp__job_log(&t->job, line, false);
-}
-
-static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
-    return every > 0 && t->job.step % every == 0 && t->job.step < t->config.stop_after;
-}
-
-nvdp_status nvdp__pretrainer_due(void *trainer) {
-    struct nvdp__pretrainer *t = trainer;
-    if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
-        NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model.params));
-    if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
-    if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
-    if (t->job.dp != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* no model of steps done again */
-    return nvdp__pretrainer_save_model(t);
 }
 
 static nvdp_status train(struct nvdp__pretrainer *t) {
@@ -104,7 +70,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     if (nvdp__rank(ctx) == 0) nvdp__dp_tell_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(nvdp__params_same(ctx, &t.model.params));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__job_save(&t.job)));
-    NVDP_TRY(evaluate(&t));
+    NVDP_TRY(nvdp__pretrainer_evaluate(&t));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_save_model(&t)));
     struct nvdp_pretrain_result result = {
         .struct_size = sizeof result,

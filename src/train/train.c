@@ -1,4 +1,4 @@
-/* nvdp_train: options, weights, epochs (a step of them is step.c's), the trained model's score, the whole. */
+/* nvdp_train: options, epochs (their steps: step.c), the score of the trained model, the whole run. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "base/ranks.h"
@@ -41,17 +41,6 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
 }
 
 /* --- weights --- */
-
-nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
-    bool takes_head;
-    nvdp__model_initialise_head(t->model, t->config.seed);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, true, &takes_head));
-    if (!takes_head) nvdp__model_initialise_classifier(t->model, t->config.seed);
-    return nvdp__model_initialise_bottleneck(t->model, t->job.dp == NULL ? t->train : NULL,
-                                             t->config.seed);
-}
 
 static nvdp_status share_weights(struct nvdp__trainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
@@ -289,6 +278,68 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     return certify(t, result);
 }
 
+/* --- a base run of its own first --- */
+
+/* Begins RUN with the configuration of the whole run, so that it can be resumed from now on. */
+static nvdp_status begin_whole(struct nvdp__trainer *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = t->ctx;
+    struct nvdp__trainer whole = {.ctx = ctx, .config = t->config, .plan = true};
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&whole)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&whole, true)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_begin_records(&whole)));
+    t->config.resume = t->config.out;
+    t->job.lock = whole.job.lock;
+    whole.job.lock = NULL;
+cleanup:
+    nvdp__trainer_close(&whole);
+    return status;
+}
+
+/* Asks rank 0 if the file is in RUN/base. */
+static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
+    char *path = nvdp__join(t->ctx, t->base_run, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    const bool seen = nvdp__rank(t->ctx) == 0 && nvdp__exists(path);
+    free(path);
+    return nvdp__rank_any(t->ctx, seen, there);
+}
+
+/* Trains RUN/base, or the rest of it if that was begun before. */
+static nvdp_status train_base(struct nvdp__trainer *t) {
+    struct nvdp_context *ctx = t->ctx;
+    struct nvdp_train_result result;
+    struct nvdp__train_options base;
+    bool begun = false, done = false;
+    NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
+    if (t->config.resume == NULL)
+        NVDP_RETURN_IF_FAILED(begin_whole(t));
+    else
+        NVDP_RETURN_IF_FAILED(
+            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
+    t->base_run = nvdp__join(ctx, t->config.out, "base");
+    if (t->base_run == NULL) return NVDP_ERR_MEMORY;
+    t->config.from_base = t->base_run;
+    NVDP_RETURN_IF_FAILED(base_has(t, "result.json", &done));
+    NVDP_RETURN_IF_FAILED(base_has(t, "run.json", &begun));
+    if (done) return NVDP_OK;
+    base.out = t->base_run;
+    base.resume = begun ? t->base_run : NULL;
+    base.overwrite = !begun;
+    nvdp__log(ctx, NVDP_LOG_INFO, "first the encoder and a classifier: %s", t->base_run);
+    nvdp_status status = nvdp__train(ctx, &base, &result);
+    if (status == NVDP_ERR_CANCELLED)
+        return nvdp__fail(ctx, status,
+                          "interrupted in the base run that comes first; continue with: nvdp train "
+                          "--resume %s",
+                          t->config.out);
+    NVDP_RETURN_IF_FAILED(status);
+    nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
+              nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
+    return NVDP_OK;
+}
+
 /* --- the whole --- */
 
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
@@ -303,7 +354,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
             ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite, NVDP__RUN_WAYS)));
     }
     if (nvdp__base_first(&t.config)) {
-        NVDP_TRY(nvdp__trainer_train_base(&t));
+        NVDP_TRY(train_base(&t));
         NVDP_TRY(nvdp__trainer_take_base(&t));
     }
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&t)));

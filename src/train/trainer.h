@@ -57,15 +57,13 @@ struct nvdp__trainer {
     struct nvdp_certificate proven; /* of the kept weights, when they are scored */
 };
 
-/* --- base_run.c --- */
+/* --- start.c --- */
 
 /* Whether a base run comes first, into RUN/base; then *base are its options (but `out` and `resume`, which are still this
  * run's), and this run's frozen layers are known. */
 bool nvdp__base_first(const struct nvdp__train_options *config);
 nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
                                struct nvdp__train_options *base);
-/* Trains RUN/base, or what is left of it, to start from. */
-nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *trainer);
 /* With --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.  Not for a resumed run, whose
  * configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
@@ -75,6 +73,8 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *trainer);
 /* Whether the classifier of config.model is this run's to start from: a base run's only for the same outputs, and for base and
  * reg.  `tell`: a notice where the outputs are others. */
 nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *trainer, bool tell, bool *takes);
+/* Loads the pretrained weights and initializes the rest. */
+nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *trainer);
 
 /* --- open.c --- */
 
@@ -128,8 +128,6 @@ double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, 
 nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
                                       const struct nvdp__train_options *options,
                                       const struct nvdp_config *given);
-/* Pretrained weights in, the rest initialised. */
-nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *trainer);
 
 /* --- metrics.c --- */
 

@@ -1,8 +1,8 @@
-/* A base run, whose model a private run starts from: another run (--from-base), or one that it trains itself, in RUN/base
- * (--base-epochs). */
+/* The start of a run: from a checkpoint, or from the model of a base run, which is another run (--from-base) or its own in RUN/base
+ * (--base-epochs); and the texts that this model had learned from. */
 #include "base/file.h"
 #include "base/outdir.h"
-#include "base/ranks.h"
+#include "bert/checkpoint.h"
 #include "model/model.h"
 #include "text/conll.h"
 #include "text/task.h"
@@ -205,6 +205,17 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
     return NVDP_OK;
 }
 
+nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
+    bool takes_head;
+    nvdp__model_initialise_head(t->model, t->config.seed);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, true, &takes_head));
+    if (!takes_head) nvdp__model_initialise_classifier(t->model, t->config.seed);
+    return nvdp__model_initialise_bottleneck(t->model, t->job.dp == NULL ? t->train : NULL,
+                                             t->config.seed);
+}
+
 /* --- one of its own first --- */
 
 /* A classifier needs no more than this, small data sets no less (as of method reg). */
@@ -229,64 +240,5 @@ nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_opti
     base->lr_bottleneck = base->lr_head = -1;
     base->certified_epsilon = 0;
     base->certified_guess = NULL;
-    return NVDP_OK;
-}
-
-/* RUN with the configuration of the whole, to be resumed from now on. */
-static nvdp_status begin_whole(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = t->ctx;
-    struct nvdp__trainer whole = {.ctx = ctx, .config = t->config, .plan = true};
-    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&whole)));
-    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&whole, true)));
-    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
-    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_begin_records(&whole)));
-    t->config.resume = t->config.out;
-    t->job.lock = whole.job.lock;
-    whole.job.lock = NULL;
-cleanup:
-    nvdp__trainer_close(&whole);
-    return status;
-}
-
-/* Whether rank 0 sees the file in RUN/base: the answer is everybody's. */
-static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
-    char *path = nvdp__join(t->ctx, t->base_run, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    const bool seen = nvdp__rank(t->ctx) == 0 && nvdp__exists(path);
-    free(path);
-    return nvdp__rank_any(t->ctx, seen, there);
-}
-
-nvdp_status nvdp__trainer_train_base(struct nvdp__trainer *t) {
-    struct nvdp_context *ctx = t->ctx;
-    struct nvdp_train_result result;
-    struct nvdp__train_options base;
-    bool begun = false, done = false;
-    NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
-    if (t->config.resume == NULL)
-        NVDP_RETURN_IF_FAILED(begin_whole(t));
-    else
-        NVDP_RETURN_IF_FAILED(
-            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
-    t->base_run = nvdp__join(ctx, t->config.out, "base");
-    if (t->base_run == NULL) return NVDP_ERR_MEMORY;
-    t->config.from_base = t->base_run;
-    NVDP_RETURN_IF_FAILED(base_has(t, "result.json", &done));
-    NVDP_RETURN_IF_FAILED(base_has(t, "run.json", &begun));
-    if (done) return NVDP_OK;
-    base.out = t->base_run;
-    base.resume = begun ? t->base_run : NULL;
-    base.overwrite = !begun;
-    nvdp__log(ctx, NVDP_LOG_INFO, "first the encoder and a classifier: %s", t->base_run);
-    nvdp_status status = nvdp__train(ctx, &base, &result);
-    if (status == NVDP_ERR_CANCELLED)
-        return nvdp__fail(ctx, status,
-                          "interrupted in the base run that comes first; continue with: nvdp train "
-                          "--resume %s",
-                          t->config.out);
-    NVDP_RETURN_IF_FAILED(status);
-    nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
-              nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
     return NVDP_OK;
 }
