@@ -2,7 +2,7 @@
  * al. 2020, Qu et al. 2021): word embeddings that are never trained, dropout, layers of both directions.
  *
  * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o; of its two biases, which it adds,
- * there is the first. */
+ * only the first is stored. */
 #include "bert/row.h"
 
 #include "tensor/per_example.h"
@@ -50,7 +50,7 @@ static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from, s
     config.hidden_size = DIRECTIONS * units;
     config.num_hidden_layers = LAYERS;
     config.max_position_embeddings = LONGEST;
-    config.type_vocab_size = 2; /* both read alike */
+    config.type_vocab_size = 2; /* both types are read alike */
     return config;
 }
 
@@ -135,11 +135,12 @@ static void initialise(const struct nvdp__bert *bert, const struct nvdp__device 
 
 struct lstm_cache {
     struct nvdp__steps steps;
-    int32_t *ids;             /* [T] as steps order them, like all that follows */
+    int32_t *ids;             /* [T] in the order of `steps`, like all that follows */
     float *embedded;          /* [T, E] */
-    float *scratch, *earlier; /* the kernels'; [T, H] */
+    float *scratch, *earlier; /* of the kernels; [T, H] */
     float *d_out;             /* [T, 2H] */
-    float *by_text; /* gates' gradients [T, 8H] in the batch's order, for per-example gradients */
+    float
+        *by_text; /* the gates' gradients [T, 8H] in the batch's order, for per-example gradients */
     struct {
         float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
         float *read;               /* [T, E or 2H] what products read, in the batch's order */
@@ -254,7 +255,7 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                       cache->hidden[layers]);
 }
 
-/* A text's rows lie together there; U is a linear map of the states before. */
+/* Adds per-example gradients, which need the rows of each text together.  U is a linear map of the states before. */
 static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               const struct nvdp__params *params, const struct nvdp__batch *batch,
                               const struct lstm_cache *lstm, size_t layer) {
@@ -311,7 +312,7 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
 
 /* ---- what stands on top: the last token's forward state and the first token's backward state ---- */
 
-/* Rows of hidden as [2T, H]. */
+/* Returns row numbers of `hidden` as [2T, H]. */
 static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
     for (size_t b = 0; b < batch->texts; b++) {
         pooler->ends[DIRECTIONS * b] = DIRECTIONS * (batch->offset[b + 1] - 1);
@@ -362,13 +363,13 @@ const struct nvdp__encoder_row nvdp__encoder_bilstm = {
               .tagging = "BiLSTMForTokenClassification",
               .prefix = PREFIX,
               .classifier = "classifier"},
-    .key = {[NVDP__HIDDEN_SIZE] = "hidden_size",
-            [NVDP__LAYERS] = "num_hidden_layers",
-            [NVDP__VOCAB_SIZE] = "vocab_size",
-            [NVDP__POSITIONS] = "max_position_embeddings",
-            [NVDP__EMBEDDING_SIZE] = "embedding_size",
-            [NVDP__HIDDEN_DROPOUT] = "hidden_dropout_prob",
-            [NVDP__INITIALIZER_RANGE] = "initializer_range"},
+    .key = {[NVDP__KEY_HIDDEN_SIZE] = "hidden_size",
+            [NVDP__KEY_LAYERS] = "num_hidden_layers",
+            [NVDP__KEY_VOCAB_SIZE] = "vocab_size",
+            [NVDP__KEY_POSITIONS] = "max_position_embeddings",
+            [NVDP__KEY_EMBEDDING_SIZE] = "embedding_size",
+            [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",
+            [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range"},
     .token_types = true, /* of a data set's pairs; both are read alike */
     .word_vectors = true,
     .per_example = true,

@@ -13,7 +13,7 @@
 enum { PIECE = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
 #define WEIGHTS "model.safetensors"
 
-/* Names for one notice: a few are listed; more are counted by the part of the model they are of. */
+/* Names for one notice: a few are listed, more are counted per part of the model. */
 struct group {
     const char *name; /* not terminated */
     size_t length;
@@ -41,7 +41,7 @@ static const char *bare_name(const char *name) {
     return row != NULL ? name + strlen(row->names.prefix) + 1 : name;
 }
 
-/* Length of what names of one part of the model begin with: nvib, cls, bert.pooler. */
+/* Returns the length of the name of a model part: nvib, cls, bert.pooler. */
 static size_t part_length(const char *name) {
     size_t under = (size_t)(bare_name(name) - name);
     return under + strcspn(name + under, ".");
@@ -164,7 +164,7 @@ static bool is_floating(enum nvdp_dtype dtype) {
            dtype == NVDP_DTYPE_BF16;
 }
 
-/* What stands on the encoder: initialised where the checkpoint's is of another shape, such as the
+/* True for parameters above the encoder.  They are initialised if the checkpoint has them in another shape, such as the
  * classifier of another task. */
 static bool replaceable(const struct nvdp__param *param) {
     return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && bare_name(param->name) == param->name;

@@ -1,5 +1,5 @@
-/* BERT's configuration, and its kin's: the members of config.json and their ranges, sizes by name,
- * the file in and out. */
+/* The configuration of encoders: members of config.json with their ranges, BERT's sizes by name, reading and writing the
+ * file. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "text/sentence.h"
@@ -15,7 +15,7 @@
 /* A type's keys are its row's (row.h). */
 static const struct size_field {
     const char *name; /* here */
-    enum nvdp__config_member member;
+    enum nvdp__config_key member;
     size_t at; /* offset of the size_t in struct nvdp_bert_config */
     bool required;
     bool own;    /* only types with a key have it */
@@ -23,29 +23,29 @@ static const struct size_field {
 } sizes[] = {
 #define SIZE(member, key, required, own, max)                                                      \
     { #member, key, offsetof(struct nvdp_bert_config, member), required, own, max }
-    SIZE(hidden_size, NVDP__HIDDEN_SIZE, true, false, 1 << 16),
-    SIZE(num_hidden_layers, NVDP__LAYERS, true, false, 1 << 10),
-    SIZE(num_attention_heads, NVDP__HEADS, true, false, 1 << 16),
-    SIZE(intermediate_size, NVDP__INTERMEDIATE_SIZE, true, false, 1 << 20),
-    SIZE(vocab_size, NVDP__VOCAB_SIZE, true, false, 1 << 24),
-    SIZE(max_position_embeddings, NVDP__POSITIONS, false, false, 1 << 20),
-    SIZE(type_vocab_size, NVDP__TYPES, false, false, 1 << 10),
-    SIZE(embedding_size, NVDP__EMBEDDING_SIZE, true, true, 1 << 16),
+    SIZE(hidden_size, NVDP__KEY_HIDDEN_SIZE, true, false, 1 << 16),
+    SIZE(num_hidden_layers, NVDP__KEY_LAYERS, true, false, 1 << 10),
+    SIZE(num_attention_heads, NVDP__KEY_HEADS, true, false, 1 << 16),
+    SIZE(intermediate_size, NVDP__KEY_INTERMEDIATE_SIZE, true, false, 1 << 20),
+    SIZE(vocab_size, NVDP__KEY_VOCAB_SIZE, true, false, 1 << 24),
+    SIZE(max_position_embeddings, NVDP__KEY_POSITIONS, false, false, 1 << 20),
+    SIZE(type_vocab_size, NVDP__KEY_TYPES, false, false, 1 << 10),
+    SIZE(embedding_size, NVDP__KEY_EMBEDDING_SIZE, true, true, 1 << 16),
 #undef SIZE
 };
 
 static const struct real_field {
     const char *name;
-    enum nvdp__config_member member;
+    enum nvdp__config_key member;
     size_t at; /* offset of the double */
     double min, max;
 } reals[] = {
 #define REAL(member, key, min, max)                                                                \
     { #member, key, offsetof(struct nvdp_bert_config, member), min, max }
-    REAL(layer_norm_eps, NVDP__NORM_EPS, 1e-30, 1),
-    REAL(hidden_dropout_prob, NVDP__HIDDEN_DROPOUT, 0, 0.99),
-    REAL(attention_probs_dropout_prob, NVDP__ATTENTION_DROPOUT, 0, 0.99),
-    REAL(initializer_range, NVDP__INITIALIZER_RANGE, 0, 10),
+    REAL(layer_norm_eps, NVDP__KEY_NORM_EPS, 1e-30, 1),
+    REAL(hidden_dropout_prob, NVDP__KEY_HIDDEN_DROPOUT, 0, 0.99),
+    REAL(attention_probs_dropout_prob, NVDP__KEY_ATTENTION_DROPOUT, 0, 0.99),
+    REAL(initializer_range, NVDP__KEY_INITIALIZER_RANGE, 0, 10),
 #undef REAL
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
@@ -145,7 +145,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
 static const char *const activation_name[] = {
     [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
 
-/* A member that is there must have the one value this encoder computes. */
+/* Fails if the member is present with another value than the one that is computed here. */
 static nvdp_status expect_string(struct nvdp_context *ctx, const char *path, const json_t *json,
                                  const char *key, const char *expected) {
     const char *found;
@@ -187,7 +187,7 @@ static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, con
 
 static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
                                    struct nvdp_bert_config *config) {
-    const char *key = nvdp__encoder_row(config->model_type)->key[NVDP__ACTIVATION];
+    const char *key = nvdp__encoder_row(config->model_type)->key[NVDP__KEY_ACTIVATION];
     const char *name;
     if (key == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
@@ -281,7 +281,7 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
     if (architecture != NULL)
         failed |= json_object_set_new(json, "architectures", json_pack("[s]", architecture));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
-    const char *activation = row->key[NVDP__ACTIVATION];
+    const char *activation = row->key[NVDP__KEY_ACTIVATION];
     struct nvdp_bert_config written = *config;
     written.max_position_embeddings += nvdp__first_position(config);
     failed |= json_object_set_new(json, "model_type", json_string(row->names.type));

@@ -1,5 +1,5 @@
-/* Plain hidden states of texts, and what sentence-transformers make of them: BERT alone, nothing
- * private, for analysis. */
+/* Encodes texts plainly, for analysis: hidden states, and sentence vectors as sentence-transformers pool them.  Nothing
+ * is private. */
 #include "bert/encode.h"
 
 #include "base/file.h"
@@ -26,7 +26,7 @@ enum {
     LINE_LIMIT = 1 << 26,
     SHORTEST_SINGLE = 2, /* with the special tokens */
     SHORTEST_PAIR = 3,
-    SHORTEST = SHORTEST_PAIR /* what fits every text */
+    SHORTEST = SHORTEST_PAIR /* fits every text */
 };
 
 /* --- options --- */
@@ -38,7 +38,7 @@ static const char *const normalize_names[] = {
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
     size_t
-        max_length; /* of texts that do not say; 0: what the model's folder says, else its most */
+        max_length; /* of texts without one; 0: the model folder's, else the longest that it takes */
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
@@ -181,8 +181,8 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
     return NVDP_OK;
 }
 
-/* Every piece must have its row; rows beyond them, with which tables are filled up to a round number, do no harm here.
- * (What draws tokens, pretraining and token noise, draws among all rows: nvdp_bert_check_vocabulary wants as many.) */
+/* Every piece needs a row of the table.  More rows, which pad tables to a round size, do no harm here.  Pretraining and
+ * token noise draw among all rows, so they require equal sizes (nvdp_bert_check_vocabulary). */
 static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *directory,
                                   const struct nvdp_bert_config *config,
                                   struct nvdp_tokenizer **out) {
@@ -272,7 +272,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     if (!json_is_object(object)) {
         status = FAIL(reader, "expected a JSON object, found %s", "another type");
     } else if (json_object_get(object, "input_ids") != NULL) {
-        /* a line may have both, as a tokenizer's test data does: the ids need no guessing */
+        /* Ids win if a line has both, as a tokenizer's test data does. */
         status = read_ids(reader, object);
     } else if (json_object_get(object, "text") != NULL) {
         status = read_text(reader, object);
@@ -318,7 +318,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
     *input = (struct nvdp__encode_input){0};
 }
 
-/* The encoder, what its checkpoint has above it, and one batch's memory. */
+/* The encoder, the heads of its checkpoint, and the memory of one batch. */
 struct nvdp_encoder {
     struct nvdp_context *ctx;
     struct options options;
@@ -337,13 +337,13 @@ struct nvdp_encoder {
     struct nvdp__arena arena;
     float *logits; /* [texts, outputs] */
     struct nvdp__sentence sentence;
-    float *vector; /* [texts, d], where there is pooling */
-    /* of one call */
+    float *vector; /* [texts, d]; NULL: no pooling */
+    /* set for one call */
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
     struct nvdp__h5 *file;
-    float *states, *vectors; /* the caller's, where there is no file; NULL: not wanted */
+    float *states, *vectors; /* the caller's arrays, without a file; NULL: not wanted */
 };
 
 /* --- the model --- */
@@ -406,7 +406,7 @@ cleanup:
     return status;
 }
 
-/* Options that are given, else what the folder says. */
+/* Resolves pooling, normalization and length: options that are given, else the settings of the model's folder. */
 static nvdp_status choose(struct nvdp_encoder *encode) {
     const struct options *options = &encode->options;
     struct nvdp__sentence *sentence = &encode->sentence;
@@ -442,7 +442,7 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
         encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
 }
 
-/* `host`, which a file is written from, where there is to be one. */
+/* Allocates one batch's memory, and with `file` the host buffer that the file is written from. */
 static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
@@ -473,7 +473,7 @@ static size_t first_layer(const struct nvdp_encoder *encode) {
     return encode->options.all_layers ? 0 : encode->config.num_hidden_layers;
 }
 
-/* "hidden" is the last layer's, where not all are asked for. */
+/* Without --all-layers only the last layer is written, as "hidden". */
 static const char *layer_name(const struct nvdp_encoder *encode, size_t layer,
                               char name[NAME_SIZE]) {
     snprintf(name, NAME_SIZE, encode->options.all_layers ? "hidden_%zu" : "hidden", layer);
@@ -610,7 +610,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
 
 /* --- all of it --- */
 
-/* What one call has; the weights stay. */
+/* Frees the memory of one call; the weights stay. */
 static void forget(struct nvdp_encoder *encode) {
     nvdp__h5_free(encode->file);
     free(encode->host);

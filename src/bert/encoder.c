@@ -1,4 +1,4 @@
-/* What holds of every encoder: look-ups in the table of encoders, declaring, activations, passes by its row. */
+/* Functions of every encoder, which do as its row says: look-ups in the table, parameters, activations, passes. */
 #include "bert/row.h"
 
 #include <stdio.h>
@@ -50,7 +50,8 @@ size_t nvdp__first_position(const struct nvdp_bert_config *config) {
 
 size_t nvdp__word_width(const struct nvdp_bert_config *config) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
-    return row->key[NVDP__EMBEDDING_SIZE] != NULL ? config->embedding_size : config->hidden_size;
+    return row->key[NVDP__KEY_EMBEDDING_SIZE] != NULL ? config->embedding_size
+                                                      : config->hidden_size;
 }
 
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {

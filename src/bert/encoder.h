@@ -16,12 +16,12 @@
     SIZE(base, 12, 768)                                                                            \
     SIZE(large, 24, 1024)
 
-/* What one type of checkpoint calls its parts. */
+/* The names that one type of checkpoint gives its parts. */
 struct nvdp__names {
     const char *type;                               /* config.json's model_type */
     const char *encoder, *classification, *tagging; /* classes of transformers: `architectures` */
     const char *prefix; /* of the encoder's tensors; optional in a file */
-    const char *layers; /* behind the prefix, before ".N." */
+    const char *layers; /* after the prefix, before ".N." */
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
     const char *pooler, *classifier; /* whole names */
@@ -42,7 +42,7 @@ struct nvdp__bert_layer {
     struct nvdp__dense query, key, value;
     struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
 };
-/* Zeroed before it is declared; released also where declaring failed. */
+/* Zero it before nvdp__bert_declare; releasing it is safe if that failed. */
 struct nvdp__bert {
     const struct nvdp__encoder_row *row;
     struct nvdp_bert_config config;
@@ -61,15 +61,15 @@ nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix,
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm);
 
-/* Weight and bias (a LayerNorm's too) from one declared layer to another of its shape. */
+/* Copies weight and bias from one declared layer, or LayerNorm, to another of the same shape. */
 void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
                       const struct nvdp__dense *from, const struct nvdp__dense *to);
 
-/* A declared dense layer for `rows` rows, its gradients where the table has any. */
+/* Returns a declared dense layer for `rows` rows, with its gradients if the table has any. */
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
 
-/* A device in the context's precision, for an encoder of this configuration.  bf16 needs an encoder that computes in it
+/* Creates a device in the context's precision for an encoder of this configuration.  bf16 needs an encoder that computes in it
  * and heads of whole vectors (a multiple of 32; BERT's are 64); others get float32 and a notice. */
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                               struct nvdp__device *dev);
@@ -77,7 +77,7 @@ nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_c
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params);
 void nvdp__bert_release(struct nvdp__bert *bert);
-/* The embeddings and the first `layers` layers, at least one, get no gradient: the parameters from the first on. */
+/* Freezes the embeddings and the first `layers` layers (>= 1); for rows that are freezable. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
 /* BERT's family: normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -86,9 +86,8 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
 void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
 
-/* Activations kept between forward and backward; for inference layers share buffers.  What products
- * read is of the device's product type; the residual stream, LayerNorm's input and statistics are
- * float32. */
+/* Activations kept between forward and backward; in inference the layers share buffers.  Operands of products have the
+ * device's product type; the residual stream, LayerNorm's input and statistics are float32. */
 struct nvdp__bert_layer_cache {
     struct nvdp__tensor qkv, context;                       /* [T,3D], [T,D] */
     float *lse;                                             /* [T,heads]; NULL: no backward */
@@ -128,7 +127,7 @@ struct nvdp__bert_cache {
     struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I], [T,3D], [T,D] */
     struct nvdp__pooler pooler;
 };
-/* What one thread takes through the encoder, beside others. */
+/* The share of a batch that one thread takes through the encoder. */
 struct nvdp__lane {
     struct nvdp__device dev;
     struct nvdp__bert_cache cache;
@@ -142,20 +141,20 @@ struct nvdp__pass {
     float hidden_dropout, attention_dropout;
     uint64_t seed;
     uint32_t step;
-    /* Where the pass begins: cache->hidden[first_layer] is given, what lies below is not run and
-     * gets no gradient.  0: at the embeddings. */
+    /* First layer of the pass: cache->hidden[first_layer] is given, and nothing below is run or gets a gradient.  0: the
+     * pass begins at the embeddings. */
     size_t first_layer;
-    /* What the sum of the texts' gradients is divided by; 0: the batch's number of texts. */
+    /* Divisor of the sum of the texts' gradients; 0: the batch's number of texts. */
     double divisor;
-    struct nvdp__part part; /* of what this batch is a part */
+    struct nvdp__part part; /* the place of this batch in a larger one */
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                                     bool training, bool keep_hidden,
                                     struct nvdp__bert_cache *cache);
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
-/* Between create and plan, for inference: the threads of `dev` each take texts of a batch of their own through the
- * encoder, wherever the batch can be shared out evenly.  They meet once a batch in place of at each operation. */
+/* Call between create and plan, for inference.  Each thread of `dev` takes its own texts of a batch through the encoder
+ * if the batch can be split evenly.  Threads then synchronize once per batch, not at each operation. */
 nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                              struct nvdp__bert_cache *cache);
 /* Takes everything from the arena for at most max_tokens tokens, max_texts texts of at most
@@ -163,7 +162,7 @@ nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__d
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache);
-/* The embeddings and the first `layers` layers without dropout: cache->hidden[layers]. */
+/* Runs the embeddings and the first `layers` layers without dropout, into cache->hidden[layers]. */
 void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        const struct nvdp__params *params, const struct nvdp__batch *batch,
                        size_t layers, struct nvdp__bert_cache *cache);
@@ -171,55 +170,51 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
-/* Once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last
- * hidden state [T, D], with room for nvdp__padded_rows(T) rows; overwritten, from the embeddings on by the
- * gradient of batch->words where these are given.  Sets the gradients
- * of the layers' matrices (NVDP__PARAM_SET), adds to all others; none below pass->first_layer. */
+/* Call once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last hidden state
+ * [T, D], with room for nvdp__padded_rows(T) rows; it is overwritten, by the gradient of batch->words if these are given.
+ * Sets the gradients of the layers' matrices (NVDP__PARAM_SET) and adds to all others; none below pass->first_layer. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last);
 
-/* pooled [B, D] = act(W h_first + b), h_first the last hidden state of a text's first token; act is
- * tanh, in DistilBERT's head ReLU.  A BiLSTM's: the last token's forward state and the first token's
- * backward state. */
+/* BERT's family: pooled [B, D] = act(W h_first + b), h_first the last hidden state of a text's first token, act tanh or
+ * in DistilBERT ReLU.  BiLSTM: the last token's forward state and the first token's backward state. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           const float *hidden, const struct nvdp__pooler *pooler);
-/* d_pooled [B, D] overwritten; d_last [T, D] is SET (zero but at first tokens). */
+/* Overwrites d_pooled [B, D] and sets d_last [T, D]. */
 void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
 
-/* ---- one more layer on top of an encoder, for mechanisms that have one: without dropout, its
- * weights apart from the encoder's ---- */
+/* ---- one more layer on top of an encoder, for mechanisms that have one: no dropout, its own weights ---- */
 
 struct nvdp__extra {
     struct nvdp__bert bert; /* of one layer, without embeddings */
     struct nvdp__bert_cache cache;
 };
 
-/* A layer of the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint
+/* Declares a layer of the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint
  * may lack it. */
 nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                 const char *prefix, struct nvdp__params *params);
-/* Harmless on a zeroed struct. */
+/* Safe on a zeroed struct. */
 void nvdp__extra_release(struct nvdp__extra *extra);
-/* A copy of the last layer below. */
+/* Copies the last layer below. */
 void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__bert *below,
                             const struct nvdp__device *dev, struct nvdp__params *params);
 /* As nvdp__bert_plan. */
 void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
                       size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
-/* The layer's output [T, D] from the encoder's, `hidden`, which stays untouched and is read again
- * by backward; both have room for nvdp__padded_rows(T) rows. */
+/* Returns the layer's output [T, D] for the encoder's output `hidden`, which backward reads again.  Both have room for
+ * nvdp__padded_rows(T) rows. */
 const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
                                  const struct nvdp__params *params, const struct nvdp__batch *batch,
                                  const float *hidden);
-/* Once after a forward pass.  d [T, D] with room as above: the gradient of the output becomes that
- * of `hidden`. */
+/* Call once after a forward pass.  d [T, D] is the gradient of the output and becomes that of `hidden`. */
 void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           float *d);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 enum { NAME_SIZE = 120 };
-/* A layer's weight matrices are used once a pass. */
+/* Each weight matrix of a layer is used once per pass. */
 enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
@@ -80,7 +80,7 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
     return nvdp__declare_norm(params, name, config->hidden_size, 0, &bert->norm);
 }
 
-/* The weights of query, key and value end to end, then their biases: one product of 3D outputs. */
+/* Declares the weights of query, key and value end to end, then their biases: one product of 3D outputs. */
 static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
                                      const struct nvdp__names *names, const char *prefix, size_t d,
                                      unsigned flags, struct nvdp__params *params) {
@@ -228,13 +228,14 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
     .output = "output.dense", .output_norm = "output.LayerNorm"
 #define BERT_KEYS                                                                                  \
     {                                                                                              \
-        [NVDP__HIDDEN_SIZE] = "hidden_size", [NVDP__LAYERS] = "num_hidden_layers",                 \
-        [NVDP__HEADS] = "num_attention_heads", [NVDP__INTERMEDIATE_SIZE] = "intermediate_size",    \
-        [NVDP__VOCAB_SIZE] = "vocab_size", [NVDP__POSITIONS] = "max_position_embeddings",          \
-        [NVDP__TYPES] = "type_vocab_size", [NVDP__NORM_EPS] = "layer_norm_eps",                    \
-        [NVDP__HIDDEN_DROPOUT] = "hidden_dropout_prob",                                            \
-        [NVDP__ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                                \
-        [NVDP__INITIALIZER_RANGE] = "initializer_range", [NVDP__ACTIVATION] = "hidden_act"         \
+        [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",         \
+        [NVDP__KEY_HEADS] = "num_attention_heads",                                                 \
+        [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size",                                       \
+        [NVDP__KEY_VOCAB_SIZE] = "vocab_size", [NVDP__KEY_POSITIONS] = "max_position_embeddings",  \
+        [NVDP__KEY_TYPES] = "type_vocab_size", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",            \
+        [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                        \
+        [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                            \
+        [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act" \
     }
 #define FAMILY                                                                                     \
     .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
@@ -279,16 +280,16 @@ const struct nvdp__encoder_row nvdp__encoder_distilbert = {
               .output_norm = "output_layer_norm",
               .pooler = "pre_classifier",
               .classifier = "classifier"},
-    .key = {[NVDP__HIDDEN_SIZE] = "dim",
-            [NVDP__LAYERS] = "n_layers",
-            [NVDP__HEADS] = "n_heads",
-            [NVDP__INTERMEDIATE_SIZE] = "hidden_dim",
-            [NVDP__VOCAB_SIZE] = "vocab_size",
-            [NVDP__POSITIONS] = "max_position_embeddings",
-            [NVDP__HIDDEN_DROPOUT] = "dropout",
-            [NVDP__ATTENTION_DROPOUT] = "attention_dropout",
-            [NVDP__INITIALIZER_RANGE] = "initializer_range",
-            [NVDP__ACTIVATION] = "activation"},
+    .key = {[NVDP__KEY_HIDDEN_SIZE] = "dim",
+            [NVDP__KEY_LAYERS] = "n_layers",
+            [NVDP__KEY_HEADS] = "n_heads",
+            [NVDP__KEY_INTERMEDIATE_SIZE] = "hidden_dim",
+            [NVDP__KEY_VOCAB_SIZE] = "vocab_size",
+            [NVDP__KEY_POSITIONS] = "max_position_embeddings",
+            [NVDP__KEY_HIDDEN_DROPOUT] = "dropout",
+            [NVDP__KEY_ATTENTION_DROPOUT] = "attention_dropout",
+            [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range",
+            [NVDP__KEY_ACTIVATION] = "activation"},
     .pooler_activation = NVDP__ACT_RELU,
     FAMILY};
 

@@ -1,29 +1,29 @@
 /* The table of encoders: one row per model_type.  A row lies in the file of its encoder; encoders.inc lists the rows.
- * Nothing else in the library names an encoder: it asks the row. */
+ * The rest of the library names no encoder but asks its row. */
 #ifndef NVDP_SRC_BERT_ROW_H
 #define NVDP_SRC_BERT_ROW_H
 
 #include "bert/encoder.h"
 
-/* The members of struct nvdp_bert_config that have keys in config.json. */
-enum nvdp__config_member {
-    NVDP__HIDDEN_SIZE,
-    NVDP__LAYERS,
-    NVDP__HEADS,
-    NVDP__INTERMEDIATE_SIZE,
-    NVDP__VOCAB_SIZE,
-    NVDP__POSITIONS,
-    NVDP__TYPES,
-    NVDP__EMBEDDING_SIZE,
-    NVDP__NORM_EPS,
-    NVDP__HIDDEN_DROPOUT,
-    NVDP__ATTENTION_DROPOUT,
-    NVDP__INITIALIZER_RANGE,
-    NVDP__ACTIVATION,
-    NVDP__CONFIG_MEMBERS
+/* Members of struct nvdp_bert_config that have keys in config.json. */
+enum nvdp__config_key {
+    NVDP__KEY_HIDDEN_SIZE,
+    NVDP__KEY_LAYERS,
+    NVDP__KEY_HEADS,
+    NVDP__KEY_INTERMEDIATE_SIZE,
+    NVDP__KEY_VOCAB_SIZE,
+    NVDP__KEY_POSITIONS,
+    NVDP__KEY_TYPES,
+    NVDP__KEY_EMBEDDING_SIZE,
+    NVDP__KEY_NORM_EPS,
+    NVDP__KEY_HIDDEN_DROPOUT,
+    NVDP__KEY_ATTENTION_DROPOUT,
+    NVDP__KEY_INITIALIZER_RANGE,
+    NVDP__KEY_ACTIVATION,
+    NVDP__KEYS
 };
 
-/* How an encoder runs.  The arguments are those of the functions nvdp__bert_... and nvdp__pooler_... of encoder.h. */
+/* How an encoder runs.  Arguments are those of nvdp__bert_... and nvdp__pooler_... in encoder.h. */
 struct nvdp__encoder_pass {
     bool lanes; /* threads may each take texts of their own (nvdp__bert_lanes) */
     /* Makes cache->own, which free() releases; NULL: the encoder needs none. */
@@ -49,12 +49,12 @@ struct nvdp__encoder_pass {
 };
 
 struct nvdp__encoder_row {
-    const char *title;                     /* "a BiLSTM": for messages */
-    struct nvdp__names names;              /* of tensors, and of classes of transformers */
-    const char *key[NVDP__CONFIG_MEMBERS]; /* in config.json; NULL: the type has no such member */
-    int64_t pad_token_id;                  /* where config.json has none */
+    const char *title;           /* "a BiLSTM": for messages */
+    struct nvdp__names names;    /* of tensors, and of classes of transformers */
+    const char *key[NVDP__KEYS]; /* in config.json; NULL: the type has no such member */
+    int64_t pad_token_id;        /* where config.json has none */
 
-    /* What the encoder offers.  Whatever needs more is refused by name: a row claims only what its functions do. */
+    /* Capabilities.  Options that need one that is missing are refused, so a row claims only what its functions do. */
     bool token_types;        /* reads them */
     bool position_vectors;   /* adds a trained vector per position to the words' */
     bool position_after_pad; /* counts positions from pad_token_id + 1 */
@@ -66,8 +66,9 @@ struct nvdp__encoder_row {
     bool bottleneck;         /* private methods stand on it */
     bool word_vectors;       /* reads batch->words, where given, in place of its table */
     bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
-    bool masked_lm;   /* can be pretrained as a masked language model */
-    bool bf16;        /* computes in bf16 where its sizes fit */
+    bool
+        masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
+    bool bf16; /* computes in bf16 where its sizes fit */
     enum nvdp__act pooler_activation;
 
     /* Set for an encoder that is trained over the word embeddings of another model and is a value of the option

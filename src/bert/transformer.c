@@ -10,17 +10,16 @@
  * Training keeps what the backward pass reads.  A layer takes, per token: in float32 8 D + I +
  * heads + 4 floats; in bfloat16 2 D + heads + 4 floats (the sums that LayerNorm saw) and 6 D + I
  * bfloat16 numbers, because the float32 hidden states pass through buffers that the layers share.
- * The activated inner state is never kept: the backward pass computes it again.  Inference shares
- * one set of buffers between all layers, 5 D + I + heads + 2 floats per token in all: what a step
- * has read for the last time is where a later one writes, the hidden state included; so do frozen
- * layers. */
+ * The activated inner state is never kept: the backward pass recomputes it.
+ *
+ * Inference and frozen layers share one set of buffers, 5 D + I + heads + 2 floats per token in all.  A later step
+ * overwrites each buffer after its last read, the hidden state included. */
 
-/* What a plan is made of. */
 struct plan {
     const struct nvdp__device *dev;
     struct nvdp__arena *arena;
-    size_t tokens, dim, wide,
-        heads; /* tokens: widest_buffer for the rows that products round up to */
+    size_t tokens; /* padded to the rows that products round up to */
+    size_t dim, wide, heads;
 };
 
 static float *take(const struct plan *plan, size_t width) {
@@ -32,12 +31,12 @@ static struct nvdp__tensor take_product(const struct plan *plan, size_t width) {
                               width);
 }
 
-/* Whether what products read lies apart from the float32 state. */
+/* True if products read a copy in another type, not the float32 state itself. */
 static bool apart(const struct plan *plan) {
     return nvdp__product_type(plan->dev) != NVDP__F32;
 }
 
-/* A hidden state that only its form for products outlives: `shared` where these are two. */
+/* Returns memory for a hidden state.  If products read a copy, only the copy is kept, and the state uses `shared`. */
 static float *take_state(const struct plan *plan, float *shared) {
     return apart(plan) ? shared : take(plan, plan->dim);
 }
@@ -64,8 +63,8 @@ static void plan_training_layer(const struct plan *plan, float *shared,
     layer->output_rstd = take(plan, 1);
 }
 
-/* The embeddings and the first `layers` layers, whose activations nobody reads again, but hidden[0], which
- * is there. */
+/* Plans the embeddings and the first `layers` layers, whose activations are not read again.  hidden[0] is planned
+ * already. */
 static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__bert_cache *cache) {
     struct nvdp__bert_layer_cache shared = {0};
     float *wide = take(plan, 3 * plan->dim);
@@ -98,7 +97,7 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     }
 }
 
-/* A buffer as a tensor of fewer columns. */
+/* Returns the buffer as a tensor with fewer columns. */
 static struct nvdp__tensor narrow(struct nvdp__tensor buffer, size_t cols) {
     buffer.cols = buffer.stride = cols;
     return buffer;
@@ -110,8 +109,8 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     /* A layer reads one hidden state while it writes the next. */
     float *state[2] = {two ? take(plan, plan->dim) : NULL, two ? take(plan, plan->dim) : NULL};
     float *between = two ? take(plan, plan->dim) : NULL;
-    /* One after the other: the forward pass's activated inner state, then the gradients of a
-     * layer's inner state and of its queries, keys and values. */
+    /* Holds the activated inner state of the forward pass, then the gradients of a layer's inner state, then those of
+     * its queries, keys and values. */
     size_t widest = nvdp__most(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = take_product(plan, widest);
     if (cache->frozen > 0) {
@@ -152,7 +151,8 @@ static float *take_scratch(const struct nvdp__bert *bert, const struct nvdp__dev
         arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
 }
 
-/* What lanes work in, all but the hidden states: each its share of the tokens, and half a text at either end. */
+/* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens and half a text at either
+ * end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
                        size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const size_t tokens = nvdp__least(max_tokens / cache->lanes + 1 + longest, max_tokens);
@@ -394,9 +394,9 @@ static void layer_forward(const struct run *run, size_t index) {
                        rows_of(run, run->cache->states[index + 1]));
 }
 
-/* Of so many trained layers one, the lowest, keeps its inner state's per-example gradient in the place of its activated state,
- * which is computed once more: a ninth of such a layer's products.  In float32, where kept apart the gradients of all layers
- * are a sixth of a step's memory (BERT-base, 32 x 128); in bfloat16 they are half as large. */
+/* The lowest 1/AGAIN_IN of the trained layers keep the per-example gradient of their inner state in place of the activated
+ * state, which is recomputed at the cost of a ninth of the layer's products.  Gradients kept apart would take a sixth of a
+ * step's memory in float32 (BERT-base, 32 x 128).  In bfloat16 they are half as large and stay apart. */
 enum { AGAIN_IN = 4 };
 
 static bool inner_again(const struct run *run, size_t index) {
@@ -420,14 +420,14 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     struct nvdp__norm norm = output_norm(run, index);
     const struct nvdp__again again = {&inner, activation(run), rows_of(run, cache->attention_state),
                                       d_wide};
-    outer.keep = cache->output_sum; /* which nobody reads after this */
+    outer.keep = cache->output_sum; /* not read after this */
     if (inner_again(run, index)) {
         outer.again = &again;
         inner.keep = wide.data;
     }
     nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);
     nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
-    /* Once more gelu(inner), over inner itself, which nobody reads after this. */
+    /* Recomputes gelu(inner) in place: inner is not read after this. */
     nvdp__activation_backward(dev, activation(run), wide, d_wide, d_wide, wide);
     nvdp__dense_backward(dev, &outer, wide, d_branch, NVDP__NO_TENSOR, false);
     nvdp__dense_backward(dev, &inner, rows_of(run, cache->attention_state), d_wide, d, true);
@@ -453,10 +453,10 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
 
 /* ---- lanes: threads that meet once a batch ---- */
 
-/* More than the mean that one lane may have: what meeting at each operation costs, about. */
+/* Largest share of a lane, relative to the mean: about what synchronizing at each operation costs. */
 static const double MOST_UNEVEN = 1.12;
 
-/* Shares out the batch's texts in their order, each cut where a text begins next; whether the largest share is
+/* Splits the batch's texts in order, at the text that begins next to each cut.  Returns true if the largest share is
  * hardly larger than the mean. */
 static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_cache *cache) {
     const double mean = (double)batch->tokens / (double)cache->lanes;
@@ -486,7 +486,7 @@ static void layers_forward(const struct run *run) {
         layer_forward(run, i);
 }
 
-/* The hidden state of all is each lane's own rows. */
+/* Each lane writes its own rows of the common hidden state. */
 static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
     const size_t dim = run->bert->config.hidden_size;
     if (lane->texts == 0) return;
@@ -600,7 +600,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
     extra->cache.above = true;
-    extra->cache.keep_hidden = true; /* the output has a place of its own */
+    extra->cache.keep_hidden = true; /* the output has its own buffer */
     return nvdp__layer_declare(&extra->bert, 0, prefix, NVDP__PARAM_OPTIONAL, params);
 }
 
