@@ -143,7 +143,7 @@ static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *
     return NVDP_OK;
 }
 
-static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__params *params) {
     const size_t dim = bert->config.hidden_size;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
     NVDP_RETURN_IF_FAILED(declare_embeddings(bert, params));
@@ -171,14 +171,15 @@ void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp
         params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
 }
 
-static void initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                              struct nvdp__params *params, uint64_t seed) {
+void nvdp__transformer_initialise_pooler(const struct nvdp__bert *bert,
+                                         const struct nvdp__device *dev,
+                                         struct nvdp__params *params, uint64_t seed) {
     if (bert->has_pooler)
         initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
 }
 
-static void initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                       struct nvdp__params *params, uint64_t seed) {
+void nvdp__transformer_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t seed) {
     double sd = bert->config.initializer_range;
     nvdp__params_normal(dev, params, bert->word, sd, seed);
     nvdp__params_normal(dev, params, bert->position, sd, seed);
@@ -195,12 +196,13 @@ static void initialise(const struct nvdp__bert *bert, const struct nvdp__device 
         initialise_dense(dev, params, &layer->output, sd, seed);
         initialise_norm(dev, params, &layer->output_norm);
     }
-    initialise_pooler(bert, dev, params, seed);
+    nvdp__transformer_initialise_pooler(bert, dev, params, seed);
 }
 
 /* ---- the rows ---- */
 
-static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
+nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
+                                    const struct nvdp_bert_config *config) {
     if (config->hidden_size % config->num_attention_heads == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
@@ -208,7 +210,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config
                       config->hidden_size, config->num_attention_heads);
 }
 
-static size_t parameter_count(const struct nvdp_bert_config *config) {
+size_t nvdp__transformer_parameter_count(const struct nvdp_bert_config *config) {
     const bool types = nvdp__encoder_row(config->model_type)->token_types;
     size_t d = config->hidden_size;
     size_t wide = config->intermediate_size;
@@ -220,29 +222,6 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
     return rows * d + norm + config->num_hidden_layers * layer + square;
 }
 
-/* RoBERTa has BERT's names of layers and keys. */
-#define BERT_LAYERS                                                                                \
-    .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
-    .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
-    .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
-    .output = "output.dense", .output_norm = "output.LayerNorm"
-#define BERT_KEYS                                                                                  \
-    {                                                                                              \
-        [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",         \
-        [NVDP__KEY_HEADS] = "num_attention_heads",                                                 \
-        [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size",                                       \
-        [NVDP__KEY_VOCAB_SIZE] = "vocab_size", [NVDP__KEY_POSITIONS] = "max_position_embeddings",  \
-        [NVDP__KEY_TYPES] = "type_vocab_size", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",            \
-        [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                        \
-        [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                            \
-        [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act" \
-    }
-#define FAMILY                                                                                     \
-    .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
-    .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true, .check = check,   \
-    .parameter_count = parameter_count, .declare = declare, .initialise = initialise,              \
-    .initialise_new = initialise_pooler, .pass = &nvdp__transformer_pass
-
 const struct nvdp__encoder_row nvdp__encoder_bert = {
     .title = "a BERT",
     .names = {.type = "bert",
@@ -250,16 +229,16 @@ const struct nvdp__encoder_row nvdp__encoder_bert = {
               .classification = "BertForSequenceClassification",
               .tagging = "BertForTokenClassification",
               .prefix = "bert",
-              BERT_LAYERS,
+              NVDP__BERT_LAYERS,
               .pooler = "bert.pooler.dense",
               .classifier = "classifier"},
-    .key = BERT_KEYS,
+    .key = NVDP__BERT_KEYS,
     .token_types = true,
     .attention_dropout = true,
     .own_pooler = true,
     .masked_lm = true,
     .pooler_activation = NVDP__ACT_TANH,
-    FAMILY};
+    NVDP__TRANSFORMER};
 
 /* Sanh et al. (2019): no token types, and a head (pre_classifier) that ends in ReLU. */
 const struct nvdp__encoder_row nvdp__encoder_distilbert = {
@@ -291,7 +270,7 @@ const struct nvdp__encoder_row nvdp__encoder_distilbert = {
             [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range",
             [NVDP__KEY_ACTIVATION] = "activation"},
     .pooler_activation = NVDP__ACT_RELU,
-    FAMILY};
+    NVDP__TRANSFORMER};
 
 /* Liu et al. (2019): the pooler is the dense layer of the classification head. */
 const struct nvdp__encoder_row nvdp__encoder_roberta = {
@@ -301,13 +280,13 @@ const struct nvdp__encoder_row nvdp__encoder_roberta = {
               .classification = "RobertaForSequenceClassification",
               .tagging = "RobertaForTokenClassification",
               .prefix = "roberta",
-              BERT_LAYERS,
+              NVDP__BERT_LAYERS,
               .pooler = "classifier.dense",
               .classifier = "classifier.out_proj"},
-    .key = BERT_KEYS,
+    .key = NVDP__BERT_KEYS,
     .pad_token_id = 1,
     .token_types = true,
     .position_after_pad = true,
     .attention_dropout = true,
     .pooler_activation = NVDP__ACT_TANH,
-    FAMILY};
+    NVDP__TRANSFORMER};

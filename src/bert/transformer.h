@@ -1,10 +1,46 @@
-/* The pass of BERT's family, for its rows and for encoders that compute the same under other names. */
+/* BERT's family in the table of encoders: a row of an encoder that computes the same under other names, or without some
+ * parts, ends in NVDP__TRANSFORMER. */
 #ifndef NVDP_SRC_BERT_TRANSFORMER_H
 #define NVDP_SRC_BERT_TRANSFORMER_H
 
 #include "bert/row.h"
 
 extern const struct nvdp__encoder_pass nvdp__transformer_pass;
+nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
+                                    const struct nvdp_bert_config *config);
+size_t nvdp__transformer_parameter_count(const struct nvdp_bert_config *config);
+nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__params *params);
+void nvdp__transformer_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t seed);
+void nvdp__transformer_initialise_pooler(const struct nvdp__bert *bert,
+                                         const struct nvdp__device *dev,
+                                         struct nvdp__params *params, uint64_t seed);
+
+/* The functions of the family and what they offer. */
+#define NVDP__TRANSFORMER                                                                          \
+    .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
+    .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true,                   \
+    .check = nvdp__transformer_check, .parameter_count = nvdp__transformer_parameter_count,        \
+    .declare = nvdp__transformer_declare, .initialise = nvdp__transformer_initialise,              \
+    .initialise_new = nvdp__transformer_initialise_pooler, .pass = &nvdp__transformer_pass
+
+/* BERT's names of layers, for `names`, and its keys of config.json; RoBERTa has the same. */
+#define NVDP__BERT_LAYERS                                                                          \
+    .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
+    .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
+    .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
+    .output = "output.dense", .output_norm = "output.LayerNorm"
+#define NVDP__BERT_KEYS                                                                            \
+    {                                                                                              \
+        [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",         \
+        [NVDP__KEY_HEADS] = "num_attention_heads",                                                 \
+        [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size",                                       \
+        [NVDP__KEY_VOCAB_SIZE] = "vocab_size", [NVDP__KEY_POSITIONS] = "max_position_embeddings",  \
+        [NVDP__KEY_TYPES] = "type_vocab_size", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",            \
+        [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                        \
+        [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                            \
+        [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act" \
+    }
 
 /* Declares layer `index` of bert->layer as "<prefix>.attention.self.query.weight" and so on, by the row's names. */
 nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const char *prefix,

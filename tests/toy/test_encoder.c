@@ -1,7 +1,8 @@
-/* A new encoder is one file (encoder.c) and one row (encoders.inc): configuration, checkpoints, encoding and training
- * take it, and no file of the library knows it. */
+/* A new encoder is one file (encoder.c, kin.c) and one row (encoders.inc): configuration, checkpoints, encoding and
+ * training take it, and no file of the library knows it. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "encoder.h"
 #include "hdf5/hdf5.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
-enum { TOY = NVDP_MODEL_BILSTM + 1 }; /* the place of its row */
+enum { TOY = NVDP_MODEL_BILSTM + 1, KIN }; /* the places of their rows */
 
 /* A folder with a toy's config.json and weights; the tensor names have no prefix, which is optional. */
 static const char *tiny_checkpoint(struct nvdp_context *ctx, const float *words,
@@ -90,7 +91,8 @@ Test(encoder, its_configuration_is_checked) {
     support_contains(nvdp_context_error(ctx), "'width'");
     support_write_text(path, "{\"model_type\": \"game\"}");
     cr_expect_eq(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected bert, distilbert, roberta, bilstm or toy");
+    support_contains(nvdp_context_error(ctx),
+                     "expected bert, distilbert, roberta, bilstm, toy or kin");
     nvdp_context_free(ctx);
 }
 
@@ -161,4 +163,36 @@ Test(encoder, what_it_does_not_offer_is_refused) {
     config.dp.batch = 8;
     refused(ctx, config, "a toy has no per-example gradients");
     nvdp_context_free(ctx);
+}
+
+/* The same values under other names give the same loss and gradients, and are read from a checkpoint of those names. */
+Test(encoder, kin_of_bert_computes_the_same) {
+    static const size_t lengths[] = {3, 9, 1, 5};
+    struct nvdp_bert_config config = encoder_config(), read;
+    struct encoder *bert = encoder_create(&config, 3, true, false);
+    config.model_type = (enum nvdp_model_type)KIN;
+    struct encoder *kin = encoder_create(&config, 3, true, false);
+    encoder_randomise(bert, 0.3, 5);
+    cr_assert_eq(kin->params.total, bert->params.total);
+    memcpy(kin->params.value, bert->params.value, bert->params.total * sizeof(float));
+    encoder_plan(bert, 4, 9);
+    encoder_plan(kin, 4, 9);
+    struct nvdp__batch *batch = encoder_batch(bert, 4, lengths, 6);
+    cr_expect_eq(encoder_backward(kin, batch), encoder_backward(bert, batch));
+    cr_expect_arr_eq(kin->params.grad, bert->params.grad, bert->params.total * sizeof(float));
+    const char *folder = support_scratch_path("kin");
+    mkdir(folder, 0700);
+    cr_assert_eq(nvdp__bert_config_write(kin->ctx, folder, &config, "KinModel", NULL), NVDP_OK);
+    cr_assert_eq(nvdp__checkpoint_save(&kin->dev, folder, &kin->params), NVDP_OK);
+    memset(kin->params.value, 0, kin->params.total * sizeof(float));
+    cr_assert_eq(nvdp_bert_config_read(kin->ctx, folder, &read), NVDP_OK, "%s",
+                 nvdp_context_error(kin->ctx));
+    cr_expect_eq((int)read.model_type, KIN);
+    cr_expect_eq(read.intermediate_size, config.intermediate_size);
+    cr_assert_eq(nvdp__checkpoint_load(&kin->dev, folder, &kin->params), NVDP_OK, "%s",
+                 nvdp_context_error(kin->ctx));
+    cr_expect_arr_eq(kin->params.value, bert->params.value, bert->params.total * sizeof(float));
+    nvdp__batch_free(batch);
+    encoder_free(bert);
+    encoder_free(kin);
 }

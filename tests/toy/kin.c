@@ -1,0 +1,33 @@
+/* A toy of BERT's family: it computes what BERT does, under other names of tensors and keys. */
+#include "bert/transformer.h"
+
+const struct nvdp__encoder_row nvdp__encoder_kin = {
+    .title = "a kin",
+    .names = {.type = "kin",
+              .encoder = "KinModel",
+              .classification = "KinForSequenceClassification",
+              .tagging = "KinForTokenClassification",
+              .prefix = "kin",
+              .layers = "layers",
+              .query = "q",
+              .key = "k",
+              .value = "v",
+              .attention_output = "o",
+              .attention_norm = "norm_1",
+              .intermediate = "up",
+              .output = "down",
+              .output_norm = "norm_2",
+              .pooler = "kin.top",
+              .classifier = "classifier"},
+    .key = {[NVDP__KEY_HIDDEN_SIZE] = "width",
+            [NVDP__KEY_LAYERS] = "depth",
+            [NVDP__KEY_HEADS] = "heads",
+            [NVDP__KEY_INTERMEDIATE_SIZE] = "inner",
+            [NVDP__KEY_VOCAB_SIZE] = "words",
+            [NVDP__KEY_POSITIONS] = "longest",
+            [NVDP__KEY_NORM_EPS] = "eps"},
+    .token_types = true,
+    .attention_dropout = true,
+    .own_pooler = true,
+    .pooler_activation = NVDP__ACT_TANH,
+    NVDP__TRANSFORMER};
