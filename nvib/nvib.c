@@ -1,5 +1,6 @@
 /* The mechanism that nvib/ makes: create, plan, forward, backward, export. */
 #include "nvib/nvib.h"
+#include "mechanism/method.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -288,3 +289,10 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .posterior = posterior,
     .replaced = replaced,
 };
+
+const struct nvdp__method nvdp__method_row_nvdp = {
+    .mechanism = &nvdp__mechanism_nvdp,
+    .description =
+        "a Gaussian vector a token and Dirichlet weights over them, regularised together",
+    .weights = true,
+    .block = true};

@@ -5,6 +5,7 @@
  *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i)), per token, or, pools
  *                  first, of one pooled vector, after one more encoder layer        (NVDP, Eq. 8) */
 #include "vib/vib.h"
+#include "mechanism/method.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
 
@@ -442,3 +443,61 @@ const struct nvdp__mechanism nvdp__mechanisms_vib[] = {
     [NVDP__VIB_LEARNED] = VIB("vib-learned", NVDP__VIB_LEARNED),
     [NVDP__VIB_VTDP] = VIB("vtdp", NVDP__VIB_VTDP),
 };
+
+static bool always(const struct nvdp__nvib_config *config) {
+    (void)config;
+    return true;
+}
+
+static bool is_pooled_first(const struct nvdp__nvib_config *config) {
+    return config->vib.vtdp_pool == NVDP__VTDP_POOL_FIRST;
+}
+
+static void fixed_limits(const struct nvdp__nvib_config *config, struct nvdp_limits *limits) {
+    limits->logvar_min = limits->logvar_max = (float)(2 * log(config->vib.sigma));
+    limits->same_noise = true;
+}
+
+static void learned_limits(const struct nvdp__nvib_config *config, struct nvdp_limits *limits) {
+    (void)config;
+    limits->same_noise = true;
+}
+
+/* The trained variances do not depend on the text; they stay within their clip. */
+static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__device *dev,
+                                  const struct nvdp__params *params, struct nvdp_limits *limits) {
+    const size_t index = nvdp__params_find(params, "vib.rho");
+    const double low = limits->logvar_min, high = limits->logvar_max;
+    if (index == SIZE_MAX) return NVDP_OK;
+    const size_t n = params->entry[index].count;
+    float *logvar = nvdp__calloc(ctx, n, sizeof *logvar);
+    if (logvar == NULL) return NVDP_ERR_MEMORY;
+    nvdp__softplus_logvar(dev, n, nvdp__value(params, index), logvar);
+    limits->logvar_min = INFINITY;
+    limits->logvar_max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        const double own = fmin(fmax(isnan(logvar[i]) ? 0 : logvar[i], low), high);
+        limits->logvar_min = fmin(limits->logvar_min, own);
+        limits->logvar_max = fmax(limits->logvar_max, own);
+    }
+    free(logvar);
+    return NVDP_OK;
+}
+
+const struct nvdp__method nvdp__method_row_vib_fixed = {
+    .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_FIXED],
+    .description = "one pooled vector a text with Gaussian noise of a fixed scale",
+    .own_noise = true,
+    .single = always,
+    .limits = fixed_limits};
+const struct nvdp__method nvdp__method_row_vib_learned = {
+    .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
+    .description = "one pooled vector a text; the scale of the noise is trained, a dimension",
+    .own_noise = true,
+    .single = always,
+    .limits = learned_limits,
+    .trained_limits = trained_limits};
+const struct nvdp__method nvdp__method_row_vtdp = {
+    .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_VTDP],
+    .description = "a Gaussian vector a token, no weights between them",
+    .single = is_pooled_first};

@@ -6,6 +6,7 @@
 #ifndef NVDP_METHOD_H
 #define NVDP_METHOD_H
 
+#include <nvdp/config.h>
 #include <nvdp/context.h>
 #include <nvdp/export.h>
 
@@ -46,6 +47,23 @@ nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nv
  * @param method any
  * @return false for base and reg */
 bool nvdp_method_is_private(enum nvdp_method method);
+
+/** Properties of a method. */
+struct nvdp_method_info {
+    size_t struct_size;      /**< NVDP_RESULT() sets it */
+    const char *name;        /**< as options and files have it; static */
+    const char *description; /**< one line; static */
+    bool is_private;         /**< as nvdp_method_is_private() */
+    bool has_weights; /**< samples have Dirichlet weights, unless the option weights is constant */
+    size_t methods;   /**< number of methods; their values are 0 to methods - 1 */
+};
+/** Describes a method.
+ * @param ctx    where an error is recorded; NULL: nowhere
+ * @param method 0 to nvdp_method_info.methods - 1
+ * @param out    the properties
+ * @return NVDP_ERR_ARGUMENT: no such method, or *out does not tell its size */
+nvdp_status nvdp_method_describe(struct nvdp_context *ctx, enum nvdp_method method,
+                                 struct nvdp_method_info *out);
 
 NVDP_END_DECLS
 #endif

@@ -4,7 +4,7 @@
  *
  * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
  * measure, carve) -> per step: forward, backward.  A new mechanism is one file and one row in
- * src/model/methods.c. */
+ * src/mechanism/members.inc. */
 #ifndef NVDP_SRC_MECHANISM_MECHANISM_H
 #define NVDP_SRC_MECHANISM_MECHANISM_H
 

@@ -7,13 +7,14 @@
 
 enum { DIM_MOST = 1 << 20, HEADS_MOST = 1 << 12, KAPPA_MOST = 1024, LENGTH_MOST = 1 << 20 };
 
+#ifndef METHODS /* a test has one more */
+#define METHODS "mechanism/members.inc"
+#endif
+
 const char *const nvdp__method_names[] = {
-    [NVDP_METHOD_BASE] = "base",
-    [NVDP_METHOD_REG] = "reg",
-    [NVDP_METHOD_VIB_FIXED] = "vib-fixed",
-    [NVDP_METHOD_VIB_LEARNED] = "vib-learned",
-    [NVDP_METHOD_VTDP] = "vtdp",
-    [NVDP_METHOD_NVDP] = "nvdp",
+#define NVDP__MEMBER(id, name) name,
+#include METHODS
+#undef NVDP__MEMBER
     NULL,
 };
 const char *const nvdp__pool_names[] = {

@@ -10,12 +10,12 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     nvdp_status status = NVDP_OK;
     json_t *config = NULL;
     const char *method = NULL;
+    enum nvdp_method found;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *ours = json_object_get(config, "nvdp");
     if (!json_is_object(ours)) goto cleanup;
     NVDP_TRY(nvdp__json_string(ctx, path, ours, "method", "base", &method));
-    if (strcmp(method, nvdp_method_name(NVDP_METHOD_BASE)) != 0 &&
-        strcmp(method, nvdp_method_name(NVDP_METHOD_REG)) != 0)
+    if (nvdp_method_find(NULL, method, &found) != NVDP_OK || nvdp_method_is_private(found))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: expected a plain BERT or a model of method base or reg, found "
                             "method %s: share its texts with export",

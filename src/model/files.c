@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
+#include "mechanism/method.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "text/sentence.h"

@@ -1,6 +1,7 @@
 /* A model's life: parameters declared, allocated and initialised; a plan; passes forward and back;
  * outputs and posteriors of a data set. */
 #include "model/model.h"
+#include "mechanism/method.h"
 
 #include "base/base.h"
 #include "base/random.h"
@@ -51,17 +52,17 @@ static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(info->method);
-    if (mechanism == NULL) {
+    const struct nvdp__method *method = nvdp__method_row(info->method);
+    if (method == NULL) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected a choice in 0..%d, found %d",
-                          (int)NVDP_METHOD_NVDP, (int)info->method);
+                          (int)nvdp__method_count() - 1, (int)info->method);
     }
     if (with_grad && nvdp_context_precision(ctx) == NVDP_PRECISION_INT8)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "precision: expected f32 or bf16 for training, found int8, which encodes "
                           "and scores only");
     const struct nvdp__encoder_row *row = nvdp__encoder_row(info->bert.model_type);
-    if (mechanism->private_ && !row->bottleneck)
+    if (method->mechanism->private_ && !row->bottleneck)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected base or reg with %s, found %s",
                           row->title, nvdp_method_name(info->method));
     NVDP_RETURN_IF_FAILED(check_tags(ctx, info));
@@ -71,7 +72,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     model->info = *info;
     nvdp__params_init(&model->params, ctx);
     NVDP_TRY(nvdp__bert_device(ctx, &info->bert, &model->dev));
-    NVDP_TRY(declare(model, mechanism));
+    NVDP_TRY(declare(model, method->mechanism));
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
     NVDP__HAND_OVER(out, model);

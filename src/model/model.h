@@ -143,20 +143,9 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
 /* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
 json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
-/* The mechanism of a method; NULL for what is none. */
-const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
-/* Nats at this order that no two texts' samples exceed; +inf where nothing is proven of all that is
- * shared. */
-double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
-                          double order);
-/* What a method's posteriors keep to, whatever the text and the weights (certificate.c); the configuration is resolved. */
+/* The limits of a method's posteriors for every text and all weights (certificate.c).  The configuration is resolved. */
 struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
                                        const struct nvdp__nvib_config *config);
-/* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
- * do for a method without one. */
-nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
-                                 const struct nvdp_bert_config *bert,
-                                 struct nvdp__nvib_config *config);
 
 /* ---- prefix.c: the frozen part of an encoder; what it makes of a text never changes ---- */
 

@@ -349,7 +349,8 @@ static bool is_of(const struct report_analysis *a, const struct report *report,
         return false;
     if (plain)
         return isnan(group->eta) && group->selected &&
-               strcmp(report->family[group->family].method, "base") == 0;
+               strcmp(report->family[group->family].method, nvdp_method_name(NVDP_METHOD_BASE)) ==
+                   0;
     return strcmp(a->mechanism, report_method_of(group->run[0])) == 0 &&
            fabs(a->eta - group->eta) <= 1e-9 * fabs(a->eta);
 }

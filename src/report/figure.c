@@ -33,26 +33,24 @@ enum {
 
 enum { SHADES = 4 };
 static const struct {
-    const char *method;
     const char *colour[SHADES];
     int marker[SHADES]; /* filled; the open one is one less */
 } looks[] = {
-    {"nvdp", {"#0072b2", "#56b4e9", "#cc79a7", "#332288"}, {7, 13, 15, 5}},
-    {"vtdp", {"#d55e00", "#a6611a", "#882255", "#ee8866"}, {5, 15, 13, 7}},
-    {"vib-learned", {"#009e73", "#117733", "#44bb99", "#999933"}, {9, 11, 13, 15}},
-    {"vib-fixed", {"#e69f00", "#ddaa33", "#aa8800", "#bbcc33"}, {11, 9, 13, 15}},
-    {"base", {"#000000", "#333333", "#555555", "#222222"}, {7, 5, 9, 11}},
-    {"reg", {"#777777", "#999999", "#666666", "#888888"}, {7, 5, 9, 11}},
-    {"", {"#882255", "#44aa99", "#ddcc77", "#aa4499"}, {13, 15, 9, 11}}, /* any other */
+    /* of methods, in their order; the last one of everything else */
+    {{"#000000", "#333333", "#555555", "#222222"}, {7, 5, 9, 11}},
+    {{"#777777", "#999999", "#666666", "#888888"}, {7, 5, 9, 11}},
+    {{"#e69f00", "#ddaa33", "#aa8800", "#bbcc33"}, {11, 9, 13, 15}},
+    {{"#009e73", "#117733", "#44bb99", "#999933"}, {9, 11, 13, 15}},
+    {{"#d55e00", "#a6611a", "#882255", "#ee8866"}, {5, 15, 13, 7}},
+    {{"#0072b2", "#56b4e9", "#cc79a7", "#332288"}, {7, 13, 15, 5}},
+    {{"#882255", "#44aa99", "#ddcc77", "#aa4499"}, {13, 15, 9, 11}},
 };
 enum { LOOKS = sizeof looks / sizeof *looks };
 
-static int row_of(const char *method) {
-    int at = 0;
-    while (at < LOOKS - 1 && strcmp(looks[at].method, method) != 0) {
-        at++;
-    }
-    return at;
+static int row_of(const char *name) {
+    enum nvdp_method method;
+    const bool known = nvdp_method_find(NULL, name, &method) == NVDP_OK;
+    return known && (int)method < LOOKS - 1 ? (int)method : LOOKS - 1;
 }
 
 bool report_same_look(const char *method, const char *other) {
@@ -63,13 +61,10 @@ struct report_look report_look_of(const struct report_family *family) {
     int at = row_of(family->method);
     int shade = family->shade % SHADES;
     int marker = looks[at].marker[shade];
-    bool reg = strcmp(family->method, "reg") == 0;
     return (struct report_look){.colour = looks[at].colour[shade],
                                 .filled = marker,
                                 .open = marker - 1,
-                                .dash = reg                 ? 3
-                                        : family->reference ? 2
-                                                            : 1 + family->shade};
+                                .dash = family->reference ? 2 + at : 1 + family->shade};
 }
 
 /* --- layout --- */

@@ -160,16 +160,19 @@ static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *re
 
 /* --- order, statistics --- */
 
-static const char *const method_order[] = {
-    "base",    "reg",          "vib-fixed",       "vib-learned", "vtdp",   "nvdp",
-    "santext", "santext-plus", "laplace-nearest", "laplace",     "random", "sequence-laplace"};
-enum { METHODS = sizeof method_order / sizeof *method_order };
-
-static int method_place(const char *method) {
-    for (int i = 0; i < METHODS; i++) {
-        if (strcmp(method, method_order[i]) == 0) return i;
-    }
-    return METHODS;
+/* Methods in their order, then the mechanisms of text privatization. */
+static int method_place(const char *name) {
+    static const char *const others[] = {"santext", "santext-plus", "laplace-nearest",
+                                         "laplace", "random",       "sequence-laplace"};
+    enum { OTHERS = sizeof others / sizeof *others };
+    enum nvdp_method method;
+    struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
+    int i = 0;
+    if (nvdp_method_find(NULL, name, &method) == NVDP_OK) return (int)method;
+    (void)nvdp_method_describe(NULL, NVDP_METHOD_BASE, &info);
+    while (i < OTHERS && strcmp(name, others[i]) != 0)
+        i++;
+    return (int)info.methods + i;
 }
 
 struct report_stat report_stat_of(size_t n, const double *values) {

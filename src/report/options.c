@@ -8,12 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool report_method(const char *name, struct nvdp_method_info *out) {
+    enum nvdp_method method;
+    return nvdp_method_find(NULL, name, &method) == NVDP_OK &&
+           nvdp_method_describe(NULL, method, out) == NVDP_OK;
+}
+
 bool report_is_reference(const char *method) {
-    return strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
+    struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
+    return report_method(method, &info) && !info.is_private;
 }
 
 bool report_is_gaussian(const char *method) {
-    return strncmp(method, "vib-", 4) == 0 || strcmp(method, "vtdp") == 0;
+    struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
+    return report_method(method, &info) && info.is_private && !info.has_weights;
 }
 
 /* Numbers are compared by value: a hand-made 1 is the 1.0 that the program writes. */

@@ -46,17 +46,6 @@ static void heading(FILE *to, const char *id, const char *text) {
 
 /* --- what was run --- */
 
-static const struct {
-    const char *method, *words;
-} methods[] = {
-    {"base", "BERT and a classifier; shares its embeddings as they are: nothing is private"},
-    {"reg", "base with dropout and weight decay: nothing is private"},
-    {"vib-fixed", "one pooled vector a text with Gaussian noise of a fixed scale"},
-    {"vib-learned", "one pooled vector a text; the scale of the noise is trained, a dimension"},
-    {"vtdp", "a Gaussian vector a token, no weights between them"},
-    {"nvdp", "a Gaussian vector a token and Dirichlet weights over them, regularised together"},
-};
-
 /* Runs of a family, and how many of its options are worth a word. */
 static size_t runs_of(const struct report *report, size_t family) {
     size_t runs = 0;
@@ -75,10 +64,9 @@ static void put_families(FILE *to, const struct report *report) {
         fputs("<dt>", to);
         nvdp__put_html(to, report->family[f].label);
         fprintf(to, " <span class=\"soft\">(%zu run%s)</span></dt>", runs, runs == 1 ? "" : "s");
-        for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-            if (first && strcmp(methods[m].method, report->family[f].method) == 0)
-                fprintf(to, "<dd>%s</dd>", methods[m].words);
-        }
+        struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
+        if (first && report_method(report->family[f].method, &info))
+            fprintf(to, "<dd>%s</dd>", info.description);
         fputc('\n', to);
     }
     fputs("</dl>\n", to);

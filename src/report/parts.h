@@ -6,6 +6,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "report/report.h"
+#include <nvdp/method.h>
 #include <nvdp/privacy.h>
 
 /* --- what a report knows: runs, and groups of runs that differ in seed and fold only --- */
@@ -244,6 +245,8 @@ nvdp_status report_sheet_write(struct nvdp_context *ctx, struct report_sheet *sh
 
 /* --- options.c --- */
 
+/* Describes the method of a run; false for a mechanism of text privatization, or an unknown name. */
+bool report_method(const char *name, struct nvdp_method_info *out);
 /* base and reg: nothing private. */
 bool report_is_reference(const char *method);
 /* Gaussians alone: no Dirichlet, and no lambda_D. */

@@ -1,4 +1,5 @@
 #include "share/attributes.h"
+#include "mechanism/method.h"
 
 #include "hdf5/hdf5.h"
 #include "mechanism/options.h"
@@ -148,12 +149,12 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     bool weights = facts->form.weights;
     bool single = facts->form.single;
-    bool block = info->method == NVDP_METHOD_NVDP;
+    const struct nvdp__method *method = nvdp__method_row(info->method);
+    bool block = method->block;
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
-    bool own_noise = /* of the model alone: no other attribute tells it */
-        info->method == NVDP_METHOD_VIB_FIXED || info->method == NVDP_METHOD_VIB_LEARNED;
+    bool own_noise = method->own_noise; /* no other attribute has its scale */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "mechanism/method.h"
 #include "share/release.h"
 #include "train/measured.h"
 
@@ -278,9 +279,10 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
     static const double order = 1.1;
     const json_t *radius = json_object_get(nvib, "clip_sequence");
     const char *weights = json_string_value(json_object_get(nvib, "weights"));
-    bool shared = method != NULL && strcmp(method, "nvdp") == 0 &&
-                  (weights == NULL || strcmp(weights, "constant") != 0);
-    bool none = method == NULL || strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
+    const struct nvdp__method *row = method != NULL ? nvdp__method_named(method) : NULL;
+    bool shared =
+        row != NULL && row->weights && (weights == NULL || strcmp(weights, "constant") != 0);
+    bool none = method == NULL || (row != NULL && !row->mechanism->private_);
     if (!json_is_number(radius) || none) return;
     double bound = nvdp_renyi_sequence_bound(order, json_number_value(radius));
     json_object_set_new(

@@ -1,4 +1,5 @@
 #include "share/embeddings_file.h"
+#include "mechanism/method.h"
 
 #include "base/f16.h"
 #include "mechanism/options.h"
@@ -170,7 +171,8 @@ nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, cons
 
 nvdp_status nvdp__release_check_weights(const struct nvdp__release *release) {
     const struct nvdp__attributes *list = &release->attributes;
-    if (!release->shape.weights && strcmp(nvdp__attributes_text(list, "method"), "nvdp") == 0 &&
+    const struct nvdp__method *method = nvdp__method_named(nvdp__attributes_text(list, "method"));
+    if (!release->shape.weights && method != NULL && method->weights &&
         strcmp(nvdp__attributes_text(list, "weights"), "constant") != 0)
         return NVDP__BAD_FILE(release, "dataset '%s' is missing", "log_pi");
     return NVDP_OK;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "job/dp.h"
+#include "mechanism/method.h"
 #include "options/schema.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
@@ -264,7 +265,7 @@ static nvdp_status open_run(struct export *export) {
                           "%s: method %s adds no noise: its texts cannot be given away",
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
-    if (export->options->model_out != NULL && model->info.method != NVDP_METHOD_NVDP)
+    if (export->options->model_out != NULL && !nvdp__method_row(model->info.method)->block)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s has no sealed block: there is no public part to write to "
                           "%s",

@@ -1,4 +1,5 @@
 #include "share/statement.h"
+#include "mechanism/method.h"
 
 #include "base/bound.h"
 #include "mechanism/options.h"

@@ -2,6 +2,7 @@
  *
  * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
  * the statement, the signature, the ledger. */
+#include "mechanism/method.h"
 #include "share/ledger.h"
 #include "share/release.h"
 #include "share/sign.h"
@@ -364,9 +365,8 @@ static bool take_mechanism(struct verify *v) {
         if (!has(v, needed[i])) return false;
     }
     if (nvdp_method_find(NULL, held->method, &v->info.method) != NVDP_OK) return false;
-    const bool vib =
-        v->info.method == NVDP_METHOD_VIB_FIXED || v->info.method == NVDP_METHOD_VIB_LEARNED;
-    const bool single = vib || (v->info.method == NVDP_METHOD_VTDP && !has(v, "pool"));
+    const struct nvdp__method *method = nvdp__method_row(v->info.method);
+    const bool single = method->single != NULL && !has(v, "pool");
     *nvib = nvdp__nvib_config_default();
     nvib->latent_dim = shape->dim;
     nvib->kappa = shape->kappa;
@@ -388,7 +388,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
     v->facts.limits = nvdp__method_limits(v->info.method, nvib);
-    if (vib) { /* trained, or an option: nothing else tells it */
+    if (method->own_noise) { /* trained, or an option: nothing else tells it */
         v->facts.limits.logvar_min = real_of(v, "noise_logvar_min", -INFINITY);
         v->facts.limits.logvar_max = real_of(v, "noise_logvar_max", INFINITY);
     }

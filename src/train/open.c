@@ -3,6 +3,7 @@
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "text/conll.h"
 #include "text/dataset.h"

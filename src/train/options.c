@@ -1,6 +1,7 @@
 /* The options of training: one row each, from which defaults, checks, help, files, the grids of
  * sweeps, the differences in reports, and the comparison on --resume follow (options/schema.h). */
 #include "train/options.h"
+#include "mechanism/method.h"
 
 #include "bert/row.h"
 #include "mechanism/options.h"
@@ -355,7 +356,7 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option --%s: expected a method with a bottleneck, found %s", option,
                           nvdp_method_name(config->method));
-    if (config->method == NVDP_METHOD_NVDP && config->nvib.weights != NVDP__WEIGHTS_CONSTANT)
+    if (nvdp__method_weighted(nvdp__method_row(config->method), &config->nvib))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option --weights: expected constant with --%s, found learned, which "
                           "cost more than it",

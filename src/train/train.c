@@ -3,6 +3,7 @@
 #include "base/outdir.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "rdp/options.h"
 #include "train/run.h"

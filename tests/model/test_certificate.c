@@ -1,6 +1,7 @@
 /* An attacker looks for two texts that are farther apart than a certificate says: random texts, texts changed token by token, random
  * hidden states, and gradient ascent on hidden states, which the encoder could never make.  None may exceed it; where it says that it
  * is attained, the last must come near, so that the search is known to find something.  $NVDP_TRIES: more of each (make long). */
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
 

@@ -1,4 +1,5 @@
 /* A model on disk and in use: what is saved comes back, results depend on texts alone. */
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
 

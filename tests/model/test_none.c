@@ -1,5 +1,6 @@
 /* The trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
 #include "gradient.h"
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -10,7 +11,7 @@
 enum { WIDTH = 8, TEXTS = 2, TOKENS = 5 };
 
 static const struct nvdp__mechanism *none(void) {
-    return nvdp__method_mechanism(NVDP_METHOD_BASE);
+    return nvdp__method_row(NVDP_METHOD_BASE)->mechanism;
 }
 
 struct fixture {

@@ -1,5 +1,6 @@
 /* Per-example gradients: norms and weighted sums against texts that are run alone. */
 #include "bert/row.h"
+#include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
 #include "tensor/per_example.h"

@@ -1,16 +1,8 @@
-/* The table of methods: name and mechanism, and the trivial mechanism of methods base and reg.  A new
- * mechanism is one file and one row here. */
-#include "mechanism/options.h"
-#include "model/model.h"
-#include "nvib/nvib.h"
-#include "vib/vib.h"
+/* The mechanism without noise: BERT's pooler.  Methods base and reg. */
+#include "mechanism/mechanism.h"
+#include "mechanism/method.h"
 
-#include <math.h>
-#include <nvdp/rdp.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* ---- nothing private: BERT's pooler ---- */
 
 struct none {
     struct nvdp_context *ctx;
@@ -121,54 +113,8 @@ static const struct nvdp__mechanism none = {
     .posterior = none_posterior,
 };
 
-/* ---- the table ---- */
-
-static const struct nvdp__mechanism *const table[] = {
-    [NVDP_METHOD_BASE] = &none,
-    [NVDP_METHOD_REG] = &none,
-    [NVDP_METHOD_VIB_FIXED] = &nvdp__mechanisms_vib[NVDP__VIB_FIXED],
-    [NVDP_METHOD_VIB_LEARNED] = &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
-    [NVDP_METHOD_VTDP] = &nvdp__mechanisms_vib[NVDP__VIB_VTDP],
-    [NVDP_METHOD_NVDP] = &nvdp__mechanism_nvdp,
-};
-enum { METHODS = sizeof table / sizeof table[0] };
-
-const char *nvdp_method_name(enum nvdp_method method) {
-    return (size_t)method < METHODS ? nvdp__method_names[method] : "unknown";
-}
-
-nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out) {
-    for (size_t i = 0; i < METHODS; i++) {
-        if (strcmp(name, nvdp__method_names[i]) == 0) {
-            *out = (enum nvdp_method)i;
-            return NVDP_OK;
-        }
-    }
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "method '%s': expected base, reg, vib-fixed, vib-learned, vtdp or nvdp",
-                      name);
-}
-
-const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method) {
-    return (size_t)method < METHODS ? table[method] : NULL;
-}
-
-bool nvdp_method_is_private(enum nvdp_method method) {
-    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
-    return mechanism != NULL && mechanism->private_;
-}
-
-double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
-                          double order) {
-    bool all = nvdp_method_is_private(method) && nvdp__clips_sequence(&config->clip) &&
-               (method != NVDP_METHOD_NVDP || config->weights == NVDP__WEIGHTS_CONSTANT);
-    return all ? nvdp_renyi_sequence_bound(order, config->clip.sequence) : INFINITY;
-}
-
-nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
-                                 const struct nvdp_bert_config *bert,
-                                 struct nvdp__nvib_config *config) {
-    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
-    if (mechanism == NULL || mechanism->resolve == NULL) return NVDP_OK;
-    return mechanism->resolve(mechanism, ctx, bert, config);
-}
+const struct nvdp__method nvdp__method_row_base = {
+    .mechanism = &none,
+    .description = "BERT and a classifier; shares its embeddings as they are: nothing is private"};
+const struct nvdp__method nvdp__method_row_reg = {
+    .mechanism = &none, .description = "base with dropout and weight decay: nothing is private"};

@@ -1,0 +1,87 @@
+/* A method that is added by its row alone: trained, measured, certified, exported, verified and reported under its own name.  This
+ * program is linked with a table of methods that has one line more (methods.inc); nothing else of the library changes. */
+#include "mechanism/method.h"
+#include "report/parts.h"
+#include "tiny_task.h"
+#include "vib/vib.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOY = NVDP_METHOD_NVDP + 1 };
+
+static bool always(const struct nvdp__nvib_config *config) {
+    (void)config;
+    return true;
+}
+
+static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *out) {
+    (void)config;
+    out->same_noise = true;
+}
+
+const struct nvdp__method nvdp__method_row_toy = {.mechanism =
+                                                      &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
+                                                  .description = "a toy",
+                                                  .own_noise = true,
+                                                  .single = always,
+                                                  .limits = limits};
+
+static void set(struct nvdp_config *config, const char *name, const char *value) {
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
+}
+
+Test(toy_method, is_found_and_described) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
+    enum nvdp_method method;
+    cr_assert_eq(nvdp_method_find(ctx, "toy", &method), NVDP_OK);
+    cr_expect_eq(method, TOY);
+    cr_assert_eq(nvdp_method_describe(ctx, method, &info), NVDP_OK);
+    cr_expect_str_eq(info.name, "toy");
+    cr_expect_str_eq(info.description, "a toy");
+    cr_expect_eq(info.methods, TOY + 1);
+    cr_expect(info.is_private && !info.has_weights);
+    cr_expect_eq(nvdp_method_find(ctx, "tory", &method), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "vtdp, nvdp or toy");
+    cr_expect_eq(nvdp_method_describe(ctx, TOY + 1, &info), NVDP_ERR_ARGUMENT);
+    cr_expect(report_is_gaussian("toy") && !report_is_reference("toy"));
+    nvdp_context_free(ctx);
+}
+
+Test(toy_method, goes_all_the_way) {
+    struct nvdp_context *ctx = support_context();
+    const struct run_choice choice = {
+        .method = (enum nvdp_method)TOY, .epochs = 1, .clip_sequence = 1};
+    const char *run = task_run(ctx, "run", &choice, NULL), *file = support_scratch_path("toy.h5");
+    struct nvdp_config *options = NULL;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    cr_assert_eq(nvdp_run_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", run);
+    cr_assert_eq(nvdp_run_posteriors(ctx, options, &posteriors), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_eq(posteriors->method, "toy");
+    nvdp_posteriors_free(posteriors);
+    nvdp_config_free(options);
+
+    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    cr_expect_str_eq(guarantee.method, "toy");
+    cr_expect(guarantee.noise && isfinite(guarantee.epsilon)); /* by its clip */
+
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", run);
+    set(options, "split", "dev");
+    set(options, "out", file);
+    cr_assert_eq(nvdp_export(ctx, options, &exported), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(options);
+    support_contains(exported.statement, "drawn by mechanism toy");
+
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds && found.certified, "%s", found.statement);
+    nvdp_context_free(ctx);
+}
