@@ -359,16 +359,18 @@ static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp
 static nvdp_status look_for_heads(struct nvdp_encoder *encode, const char *path) {
     nvdp_status status = NVDP_OK;
     struct nvdp_safetensors *weights = NULL;
+    char name[128];
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
     encode->has_pooler = row->own_pooler && has_pooler(weights, &row->names);
-    const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, "classifier.weight");
+    snprintf(name, sizeof name, "%s.weight", row->names.classifier);
+    const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, name);
     if (head == NULL || !encode->has_pooler) goto cleanup;
     if (head->rank != 2 || head->shape[0] < 1 || head->shape[1] != encode->config.hidden_size)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
-                            "%s: tensor 'classifier.weight': expected shape [outputs, %zu], found "
+                            "%s: tensor '%s': expected shape [outputs, %zu], found "
                             "rank %d with %zu rows",
-                            path, encode->config.hidden_size, head->rank,
+                            path, name, encode->config.hidden_size, head->rank,
                             head->rank > 0 ? head->shape[0] : 0));
     encode->has_classifier = true;
     encode->outputs = head->shape[0];
@@ -396,7 +398,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     NVDP_TRY(
         nvdp__bert_declare(&encode->bert, &encode->config, encode->has_pooler, &encode->params));
     if (encode->has_classifier)
-        NVDP_TRY(nvdp__declare_dense(&encode->params, "classifier", encode->outputs,
+        NVDP_TRY(nvdp__declare_dense(&encode->params, row->names.classifier, encode->outputs,
                                      encode->config.hidden_size, 0, &encode->classifier));
     NVDP_TRY(nvdp__params_allocate(&encode->params, false));
     NVDP_TRY(nvdp__checkpoint_load(&encode->dev, directory, &encode->params));
