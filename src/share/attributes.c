@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_ATTRIBUTES = 4096 };
+
 /* --- a list --- */
 
 const struct nvdp__attribute *nvdp__attributes_get(const struct nvdp__attributes *list,
@@ -41,6 +43,9 @@ static nvdp_status set(struct nvdp__attributes *list, const char *name, char *te
     NVDP_TRY(NVDP__MADE(value.text, value.name));
     while (at < list->count && strcmp(list->item[at].name, name) != 0)
         at++;
+    if (at == MAX_ATTRIBUTES)
+        NVDP_TRY(
+            NVDP__BAD_FILE(list, "expected at most %d attributes, found more", MAX_ATTRIBUTES));
     if (at == list->count) {
         NVDP_TRY(nvdp__reserve(list->ctx, &list->item, &list->capacity, at + 1, sizeof value));
         list->count++;
@@ -97,7 +102,7 @@ void nvdp__attributes_release(struct nvdp__attributes *list) {
     for (size_t i = 0; i < list->count; i++)
         release_one(&list->item[i]);
     free(list->item);
-    *list = (struct nvdp__attributes){.ctx = list->ctx};
+    *list = (struct nvdp__attributes){.ctx = list->ctx, .path = list->path};
 }
 
 /* --- those of a release --- */

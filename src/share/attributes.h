@@ -22,11 +22,12 @@ struct nvdp__attribute {
 };
 struct nvdp__attributes {
     struct nvdp_context *ctx;
+    const char *path; /* of their file, for messages */
     struct nvdp__attribute *item;
     size_t count, capacity;
 };
 
-/* Each replaces an attribute of the same name, or adds one at the end. */
+/* Each replaces an attribute of the same name, or adds one at the end.  NVDP_ERR_INPUT if there are too many. */
 nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
                                       const char *value);
 nvdp_status nvdp__attributes_set_whole(struct nvdp__attributes *list, const char *name,

@@ -229,7 +229,7 @@ nvdp_status nvdp__release_put(struct nvdp__release *release, uint64_t at, size_t
 nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvdp__format *format,
                                  const char *path) {
     release->format = format;
-    release->path = path;
+    release->path = release->attributes.path = path;
     NVDP_RETURN_IF_FAILED(nvdp__release_shape_attributes(release));
     if (format->commit == NULL)
         NVDP_RETURN_IF_FAILED(nvdp__output_open(release->ctx, path, &release->to.output));
@@ -329,7 +329,8 @@ static void set_hidden_offsets(struct nvdp__release *release) {
 nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                                const char *path, struct nvdp__release *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__release release = {.ctx = ctx, .path = path, .attributes.ctx = ctx};
+    struct nvdp__release release = {
+        .ctx = ctx, .path = path, .attributes = {.ctx = ctx, .path = path}};
     NVDP_TRY(nvdp__check_regular(ctx, path));
     NVDP_TRY(detect(&release, formats));
     NVDP_TRY(release.format->read(&release));

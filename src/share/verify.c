@@ -176,9 +176,10 @@ static nvdp_status check_names(struct verify *v) {
               attributes.seen, audit.fault);
     else
         check(v, NVDP_VERDICT_YES, what,
-              "%zu datasets, %zu attributes and HDF5's own structures in %" PRIu64
-              " bytes; %" PRIu64 " more are unused and zero",
-              datasets.seen, attributes.seen, audit.size - audit.unused, audit.unused);
+              "%zu datasets, %zu attributes and %s's own structures in %" PRIu64 " bytes; %" PRIu64
+              " more are unused and zero",
+              datasets.seen, attributes.seen, v->release.format->name, audit.size - audit.unused,
+              audit.unused);
     return NVDP_OK;
 }
 

@@ -334,6 +334,27 @@ Test(formats, of_other_programs_are_refused) {
     nvdp_context_free(ctx);
 }
 
+/* Reading takes time that grows with the square of their number. */
+Test(formats, have_few_attributes) {
+    enum { MANY = 5000 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    static const float one = 1;
+    const struct nvdp_tensor_source tensor = {
+        .name = "z", .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
+    static char name[MANY][8];
+    static const char *words[2 * MANY + 1];
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(name[i], sizeof name[i], "a%zu", i);
+        words[2 * i] = words[2 * i + 1] = name[i];
+    }
+    const char *path = support_scratch_path("many.safetensors");
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &tensor, words), NVDP_OK);
+    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "many.safetensors: expected at most 4096 attributes");
+    nvdp_context_free(ctx);
+}
+
 Test(formats, are_refused_where_they_cannot_hold_something) {
     struct bench bench = bench_open(2);
     support_write_text(support_scratch_path("signed.parquet"), "precious");
