@@ -1,4 +1,4 @@
-/* What a file or a directory is: as a JSON object, and such an object for people. */
+/* Describes a file or a directory as a JSON object, and prints such an object for people. */
 #include "share/describe.h"
 #include "base/bound.h"
 #include "base/file.h"
@@ -274,7 +274,7 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     return NVDP_OK;
 }
 
-/* What a sequence clip proves of a run or a model, from its configuration. */
+/* Adds the bound that a sequence clip proves for a run or a model, from its configuration. */
 static void add_bound(json_t *object, const char *method, const json_t *nvib) {
     static const double order = 1.1;
     const json_t *radius = json_object_get(nvib, "clip_sequence");
@@ -313,7 +313,7 @@ static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, boo
     return NVDP_OK;
 }
 
-/* What was measured: a line for every file, and the whole report of the one that speaks for the run. */
+/* Adds a line for every file of measurements, and the whole report of the one that represents the run. */
 static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, const json_t *run,
                                     json_t *object) {
     struct nvdp__measurements all = {0};
@@ -478,7 +478,7 @@ static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-/* What nvdp sanitize wrote; other folders have no such privacy.json. */
+/* Describes a folder that nvdp sanitize wrote; other folders have no such privacy.json. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
     json_t *told = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "privacy.json", &told));
@@ -565,7 +565,7 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
     }
 }
 
-/* Whether every item has what a row shows. */
+/* True if every item has the members that a row shows. */
 static bool is_table(const json_t *value) {
     size_t i;
     const json_t *row;

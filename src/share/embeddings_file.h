@@ -25,14 +25,14 @@ struct nvdp__embeddings_shape {
     int z_exponent, log_pi_exponent;
 };
 
-/* By the grid's type: float16, int16, int32. */
+/* Names by the type of the grid: float16, int16, int32. */
 extern const char *const nvdp__grid_names[];
 bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
-/* The dataset log_pi's. */
+/* Returns the type of dataset log_pi. */
 enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
-/* Vectors in a row of the datasets: under the hidden policy all of a text. */
+/* Returns the vectors in a row of the HDF5 datasets: under the hidden policy all of a text. */
 size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape);
-/* Of a step, a power of two within 2^-30 and 2^30; false where it is another number. */
+/* Finds the exponent of a step, a power of two from 2^-30 to 2^30; false for another number. */
 bool nvdp__step_exponent(double step, int *exponent);
 
 /* --- writing HDF5 --- */
@@ -42,7 +42,7 @@ bool nvdp__step_exponent(double step, int *exponent);
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
                                     const int64_t *offset, struct nvdp__h5 **out);
-/* The samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
+/* Writes the samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
  * p], log_pi [rows] (not read without weights), already on the file's grid: float where that is f16, else
  * int32_t, steps. */
 nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
@@ -81,11 +81,11 @@ struct nvdp__release;
 nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
                                   void *user, struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
-/* Values [first, first + count) of z, row by row. */
+/* Converts values [first, first + count) of z, row by row. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
                              float *out);
 
-/* Of "first", "mean" and "weighted"; NVDP_POOL_AUTO where the name is none of them. */
+/* Finds "first", "mean" or "weighted"; NVDP_POOL_AUTO for another name. */
 enum nvdp_pool nvdp__pool_find(const char *name);
 
 #endif

@@ -463,8 +463,8 @@ static void make_id(const struct export *export, char id[33]) {
     sodium_bin2hex(id, 33, bytes, sizeof bytes);
 }
 
-/* What the run's training promised when it ended, as it was: options that ask for privacy promise none without noise, or
- * with noise from a seed. */
+/* Reads the promise that the run's training made when it ended.  Options that ask for privacy promise none without noise, or with
+ * noise from a seed. */
 static nvdp_status read_promise(const struct export *export, bool *out) {
     struct nvdp_dp_guarantee promised;
     json_t *result = NULL;

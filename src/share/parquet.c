@@ -16,7 +16,7 @@ struct bytes {
     struct nvdp_context *ctx;
     unsigned char *at;
     size_t count, capacity;
-    nvdp_status status; /* what fails is told at the end */
+    nvdp_status status; /* of the first failure */
     int field;          /* the last of the struct that is being written */
 };
 

@@ -1,4 +1,4 @@
-/* What both sides of Parquet know: parquet.c, which writes, and parquet_read.c. */
+/* Shared by the writer of Parquet, parquet.c, and its reader, parquet_read.c. */
 #ifndef NVDP_SRC_SHARE_PARQUET_H
 #define NVDP_SRC_SHARE_PARQUET_H
 

@@ -1,4 +1,4 @@
-/* Parquet read back: what parquet.c writes and nothing else. */
+/* Reads Parquet as parquet.c writes it, and nothing else. */
 #include "share/parquet.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@ enum { MOST_DEPTH = 16 };
 
 /* --- Thrift's compact protocol --- */
 
-/* Bytes of Thrift's compact protocol; what goes beyond them is told at the end. */
+/* Bytes of Thrift's compact protocol.  `torn` records a read beyond their end. */
 struct thrift {
     const unsigned char *at, *end;
     bool torn;
@@ -196,7 +196,7 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
 
 /* --- its pages --- */
 
-/* Of one page its values, behind their levels. */
+/* Finds the values of a page, behind their levels. */
 static nvdp_status read_page(struct nvdp__release *release, struct thrift *from, enum nvdp__of of,
                              struct page *page, size_t *values) {
     int type, field = 0, inner = 0;

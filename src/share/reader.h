@@ -58,7 +58,7 @@ nvdp_status nvdp__reader_forward(struct nvdp__reader *reader);
 /* After a forward pass: adds the gradients of the mean loss, *loss. */
 void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, double *loss);
 
-/* What a reader's directory says beyond its shape; strings may be NULL. */
+/* The contents of a reader's directory beside its shape; strings may be NULL. */
 struct nvdp__reader_story {
     const char *task;
     const char *const *labels; /* [outputs] class names, NULL: unknown */

@@ -24,35 +24,33 @@ struct nvdp__sampler {
  * weights).  Nothing is rounded yet. */
 void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, double *z,
                         double *log_pi);
-/* The same of the first `vectors` rows of z, and all of log_pi. */
+/* Draws the first `vectors` rows of z, and all of log_pi. */
 void nvdp__sampler_draw_first(const struct nvdp__sampler *sampler, size_t i, uint64_t key,
                               size_t vectors, double *z, double *log_pi);
-/* Onto the grid: to the nearest f16, vectors kept within +-65504, log weights within [-65504, 0].
- * What comes out is exact in float. */
+/* Round to the nearest f16, vectors within +-65504, log weights within [-65504, 0].  The results are exact in float. */
 void nvdp__grid_vectors(size_t n, const double *z, float *out);
 void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
 
-/* The fixed grids of a release, the same for every text: of a model with a sequence clip int16 of 2^-10,
- * the noise's standard deviation being 1; else, where deviations may be small and means large, int32 of 2^-12.
- * Log weights: int16 of 2^-8. */
+/* The fixed grids of a release, the same for every text.  With a sequence clip the standard deviation of the noise is 1, and z is
+ * int16 in steps of 2^-10.  Else deviations may be small and means large, and z is int32 in steps of 2^-12.  Log weights are int16
+ * in steps of 2^-8. */
 struct nvdp__release_grids {
     enum nvdp__h5_type type;
     struct nvdp__rounding_grid z, log_pi;
 };
 struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
-/* NVDP_ERR_ARGUMENT where a deviation or the pseudo-counts of one of the texts are beyond what can be drawn
- * exactly on them. */
+/* NVDP_ERR_ARGUMENT if a deviation or the pseudo-counts of a text are beyond what can be drawn exactly on the grids. */
 nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__release_grids *grids);
-/* The same for every text at once, before one is read: a refusal that no text changes. */
+/* Checks the same for all possible texts, before one is read: no text changes the refusal. */
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                       const struct nvdp__release_grids *grids);
-/* What the means of text i are multiplied with before they are cut off towards zero: 1, or a little less
- * where a sequence clip's norm would be exceeded by rounding. */
+/* Returns the factor of the means of text i before they are cut off towards zero: 1, or a little less if rounding would exceed
+ * the norm of a sequence clip. */
 double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i);
 /* Draws text i's sample under stream number `key` with exact normals, rounded once, onto the grids: z
- * [rows, p], log_pi [rows] (NULL without weights).  Under a sequence clip C the means that are released
- * have norm C at most, in exact arithmetic.  `scratch` has nvdp__sampler_bytes bytes, aligned for any type. */
+ * [rows, p], log_pi [rows] (NULL without weights).  Under a sequence clip C the released means have
+ * norm C at most, in exact arithmetic.  `scratch` has nvdp__sampler_bytes bytes, aligned for any type. */
 size_t nvdp__sampler_bytes(size_t rows, size_t dim);
 void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
                               const struct nvdp__release_grids *grids, size_t i, uint64_t key,

@@ -9,8 +9,8 @@
 
 enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
 
-/* A secret of one line: `words`, hexadecimal digits.  NVDP_ERR_ARGUMENT for one that others may read; NVDP_ERR_INPUT for
- * what is none.  Written as a new file of mode 0600. */
+/* Read and write a secret of one line: `words`, then hexadecimal digits.  NVDP_ERR_ARGUMENT if others may read the file,
+ * NVDP_ERR_INPUT if it is no secret.  A new file gets mode 0600. */
 nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
                               unsigned char bytes[NVDP__KEY]);
 nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,
@@ -21,8 +21,7 @@ struct nvdp__sign_key {
     unsigned char *secret; /* in protected memory */
     unsigned char open[NVDP__PUBLIC_KEY];
 };
-/* NVDP_ERR_ARGUMENT for a key that others may read, or that lies in a run's folder; NVDP_ERR_INPUT for what
- * is none. */
+/* NVDP_ERR_ARGUMENT for a key that others may read, or that lies in a run's folder; NVDP_ERR_INPUT if the file is no key. */
 nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__sign_key *key);
 void nvdp__sign_key_wipe(struct nvdp__sign_key *key);

@@ -226,14 +226,13 @@ static void say_count(struct nvdp__writer *writer, const struct nvdp__release_fa
     nvdp__say(writer, ". ");
 }
 
-/* Of the weights of all samples of a text. */
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
     double prior = facts->form.prior_alpha / facts->form.kappa;
     return nvdp__public_number((double)facts->samples *
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
-/* What none of the numbers covers. */
+/* Says that no number covers the training texts. */
 static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__say(writer, "All of this is about what a sample tells of its own text. ");
     if (facts->training == NVDP__TRAINING_ALL)

@@ -37,7 +37,7 @@ struct verify {
 
 /* --- checks --- */
 
-/* What a file brought must not steer a terminal. */
+/* Text from a file must not steer a terminal. */
 static void make_printable(char *text) {
     for (; *text != '\0'; text++) {
         if (*text < 0x20 || *text > 0x7e) *text = '?';
@@ -246,7 +246,7 @@ static void check_values(struct verify *v) {
     check_spread(v);
 }
 
-/* Of each sample: logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
+/* Checks the sum of each sample's weights.  Logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
 static void check_weights(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     const struct nvdp__embeddings_shape *shape = &held->shape;
@@ -355,7 +355,7 @@ static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
                                         : NVDP__TRAINING_SOME;
 }
 
-/* What the writer's model said of itself; false where the file does not say it. */
+/* Takes the attributes of the mechanism; false if they are missing. */
 static bool take_mechanism(struct verify *v) {
     static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
                                          "clip_sequence", "texts"};
@@ -474,7 +474,7 @@ static void check_bound(struct verify *v) {
           v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
 
-/* What is claimed, and whether the same is proven by the limits that the file states. */
+/* Checks that the limits that the file states prove the certificate that it claims. */
 static nvdp_status check_certificate(struct verify *v) {
     char letter[NAME_SIZE];
     if (!text_of(v, "certificate", sizeof letter, letter)) {
@@ -620,7 +620,7 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
 
 /* --- all of it --- */
 
-/* What needs whole datasets. */
+/* The checks that need whole datasets. */
 static nvdp_status check_content(struct verify *v) {
     check(v, NVDP_VERDICT_YES, "datasets have the shapes, types and ranges of the format",
           "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
