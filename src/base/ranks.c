@@ -111,14 +111,3 @@ nvdp_status nvdp__rank_same(struct nvdp_context *ctx, const char *what, const vo
                             what);
     return nvdp__rank_agree(ctx, status);
 }
-
-nvdp_status nvdp__rank_keep(struct nvdp_context *ctx, nvdp_status status,
-                            nvdp_status (*save)(void *run), void *run, const char *command,
-                            const char *out) {
-    if (status != NVDP_ERR_IO || nvdp__ranks(ctx) == NULL || nvdp__rank(ctx) != 0) return status;
-    char message[NVDP__MESSAGE_SIZE];
-    snprintf(message, sizeof message, "%s", nvdp_context_error(ctx));
-    if (save(run) != NVDP_OK) return nvdp__fail(ctx, status, "%s", message);
-    return nvdp__fail(ctx, status, "%s; the state is saved; continue with: %s %s", message, command,
-                      out);
-}

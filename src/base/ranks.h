@@ -46,12 +46,6 @@ nvdp_status nvdp__rank_any(struct nvdp_context *ctx, bool here, bool *anywhere);
 nvdp_status nvdp__rank_same(struct nvdp_context *ctx, const char *what, const void *bytes,
                             size_t count);
 
-/* Where another process is gone (NVDP_ERR_IO), rank 0 keeps what was done before: `save` is called with `run`, and
- * the message says that `command` OUT continues.  The status, whatever comes of that. */
-nvdp_status nvdp__rank_keep(struct nvdp_context *ctx, nvdp_status status,
-                            nvdp_status (*save)(void *run), void *run, const char *command,
-                            const char *out);
-
 /* `work` by rank 0, then by the others, which find in the cache what it has left there: a status. */
 #define NVDP__RANK_0_FIRST(ctx, status, work)                                                      \
     do {                                                                                           \

@@ -105,9 +105,13 @@ nvdp_status nvdp__job_step(struct nvdp__job *job) {
 /* --- between steps --- */
 
 nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status) {
-    char command[64];
-    snprintf(command, sizeof command, "%s --resume", job->kind->command);
-    return nvdp__rank_keep(job->ctx, status, nvdp__job_save, job, command, job->out);
+    char message[NVDP__MESSAGE_SIZE];
+    if (status != NVDP_ERR_IO || nvdp__ranks(job->ctx) == NULL || nvdp__rank(job->ctx) != 0)
+        return status;
+    snprintf(message, sizeof message, "%s", nvdp_context_error(job->ctx));
+    if (nvdp__job_save(job) != NVDP_OK) return nvdp__fail(job->ctx, status, "%s", message);
+    return nvdp__fail(job->ctx, status, "%s; the state is saved; continue with: %s --resume %s",
+                      message, job->kind->command, job->out);
 }
 
 nvdp_status nvdp__job_stop(struct nvdp__job *job) {

@@ -110,13 +110,14 @@ nvdp_status nvdp__job_step(struct nvdp__job *job);
 void nvdp__job_start(struct nvdp__job *job, const char *phase);
 /* One step, counted and logged; saves the state when it is due, and stops when asked. */
 nvdp_status nvdp__job_advance(struct nvdp__job *job);
-/* Passes `status` on.  If it says that other processes are gone, saves the state first. */
+/* Passes `status` on.  If another process is gone (NVDP_ERR_IO), rank 0 saves the state first, and the message says how to
+ * continue. */
 nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status);
 /* Saves the state and returns NVDP_ERR_CANCELLED, whose message says how to continue. */
 nvdp_status nvdp__job_stop(struct nvdp__job *job);
 
-/* DIR/state.ckpt, of a struct nvdp__job, by rank 0. */
-nvdp_status nvdp__job_save(void *job);
+/* DIR/state.ckpt, written by rank 0. */
+nvdp_status nvdp__job_save(struct nvdp__job *job);
 /* *found false if there is none; `found` NULL: that is an error. */
 nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found);
 /* metrics.jsonl, one JSON object per line: opens it, cut to job->metrics_bytes; if fewer are there in whole lines, warns and goes on

@@ -96,8 +96,7 @@ static const struct nvdp__state_member members[] = {
     COUNT(step),   COUNT(optimizer_steps), COUNT(epoch),   COUNT(metrics_bytes),
     REAL(seconds), REAL(tokens),           REAL(left_out), {0}};
 
-nvdp_status nvdp__job_save(void *user) {
-    struct nvdp__job *job = user;
+nvdp_status nvdp__job_save(struct nvdp__job *job) {
     nvdp_status status = NVDP_OK;
     char *path = NULL;
     json_t *object = NULL;
