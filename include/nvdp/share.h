@@ -135,8 +135,7 @@ struct nvdp_verification {
  * that texts and samples are as many as it says, and no row of their file is there twice; that it says of the noise that it was the operating system's;
  * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
  *
- * safetensors and Parquet files are checked as nvdp_export() wrote them, byte by byte; in the system's temporary folder there is
- * their HDF5 form meanwhile.
+ * safetensors and Parquet files are checked byte by byte: they must be as nvdp_export() writes them.
  *
  * What it cannot tell: whether the values were drawn by that mechanism, from that model.  For that one
  * trusts who signed.
