@@ -1,4 +1,4 @@
-/* Private training: options, who is in a step, clipping, noise. */
+/* Private training: options, drawn examples, clipping, noise, statement. */
 #include "job/dp.h"
 
 #include "base/file.h"
@@ -91,14 +91,14 @@ static bool has(const struct nvdp_dp_guarantee *before) {
     return before->epsilon > 0 || before->delta > 0;
 }
 
-/* `steps` steps, and what was before. */
+/* The cost of `steps` and of the earlier uses. */
 #define RUN(dp, steps_)                                                                            \
     (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
                            .phases = 1,                                                            \
                            .beside = (dp)->beside,                                                 \
                            .besides = (dp)->besides})
 
-/* What was before must leave something. */
+/* Fails if the earlier uses leave nothing of the budget. */
 static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
     static const struct {
         const char *whose, *less;
@@ -126,7 +126,7 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
     return NVDP_OK;
 }
 
-/* Delta, and noise or steps for the budget. */
+/* Sets delta, and the noise or the steps for the budget. */
 static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *options) {
     struct nvdp_context *ctx = dp->ctx;
     double epsilon = options->target_epsilon, n = (double)dp->examples;
@@ -154,7 +154,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     return NVDP_OK;
 }
 
-/* Apart for shards that draw from seeds: as SplitMix64 steps. */
+/* Separates the seeds of shards, as SplitMix64 steps do. */
 static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
@@ -259,7 +259,7 @@ void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t 
     dev->per_example = dp->grads;
 }
 
-/* min(1, C / |g|), never above by rounding; 0 for a gradient that is no finite number. */
+/* min(1, C / |g|), rounded down; 0 if the gradient is not finite. */
 static float clip_weight(double clip, double norm) {
     if (isinf(clip) || norm <= clip) return 1;
     float weight = isfinite(norm) ? (float)(clip / norm) : 0;
@@ -274,7 +274,7 @@ nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const f
         dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
         dp->clipped += dp->weight[i] < 1;
         dp->left_out += dp->weight[i] == 0;
-        if (weight != NULL) /* rounds to no more than it was */
+        if (weight != NULL) /* rounding does not increase it */
             dp->weight[i] = (float)(weight[(size_t)label[i]] * (double)dp->weight[i]);
     }
     dp->seen += texts;
@@ -303,7 +303,7 @@ void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
         json_object_set_new(object, "start", guarantee_json(&dp->before[NVDP__DP_START]));
 }
 
-/* What the run began from promises what it promised then. */
+/* Fails if the guarantee of the start model has changed. */
 static nvdp_status continue_start(const struct nvdp__dp *dp, const char *path,
                                   const json_t *object) {
     const json_t *start = json_object_get(object, "start");
@@ -331,7 +331,7 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
                       path, shards, dp->shards);
 }
 
-/* --- what it costs, and what is said of it --- */
+/* --- cost and statement --- */
 
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
                            json_t *line) {
@@ -356,7 +356,7 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
-/* What is said of every run, and what only of some. */
+/* Sentences of every statement, and of some. */
 static const char PUBLIC[] =
     "Also public are, of a classifier, the names of its classes, those that are in other parts of "
     "the train file included. An example whose gradient is no finite number counts as one without "
@@ -371,7 +371,7 @@ static const char UNUSED[] = "Validation and test texts have no part in these st
 static const char BEFORE[] =
     "; what part they had in the training before, that one's statement tells";
 
-/* Infinite numbers are not JSON. */
+/* JSON has no infinite numbers. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }

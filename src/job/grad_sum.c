@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-/* Floats added up at a time: few enough that the first are under way early, and many enough that a
- * network spends its time on bytes and not on messages. */
+/* Floats per message: few enough that the first message leaves early, and many enough that bytes, and not messages, take the
+ * network's time. */
 enum { BUCKET = 1 << 20 };
 
 struct nvdp__grad_sum {
     struct nvdp_context *ctx;
     struct nvdp__params *params;
-    size_t from, end; /* grad[from..end) is not yet begun */
+    size_t from, end; /* the sum of grad[from..end) has not begun */
     size_t sent;      /* floats */
-    bool under_way;   /* sums were begun and not waited for */
+    bool under_way;   /* some sums have begun and were not waited for */
     nvdp_status status;
     float *row; /* [most_rows, dim] the tracked rows end to end */
     size_t most_rows;
@@ -45,7 +45,7 @@ nvdp_status nvdp__grad_sum_create(struct nvdp_context *ctx, struct nvdp__params 
 void nvdp__grad_sum_free(struct nvdp__grad_sum *sum) {
     if (sum == NULL) return;
     const struct nvdp_ranks *ranks = nvdp__ranks(sum->ctx);
-    if (sum->under_way) (void)ranks->sum_wait(ranks->user); /* the vector goes */
+    if (sum->under_way) (void)ranks->sum_wait(ranks->user); /* the vector is about to be released */
     sum->params->complete = NULL;
     free(sum->row);
     free(sum);
@@ -58,7 +58,7 @@ static void start(struct nvdp__grad_sum *sum, float *values, size_t count) {
     sum->sent += count;
 }
 
-/* What lies from `complete` on, in whole buckets, or all of it. */
+/* Starts the sums of grad[complete..end), in whole buckets, or of all of it. */
 static void start_from(struct nvdp__grad_sum *sum, size_t complete, bool all) {
     if (complete < sum->from) complete = sum->from;
     while (sum->end > complete && (all || sum->end - complete >= BUCKET)) {
@@ -72,7 +72,7 @@ static void on_complete(void *user, size_t from) {
     start_from(user, from, false);
 }
 
-/* The tracked table where few of its rows have a gradient, and it is the first that has one; else NULL. */
+/* Returns the tracked table if few of its rows have a gradient and no tensor before it has one; otherwise NULL. */
 static const struct nvdp__param *few_rows(const struct nvdp__grad_sum *sum) {
     const struct nvdp__params *params = sum->params;
     const struct nvdp__row_use *use = params->use;

@@ -1,4 +1,4 @@
-/* The engine of every training run: steps with gradients that are private or not, over one process or several; when to save, log and
+/* The engine of every training run: steps with private or ordinary gradients, over one process or several; when to save, log and
  * stop; state.ckpt and metrics.jsonl. */
 #ifndef NVDP_SRC_JOB_JOB_H
 #define NVDP_SRC_JOB_JOB_H
@@ -120,10 +120,10 @@ nvdp_status nvdp__job_stop(struct nvdp__job *job);
 nvdp_status nvdp__job_save(struct nvdp__job *job);
 /* *found false if there is none; `found` NULL: that is an error. */
 nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found);
-/* metrics.jsonl, one JSON object per line: opens it, cut to job->metrics_bytes; if fewer are there in whole lines, warns and goes on
- * from these. */
+/* Opens metrics.jsonl, one JSON object per line, cut to job->metrics_bytes.  If fewer bytes are there in whole lines, warns and
+ * continues after these. */
 nvdp_status nvdp__job_open_metrics(struct nvdp__job *job);
-/* Appends a line (stolen; NULL: out of memory) to metrics.jsonl, by rank 0; `spent`: with the privacy that the steps so far cost. */
+/* Appends a line (stolen; NULL: out of memory) to metrics.jsonl, if this is rank 0; `spent`: adds the privacy cost of the steps. */
 nvdp_status nvdp__job_log(struct nvdp__job *job, json_t *line, bool spent);
 
 #endif

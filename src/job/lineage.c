@@ -11,7 +11,7 @@
 
 /* --- from records --- */
 
-/* What a training promises goes into its entry. */
+/* Adds the guarantee of a training to its entry. */
 static void promise_of(json_t *entry, const json_t *dp) {
     struct nvdp_dp_guarantee of;
     if (!nvdp__dp_promise(dp, true, &of)) return;
@@ -19,7 +19,7 @@ static void promise_of(json_t *entry, const json_t *dp) {
     if (!nvdp__dp_promise(dp, false, &of)) json_object_set_new(entry, "seed", json_true());
 }
 
-/* `learned_from` of a run's record, with what the run's own training promises, and the digests beside it. */
+/* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the digests beside it. */
 static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, const json_t *record,
                              const json_t *dp, struct nvdp__lineage *out) {
     const json_t *found = json_object_get(record, NVDP__LINEAGE);
@@ -31,7 +31,7 @@ static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, co
     return nvdp__seen_digests_read(ctx, directory, &out->digests, &out->digest_lists);
 }
 
-/* Trained by nvdp train, in DIR/model: steps that are not yet done are promised for as well. */
+/* Reads the record of a model in DIR/model from nvdp train.  The guarantee includes steps that are not yet done. */
 static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
     nvdp_status status = NVDP_OK;
@@ -52,7 +52,7 @@ cleanup:
     return status;
 }
 
-/* Adds what config.json says of a model's pretraining, and of those before it: of a private one not which texts it saw. */
+/* Adds the pretraining in config.json and the trainings before it.  For a private one the texts are not known. */
 static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretraining,
                                    json_t *list) {
     size_t k;
@@ -112,9 +112,9 @@ void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
             json_array_remove(lineage->list, i);
 }
 
-/* --- a training more --- */
+/* --- one more training --- */
 
-/* The end of a path: a file with its folder. */
+/* Returns the end of a path: a file with its folder. */
 static const char *end_of(const char *path) {
     const char *at = strrchr(path, '/');
     while (at != NULL && at > path && *--at != '/')
@@ -155,7 +155,7 @@ nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lin
     return nvdp__seen_digests_write(ctx, directory, lineage->digests, lineage->digest_lists);
 }
 
-/* --- what they promise to given texts --- */
+/* --- their guarantee for given texts --- */
 
 static bool has(const json_t *digests, const char *sha256) {
     size_t i;
@@ -175,7 +175,7 @@ bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256) 
     return false;
 }
 
-/* NULL: only whole files can be compared. */
+/* Returns the digests of an entry; NULL if only whole files can be compared. */
 static const struct nvdp__seen_digests *digests_of(const struct nvdp__lineage *lineage,
                                                    const json_t *entry) {
     const char *name = json_string_value(json_object_get(entry, "digests"));
@@ -225,7 +225,7 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
     return file || nvdp__overlap_counts(overlap, seen.texts);
 }
 
-/* An entry's promise includes those of the entries before it that saw the same texts: the largest counts. */
+/* The guarantee of an entry includes those of earlier entries that saw the same texts, so the largest counts. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
@@ -278,7 +278,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                 json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
-/* Whether an earlier training of the kind read files of the same names. */
+/* Returns true if an earlier training of the kind read files of the same names. */
 static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     const json_t *here = json_array_get(lineage->list, entry),
                  *files = json_object_get(here, "files");
@@ -293,7 +293,8 @@ static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     return false;
 }
 
-/* The entries of a kind, with commas between them; `compared`: NULL, or whether text by text.  Returns how many there are. */
+/* Writes the entries of a kind, separated by commas, and returns their number.  `compared`: only those whose texts were, or were not,
+ * compared one by one; NULL: all. */
 static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t entries, bool private,
                        const bool *compared) {
     size_t named = 0;

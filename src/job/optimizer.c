@@ -106,7 +106,7 @@ void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
     }
 }
 
-/* Rows without a gradient are idle for the norm; rows that never had one, for the step too. */
+/* Rows without a gradient do not count in the norm; rows that never had one are skipped by the step too. */
 static void mark_rows(const struct nvdp__optimizer *optimizer, const struct nvdp__params *params,
                       bool for_step) {
     const struct nvdp__row_use *use = params->use;

@@ -14,11 +14,11 @@ enum nvdp__optimizer_kind {
     NVDP__OPTIMIZER_MUON /* for the matrices of linear maps; AdamW for everything else */
 };
 
-/* From this tensor on, AdamW's or SGD's rate. */
+/* The learning rate of AdamW or SGD from this tensor on. */
 struct nvdp__rate {
     size_t tensor;
     double lr;
-    size_t span; /* its first */
+    size_t span; /* the tensor's first */
 };
 enum { NVDP__RATES = 2 };
 
@@ -30,9 +30,9 @@ struct nvdp__optimizer {
     size_t rates;                        /* 0: lr everywhere */
     uint64_t steps_taken;
     float *m, *v;  /* [params->total] */
-    float *anchor; /* [params->total] what decay pulls towards; NULL: 0, as Muon's. Released
+    float *anchor; /* [params->total] target of weight decay; NULL: 0, as for Muon. Released
                       with the rest */
-    /* The table in pieces, frozen tensors left out; the tracked table's rows one by one. */
+    /* The parameters in parts, without frozen tensors; each row of the tracked table is a part. */
     struct nvdp__span *span;
     double *part; /* [spans] */
     size_t spans, capacity;
@@ -44,13 +44,12 @@ struct nvdp__optimizer {
 
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer);
-/* After m and v were read from a file. */
+/* Call it after m and v were read from a file. */
 void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
                               const struct nvdp__params *params);
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer);
-/* One step at lr * factor from params->grad; prepared copies of weights are made again. *norm is
- * the gradient's norm before clipping.  A norm that is not finite: NVDP_ERR_NUMERIC, nothing
- * changed. */
+/* Takes one step at lr * factor along params->grad and updates prepared copies of weights.  *norm is the gradient's norm before
+ * clipping; if it is not finite: NVDP_ERR_NUMERIC, and nothing changes. */
 nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct nvdp__device *dev,
                                  struct nvdp__params *params, double factor, double *norm);
 /* Linear warm-up over warmup * steps, then linear decay to 0; step counts from 0. */

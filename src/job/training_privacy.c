@@ -1,4 +1,4 @@
-/* How private the training of a folder's model was: the run's record, accounted anew. */
+/* The privacy of the training of a folder's model, recomputed from the run's record. */
 #include "base/file.h"
 #include "base/json.h"
 #include "job/dp.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The object `dp` of the folder's records, and how far the training is; *root owns it.  Not private: NULL. */
+/* Finds the object `dp` of the folder's records (NULL: not private), which *root owns, and whether the training has finished. */
 static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t **root,
                                const json_t **dp, bool *finished) {
     static const char *const names[] = {"result.json", "run.json", "config.json"};

@@ -1,5 +1,5 @@
-/* What a pretraining run leaves in its directory: state.ckpt, pretrain.json, metrics.jsonl, the model with config.json, result.json
- * (docs/formats.md). */
+/* The files of a pretraining run (docs/formats.md): what it adds to state.ckpt; pretrain.json, the model with config.json,
+ * result.json. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -30,7 +30,7 @@ nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const 
                       t->config.steps, t->job.step);
 }
 
-/* ---- what is said of it ---- */
+/* ---- the run's JSON files ---- */
 
 static const char *dtype_of_torch(enum nvdp_dtype dtype) {
     return dtype == NVDP_DTYPE_F16 ? "float16" : dtype == NVDP_DTYPE_BF16 ? "bfloat16" : "float32";

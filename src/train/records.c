@@ -1,4 +1,4 @@
-/* What a run leaves in its directory (docs/formats.md): state.ckpt, run.json, metrics.jsonl, the best model, result.json. */
+/* The files of a run (docs/formats.md): what training adds to state.ckpt; run.json, the best model, result.json. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/ranks.h"
@@ -28,7 +28,7 @@ const struct nvdp__state_member nvdp__train_members[] = {COUNT(epoch_step),
                                                          REAL(score_seconds),
                                                          {0}};
 
-/* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
+/* Digest of the frozen weights, which the state does not hold; "" if all are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
     *hex = "";
     return nvdp__params_frozen(&t->model->params) > 0 ? nvdp__prefix_digest(t->model, hex)
@@ -59,7 +59,7 @@ static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, con
         path, what, t->config.model);
 }
 
-/* Steps that others were counted for are not those of these texts; a state of an earlier version does not tell. */
+/* Fails if the train file changed: the steps were counted for other texts.  States of an earlier version do not name the file. */
 static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path,
                                  const json_t *object) {
     const char *earlier = NULL;
@@ -137,7 +137,7 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
-/* Of so many steps, where they are private; root is released on error. */
+/* Adds the statement of `steps`, if they are private; releases root on error. */
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
                                  json_t *root) {
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
