@@ -72,7 +72,9 @@
  *   to stop pass through the context's callbacks (nvdp/context.h).
  * - A context is used by one thread at a time.
  * - While the version is 0.x, a new minor version may change the interface: it is part of the
- *   shared library's name (libnvdp.so.0.1). */
+ *   shared library's name (libnvdp.so.0.1).
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_H
 #define NVDP_H
 

@@ -231,7 +231,7 @@ size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *m
     size_t n = collect(set, NVDP__SUM, matrix, values, out, infinite), place = 0;
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++)
         out->quantile[level] =
-            nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
+            nvdp__quantile(n, place, nvdp__pair_quantile_level[level], values, &place);
     return n;
 }
 
@@ -263,7 +263,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
             part->quantile[level] =
                 unit != NVDP__SUM && set->policy == NVDP_LENGTH_HIDDEN
                     ? made.sum.quantile[level] / nvdp__divisor(set, unit, 0)
-                    : nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
+                    : nvdp__quantile(n, place, nvdp__pair_quantile_level[level], values, &place);
         }
     }
     free(values);

@@ -1,4 +1,5 @@
 /* Certificates: which theorems hold of a mechanism, condition by condition, and what they prove (docs/certified.md). */
+#include "base/sentence.h"
 #include "rdp/worst.h"
 
 #include "base/bound.h"
@@ -536,7 +537,7 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to) {
+static void print(const void *certificate, FILE *to) {
     const struct nvdp_certificate from = whole(certificate);
     char bound[NVDP__BOUND_TEXT];
     say(&from, to);
@@ -562,4 +563,9 @@ void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to
         for (size_t i = 0; i < from.points; i++)
             fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
     }
+}
+
+nvdp_status nvdp_certificate_text(struct nvdp_context *ctx,
+                                  const struct nvdp_certificate *certificate, char **out) {
+    return nvdp__printed(ctx, print, certificate, out);
 }

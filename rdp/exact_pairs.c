@@ -172,7 +172,11 @@ cleanup:
     return status;
 }
 
-const double nvdp_exact_fpr[NVDP_EXACT_FPRS] = {1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.5};
+const double nvdp__exact_fpr[NVDP_EXACT_FPRS] = {1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.5};
+
+double nvdp_exact_fpr(size_t i) {
+    return i < NVDP_EXACT_FPRS ? nvdp__exact_fpr[i] : NAN;
+}
 
 static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                             const struct nvdp__privacy_options *options,
@@ -200,7 +204,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
     NVDP_TRY(nvdp__exact_mu(exact, bdp->delta, &pair->mu, &is_bound));
     if (is_bound) *bounds |= NVDP_EXACT_MU;
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
-        NVDP_TRY(nvdp__exact_tpr(exact, nvdp_exact_fpr[i], &pair->tpr[i], &is_bound));
+        NVDP_TRY(nvdp__exact_tpr(exact, nvdp__exact_fpr[i], &pair->tpr[i], &is_bound));
         if (is_bound) *bounds |= NVDP_EXACT_TPR;
     }
 cleanup:

@@ -323,4 +323,9 @@ double nvdp__epsilon_more(double s, double delta);
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);
 
+/* The tables behind nvdp_spread_level() and its siblings. */
+extern const double nvdp__spread_level[NVDP_SPREAD_QUANTILES];
+extern const double nvdp__exact_fpr[NVDP_EXACT_FPRS];
+extern const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES];
+
 #endif

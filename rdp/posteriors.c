@@ -236,9 +236,11 @@ cleanup:
 
 /* --- What posteriors look like --- */
 
-const double nvdp_spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
-const double nvdp_alpha_first = -8;
-const double nvdp_alpha_width = .25;
+const double nvdp__spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
+
+double nvdp_spread_level(size_t i) {
+    return i < NVDP_SPREAD_QUANTILES ? nvdp__spread_level[i] : NAN;
+}
 
 /* Reorders values. */
 static struct nvdp_spread spread(size_t n, double *values) {
@@ -251,7 +253,7 @@ static struct nvdp_spread spread(size_t n, double *values) {
     if (n > 0) made.mean = sum / (double)n;
     for (int level = 0; level < NVDP_SPREAD_QUANTILES; level++) {
         made.quantile[level] =
-            n > 0 ? nvdp__quantile(n, place, nvdp_spread_level[level], values, &place) : NAN;
+            n > 0 ? nvdp__quantile(n, place, nvdp__spread_level[level], values, &place) : NAN;
     }
     return made;
 }
@@ -290,7 +292,7 @@ static void count_vectors(const struct nvdp_posteriors *set, size_t i, double *v
 static void count_alpha(const struct nvdp_posteriors *set, size_t tokens,
                         struct nvdp_posterior_summary *to) {
     for (size_t r = 0; r < tokens; r++) {
-        double bin = floor((log10(set->alpha[r]) - nvdp_alpha_first) / nvdp_alpha_width);
+        double bin = floor((log10(set->alpha[r]) - NVDP_ALPHA_FIRST) / NVDP_ALPHA_WIDTH);
         if (bin < 0) {
             to->alpha_below++;
         } else if (bin >= NVDP_ALPHA_BINS) {

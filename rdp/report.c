@@ -2,6 +2,7 @@
 #include "rdp/report.h"
 #include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static json_t *pack_into(json_t *into, const struct nvdp_divergence_summary *fro
         "{s:[I,I], s:o, s:o, s:o, s:o, s:o, s:s*}", "argmax", (json_int_t)from->max_p,
         (json_int_t)from->max_q, "max", number(from->max), "mean", number(from->mean), "max_finite",
         number(from->max_finite), "mean_finite", number(from->mean_finite), "quantiles",
-        by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
+        by_level(NVDP_PAIR_QUANTILES, nvdp__pair_quantile_level, from->quantile,
                  sizeof from->quantile[0], pack_number),
         "note", note);
     if (into == NULL || summary == NULL || json_object_update(into, summary) != 0) {
@@ -160,7 +161,7 @@ static json_t *pack_sample(const struct nvdp_pairs_sample *from) {
                      "summed_for_max", (json_int_t)from->summed, "confidence",
                      number(from->confidence), "mean", pack_interval(&from->mean), "mean_bound",
                      pack_interval(&from->mean_bound), "quantiles",
-                     by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
+                     by_level(NVDP_PAIR_QUANTILES, nvdp__pair_quantile_level, from->quantile,
                               sizeof from->quantile[0], pack_interval),
                      "infinite_share", pack_interval(&from->infinite_share), "note",
                      "max is over all pairs, exact; mean, quantiles and infinite are of the drawn "
@@ -170,7 +171,7 @@ static json_t *pack_sample(const struct nvdp_pairs_sample *from) {
 static json_t *pack_spread(const struct nvdp_spread *from, bool there) {
     if (!there) return json_null();
     return json_pack("{s:o, s:o}", "mean", number(from->mean), "quantiles",
-                     by_level(NVDP_SPREAD_QUANTILES, nvdp_spread_level, from->quantile,
+                     by_level(NVDP_SPREAD_QUANTILES, nvdp__spread_level, from->quantile,
                               sizeof from->quantile[0], pack_number));
 }
 
@@ -181,7 +182,7 @@ static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
         json_array_append_new(counts, json_integer((json_int_t)from->alpha_bin[bin]));
     }
     return json_pack("{s:o, s:o, s:o, s:I, s:I}", "counts", counts, "first",
-                     number(nvdp_alpha_first), "width", number(nvdp_alpha_width), "below",
+                     number(NVDP_ALPHA_FIRST), "width", number(NVDP_ALPHA_WIDTH), "below",
                      (json_int_t)from->alpha_below, "above", (json_int_t)from->alpha_above);
 }
 
@@ -224,7 +225,7 @@ static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *
                               json_pack("{s:o, s:o}", "epsilon", number(from->curve[i].epsilon),
                                         "delta", number(from->curve[i].delta)));
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
-        json_array_append_new(trade_off, json_pack("{s:o, s:o}", "fpr", number(nvdp_exact_fpr[i]),
+        json_array_append_new(trade_off, json_pack("{s:o, s:o}", "fpr", number(nvdp__exact_fpr[i]),
                                                    "tpr", number(from->tpr[i])));
     return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "which", which, "p",
                      (json_int_t)from->p, "q", (json_int_t)from->q, "epsilon",
@@ -524,7 +525,7 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     }
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         char name[CELL];
-        snprintf(name, sizeof name, " %g %%:", 100 * nvdp_pair_quantile_level[level]);
+        snprintf(name, sizeof name, " %g %%:", 100 * nvdp__pair_quantile_level[level]);
         print_interval(to, name, &sample->quantile[level]);
         fputs(level + 1 < NVDP_PAIR_QUANTILES ? ";" : ".\n", to);
     }
@@ -546,7 +547,7 @@ static void print_levels(FILE *to) {
     fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         char name[CELL];
-        snprintf(name, sizeof name, "%g %%", 100 * nvdp_pair_quantile_level[level]);
+        snprintf(name, sizeof name, "%g %%", 100 * nvdp__pair_quantile_level[level]);
         fprintf(to, " %12s", name);
     }
     fputc('\n', to);
@@ -682,7 +683,7 @@ static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact
     cell(to, from->epsilon);
     cell(to, from->mu);
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
-        if (nvdp_exact_fpr[i] == 0.01 || nvdp_exact_fpr[i] == 0.1) cell(to, from->tpr[i]);
+        if (nvdp__exact_fpr[i] == 0.01 || nvdp__exact_fpr[i] == 0.1) cell(to, from->tpr[i]);
     fprintf(to, " %12zu %12zu\n", from->p, from->q);
 }
 
@@ -761,7 +762,7 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     fputc('\n', to);
 }
 
-void nvdp_privacy_report_summary(const struct nvdp_privacy_report *report, FILE *to) {
+static void print_summary(const void *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
     const struct nvdp_pairs_summary *pairs = &from.pairs;
     const size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
@@ -782,10 +783,20 @@ void nvdp_privacy_report_summary(const struct nvdp_privacy_report *report, FILE 
             counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }
 
-void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
+static void print_all(const void *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
     print_first(&from, to);
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, to);
     if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);
+}
+
+nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
+                                        const struct nvdp_privacy_report *report, char **out) {
+    return nvdp__printed(ctx, print_summary, report, out);
+}
+
+nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
+                                     const struct nvdp_privacy_report *report, char **out) {
+    return nvdp__printed(ctx, print_all, report, out);
 }

@@ -7,7 +7,7 @@
 
 /* The object of nvdp_privacy_report_json(); NULL: out of memory, or a method's name that is not UTF-8. */
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report);
-/* The tables of nvdp_privacy_report_print(), without its first and last lines. */
+/* The tables of nvdp_privacy_report_text(), without its first and last lines. */
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to);
 
 #endif

@@ -198,7 +198,7 @@ static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
     to->max_finite = infinite ? NAN : to->max;
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         to->quantile[level] =
-            work->sorted[nvdp__quantile_place(drawn, nvdp_pair_quantile_level[level])];
+            work->sorted[nvdp__quantile_place(drawn, nvdp__pair_quantile_level[level])];
     }
 }
 
@@ -216,7 +216,7 @@ static void intervals(const struct sampled *work, size_t finite, double sd,
             nvdp__interval_bernstein(confidence, drawn, to->sum.mean, sd, to->sum.max);
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         size_t low, high;
-        nvdp__interval_ranks(confidence, drawn, nvdp_pair_quantile_level[level], &low, &high);
+        nvdp__interval_ranks(confidence, drawn, nvdp__pair_quantile_level[level], &low, &high);
         sample->quantile[level].low = at_rank(work, low, 0, to->sum.max);
         sample->quantile[level].high = at_rank(work, high, 0, to->sum.max);
     }

@@ -35,7 +35,7 @@ int main(void) {
     struct nvdp_context *ctx = NULL;
     struct nvdp_posteriors *posteriors = NULL, *again = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    char path[64];
+    char path[64], *text = NULL;
     int failed = 1;
     struct nvdp_config *config = NULL;
 
@@ -47,9 +47,11 @@ int main(void) {
     if (nvdp_privacy_config_create(ctx, &config) != NVDP_OK) goto cleanup;
     if (nvdp_config_set(config, "order", "2") != NVDP_OK) goto cleanup;
     if (nvdp_privacy_measure(ctx, again, config, NULL, &report) != NVDP_OK) goto cleanup;
-    nvdp_privacy_report_print(&report, stdout);
+    if (nvdp_privacy_report_text(ctx, &report, &text) != NVDP_OK) goto cleanup;
+    fputs(text, stdout);
     failed = report.pairs.pairs != (size_t)TEXTS * (TEXTS - 1);
 cleanup:
+    free(text);
     if (failed) fprintf(stderr, "02_privacy: %s\n", nvdp_context_error(ctx));
     unlink(path);
     nvdp_posteriors_free(posteriors);

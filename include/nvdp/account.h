@@ -16,7 +16,9 @@
  * at each order, and the best order is converted.  By the privacy loss distribution: its Fourier
  * integral, for any number of steps at once.  The second is the one to quote: from noise .03 to 1000,
  * rate 1e-7 to 1, 1 to 10^9 steps and epsilon 1e-3 to 10^6 it was .02 % above the truth, at most 1 %
- * (docs/dp-bert.md).  +inf is a value. */
+ * (docs/dp-bert.md).  +inf is a value.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_ACCOUNT_H
 #define NVDP_ACCOUNT_H
 

@@ -1,5 +1,7 @@
 /** @file attack.h
- * What can be found out from what is given away, by trying: attackers (docs/attacks.md; docs/dp-bert.md, Memorisation). */
+ * What can be found out from what is given away, by trying: attackers (docs/attacks.md; docs/dp-bert.md, Memorisation).
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_ATTACK_H
 #define NVDP_ATTACK_H
 

@@ -5,7 +5,9 @@
  * Of a training one run is enough (Steinke, Nasr & Jagielski 2023): m canaries are each in the training set or not, by
  * independent fair coins; whoever has the model guesses for some of them, and says nothing of the others.
  * A mechanism that is (epsilon, delta)-differentially private where one canary is added or removed lets
- * at most so many guesses be right, whatever the attacker does. */
+ * at most so many guesses be right, whatever the attacker does.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_AUDIT_H
 #define NVDP_AUDIT_H
 

@@ -5,7 +5,8 @@
  *
  * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers.
  * Sanh, Debut, Chaumond & Wolf (2019), DistilBERT.  Liu et al. (2019), RoBERTa.
- */
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_BERT_H
 #define NVDP_BERT_H
 

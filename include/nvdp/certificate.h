@@ -2,7 +2,9 @@
  * Certificates: what is proven of a mechanism over all texts, seen or not (docs/certified.md).
  *
  * A certificate is of the mechanism as a function of a text, the model being given: nothing is measured, no
- * text is read.  Each rests on conditions, which are checked one by one; where one fails there is none. */
+ * text is read.  Each rests on conditions, which are checked one by one; where one fails there is none.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_CERTIFICATE_H
 #define NVDP_CERTIFICATE_H
 
@@ -158,9 +160,12 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
                                   const struct nvdp_certificate *certificate, char **out);
 
 /** The same for people: the theorems with their conditions, the curve, the statement.
+ * @param ctx         records messages
  * @param certificate of nvdp_certify()
- * @param to          where it is written */
-void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to);
+ * @param out         the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_certificate_text(struct nvdp_context *ctx,
+                                  const struct nvdp_certificate *certificate, char **out);
 
 NVDP_END_DECLS
 #endif

@@ -16,7 +16,9 @@
  * unit, range, choices, default and help text.  In names '_' counts as '-'.  Infinity is "inf".
  *
  * A program can add options of its own (nvdp_config_add()); they are then set, listed and loaded
- * from files with the library's, which looks at none of them. */
+ * from files with the library's, which looks at none of them.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_CONFIG_H
 #define NVDP_CONFIG_H
 

@@ -14,7 +14,9 @@
  * into the heap inside some products, where a handler's frame destroys memory.
  *
  * Numbers in options and files have a decimal point: a program that sets LC_NUMERIC to a locale with a comma calls the library
- * from threads whose own locale (uselocale) has a point. */
+ * from threads whose own locale (uselocale) has a point.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_CONTEXT_H
 #define NVDP_CONTEXT_H
 
@@ -68,6 +70,13 @@ typedef void (*nvdp_progress_fn)(const struct nvdp_progress *progress, void *use
  * @return true when the work should stop: what can be resumed is saved, and the call returns
  *         NVDP_ERR_CANCELLED */
 typedef bool (*nvdp_cancel_fn)(void *user);
+
+/** Takes text that is made piece by piece.
+ * @param text not terminated
+ * @param size its bytes
+ * @param user the caller's own
+ * @return false if the text could not be written: the call that makes it ends with NVDP_ERR_IO */
+typedef bool (*nvdp_write_fn)(const char *text, size_t size, void *user);
 
 /** Makes a context without callbacks and with as many threads as processors are available.
  * @param[out] out the context; nvdp_context_free()

@@ -1,7 +1,8 @@
 /**
  * @file
  * Tasks and data sets: GLUE's original layout of tab-separated files, and a user's own file.
- */
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_DATASET_H
 #define NVDP_DATASET_H
 

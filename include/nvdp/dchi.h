@@ -19,7 +19,9 @@
  * protects the sensitive tokens alone: what it leaves as it is, is told apart with certainty.
  *
  * A table holds the tokens that may come in and go out: special tokens are not put into it, and
- * tokens are numbers of its rows. */
+ * tokens are numbers of its rows.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_DCHI_H
 #define NVDP_DCHI_H
 

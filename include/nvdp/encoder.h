@@ -1,6 +1,8 @@
 /** @file encoder.h
  * An encoder in memory: hidden states and sentence vectors of texts, without noise.  They are not
- * private: for analysis and comparison. */
+ * private: for analysis and comparison.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_ENCODER_H
 #define NVDP_ENCODER_H
 

@@ -1,11 +1,12 @@
 /** @file evaluate.h
- * What is done with a finished run: scores, predictions, posteriors; and plain encoding. */
+ * What is done with a finished run: scores, predictions, posteriors; and plain encoding.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_EVALUATE_H
 #define NVDP_EVALUATE_H
 
 #include <nvdp/export.h>
 #include <nvdp/train.h>
-#include <stdio.h>
 
 NVDP_BEGIN_DECLS
 
@@ -88,13 +89,14 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * methods without noise take one.
  * @param ctx   progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_predict_config_create().
- * @param to    where lines go without "out"; NULL: standard output.
+ * @param write takes the lines without "out"; NULL: "out" is needed.
+ * @param user  passed to write.
  * @param texts how many; NULL: not wanted.
  * @return as nvdp_evaluate(); NVDP_ERR_INPUT, naming file and line, for a line without its tab, or with
  *     one too many; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and
  *     where "out" is "input". */
-nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
-                               size_t *texts);
+nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
+                               nvdp_write_fn write, void *user, size_t *texts);
 
 /** The posteriors of a split's texts.
  * @param ctx progress and the wish to stop pass through its callbacks.

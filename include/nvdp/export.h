@@ -1,5 +1,7 @@
 /** @file
- * How public functions are declared: with C linkage, and visible outside of the shared library. */
+ * How public functions are declared: with C linkage, and visible outside of the shared library.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_EXPORT_H
 #define NVDP_EXPORT_H
 

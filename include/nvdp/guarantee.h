@@ -1,6 +1,8 @@
 /** @file guarantee.h
  * The one line about privacy that comes first wherever a run is shown: what holds, for how many samples, proven or
- * measured, and what is not covered. */
+ * measured, and what is not covered.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_GUARANTEE_H
 #define NVDP_GUARANTEE_H
 

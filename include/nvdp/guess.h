@@ -4,7 +4,9 @@
  * A secret text x has any prior; its sample is N(M(x), I) with |M(x)| <= C, as a sequence clip guarantees.  An attacker
  * knows the model and anything else, guesses something about x (which text, a property, an author) and always answers.
  * Without the sample the best guess is right with probability b, the baseline.  With the sample it is right with
- * probability at most nvdp_guess_bound(b, C, ...), on average over texts and noise.  Single guesses can be nearly certain. */
+ * probability at most nvdp_guess_bound(b, C, ...), on average over texts and noise.  Single guesses can be nearly certain.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_GUESS_H
 #define NVDP_GUESS_H
 

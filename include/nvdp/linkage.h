@@ -1,6 +1,8 @@
 /** @file linkage.h
  * Whose sample is it?  How often somebody who has the model and a list of texts names the text that a sample was made
- * of: the best guess there is, measured. */
+ * of: the best guess there is, measured.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_LINKAGE_H
 #define NVDP_LINKAGE_H
 

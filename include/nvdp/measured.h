@@ -1,6 +1,8 @@
 /** @file measured.h
  * The files in which a run keeps its measurements.  RUN/privacy.json has every option at its default; other options
- * stand in the file's name, as in RUN/privacy-limit-20.json.  So no measurement replaces another one. */
+ * stand in the file's name, as in RUN/privacy-limit-20.json.  So no measurement replaces another one.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_MEASURED_H
 #define NVDP_MEASURED_H
 

@@ -2,7 +2,9 @@
  * Methods: which encoder, bottleneck and noise a model has.
  *
  * All of them are BERT and a classifier (Devlin et al. 2019); what stands between the two tells them
- * apart (NVDP paper, sections 3 and 4.1).  Their options are set by name (nvdp/config.h). */
+ * apart (NVDP paper, sections 3 and 4.1).  Their options are set by name (nvdp/config.h).
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_METHOD_H
 #define NVDP_METHOD_H
 

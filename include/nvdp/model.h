@@ -2,7 +2,9 @@
  * Models: an encoder, a bottleneck and a classifier, loaded from a model directory.
  *
  * A model directory is in Hugging Face layout (config.json, vocab.txt, model.safetensors), with an
- * object "nvdp" in config.json that says what the model is beyond BERT (docs/formats.md). */
+ * object "nvdp" in config.json that says what the model is beyond BERT (docs/formats.md).
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_MODEL_H
 #define NVDP_MODEL_H
 

@@ -4,7 +4,9 @@
  * An NVDP sample of a text with n tokens has the components 0 (the prior: mu 0, logvar 0, alpha
  * prior_alpha), 1..n (the tokens), and under the hidden length policy n+1..length (padding: mu 0,
  * logvar 0, alpha pad_alpha).  Only the tokens are stored.  Gaussian mechanisms (vib, vtdp) have no
- * alpha and no prior. */
+ * alpha and no prior.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_POSTERIORS_H
 #define NVDP_POSTERIORS_H
 

@@ -1,7 +1,8 @@
 /**
  * @file
  * In what arithmetic matrix products run.
- */
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_PRECISION_H
 #define NVDP_PRECISION_H
 

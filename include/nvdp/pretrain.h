@@ -4,7 +4,8 @@
  *
  * Texts are UTF-8, plain or compressed by xz; their documents stand between blank lines, or between
  * lines "<doc ...>" and "</doc>".
- */
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_PRETRAIN_H
 #define NVDP_PRETRAIN_H
 

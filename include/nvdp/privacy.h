@@ -3,14 +3,15 @@
  * report of a set of posteriors.
  *
  * Everything here is measured on the given texts, and no bound over all texts; but for what a sequence
- * clip proves, which the report names apart. */
+ * clip proves, which the report names apart.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_PRIVACY_H
 #define NVDP_PRIVACY_H
 
 #include <nvdp/export.h>
 #include <nvdp/guess.h>
 #include <nvdp/linkage.h>
-#include <stdio.h>
 
 NVDP_BEGIN_DECLS
 
@@ -126,8 +127,10 @@ struct nvdp_epsilon_summary {
 
 /** How many quantiles a spread has. */
 #define NVDP_SPREAD_QUANTILES 5
-/** Their levels: .05 .25 .5 .75 .95 */
-extern const double nvdp_spread_level[NVDP_SPREAD_QUANTILES];
+/** The level of a quantile: .05 .25 .5 .75 .95.
+ * @param i from 0
+ * @return NaN for i >= NVDP_SPREAD_QUANTILES */
+double nvdp_spread_level(size_t i);
 
 /** A number that every text has, over texts; NaN where there is none. */
 struct nvdp_spread {
@@ -137,10 +140,10 @@ struct nvdp_spread {
 
 /** Bins of log10 of the tokens' pseudo-counts. */
 #define NVDP_ALPHA_BINS 48
-/** Where bin 0 begins: -8 */
-extern const double nvdp_alpha_first;
-/** How wide a bin is: .25 */
-extern const double nvdp_alpha_width;
+/** Where bin 0 begins. */
+#define NVDP_ALPHA_FIRST (-8.)
+/** The width of a bin. */
+#define NVDP_ALPHA_WIDTH .25
 
 /** What posteriors look like, for people who train them: it promises nothing.  A sample has the
  * vectors r = 1..R of all its components (prior, tokens, padding; kappa each) with the expected
@@ -176,8 +179,10 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
 #define NVDP_EXACT_POINTS 32
 /** How many false positive rates it is told at. */
 #define NVDP_EXACT_FPRS 8
-/** They: 1e-5 1e-4 1e-3 .01 .05 .1 .2 .5 */
-extern const double nvdp_exact_fpr[NVDP_EXACT_FPRS];
+/** A false positive rate: 1e-5 1e-4 1e-3 .01 .05 .1 .2 .5.
+ * @param i from 0
+ * @return NaN for i >= NVDP_EXACT_FPRS */
+double nvdp_exact_fpr(size_t i);
 
 /** The exact loss of one pair (nvdp_exact_texts()). */
 struct nvdp_exact_pair {
@@ -195,7 +200,7 @@ struct nvdp_exact_pair {
     } curve
         [NVDP_EXACT_POINTS]; /**< delta of at-epsilon's epsilons, then epsilon >= 0 of at-delta's deltas */
     double tpr
-        [NVDP_EXACT_FPRS]; /**< true positives of the best test with nvdp_exact_fpr[] false ones */
+        [NVDP_EXACT_FPRS]; /**< true positives of the best test with nvdp_exact_fpr() false ones */
 };
 
 /** Exact epsilons at one delta, over all pairs.  The largest is found by bounds: every pair has one from Renyi
@@ -303,14 +308,20 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out);
 
 /** The report's first numbers for people: naming, guess bounds, the largest and the mean divergence and epsilon.
+ * @param ctx    records messages
  * @param report the report
- * @param to     where it is written */
-void nvdp_privacy_report_summary(const struct nvdp_privacy_report *report, FILE *to);
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
+                                        const struct nvdp_privacy_report *report, char **out);
 
-/** The report for people: aligned tables, units and scope said.
+/** The report for people: aligned tables, with units and scope.
+ * @param ctx    records messages
  * @param report the report
- * @param to     where it is written */
-void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to);
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
+                                     const struct nvdp_privacy_report *report, char **out);
 
 NVDP_END_DECLS
 #endif

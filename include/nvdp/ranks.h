@@ -9,7 +9,8 @@
  *
  * The library knows no network.  What it needs of one are the four operations below, which the
  * program nvdp takes from MPI and a test from threads.  Every process calls them in the same order.
- */
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_RANKS_H
 #define NVDP_RANKS_H
 

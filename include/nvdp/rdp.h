@@ -7,7 +7,9 @@
  *
  * l = 1 is the Kullback-Leibler divergence, l = INFINITY the max-divergence sup log P/Q (orders
  * from 1e100 on count as INFINITY).  The divergence does not decrease in l.  +inf is a value: it is
- * returned, counted and kept in every statistic.  docs/privacy.md tells what the numbers mean. */
+ * returned, counted and kept in every statistic.  docs/privacy.md tells what the numbers mean.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_RDP_H
 #define NVDP_RDP_H
 
@@ -247,8 +249,10 @@ enum nvdp_pairs_arithmetic {
 
 /** How many quantiles a summary has. */
 #define NVDP_PAIR_QUANTILES 5
-/** Their levels: .5 .9 .95 .99 .999 */
-extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES];
+/** The level of a quantile: .5 .9 .95 .99 .999.
+ * @param i from 0
+ * @return NaN for i >= NVDP_PAIR_QUANTILES */
+double nvdp_pair_quantile_level(size_t i);
 
 /** Statistics of divergences, in nats. */
 struct nvdp_divergence_summary {

@@ -4,7 +4,8 @@
  *
  * The header is untrusted: its length, every offset, overlaps, dtype x shape = bytes are all checked
  * before a byte is used.  Errors name the file and the tensor.
- */
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_SAFETENSORS_H
 #define NVDP_SAFETENSORS_H
 

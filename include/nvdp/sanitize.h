@@ -18,13 +18,13 @@
  *                      tokens.token, NULL, 0, tokens.token);
  *     nvdp_sanitizer_text(ctx, sanitizer, tokens.count, tokens.token, &private_text);
  * @endcode
- */
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_SANITIZE_H
 #define NVDP_SANITIZE_H
 
 #include <nvdp/dchi.h>
 #include <nvdp/tokenizer.h>
-#include <stdio.h>
 
 NVDP_BEGIN_DECLS
 
@@ -235,14 +235,15 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * @param ctx    progress and the wish to stop pass through its callbacks; a warning where more than half
  *               of the words have no vector
  * @param config of nvdp_sanitize_config_create()
- * @param to     where lines go without `out`; NULL: standard output
+ * @param write  takes the lines without `out`; NULL: `out` is needed
+ * @param user   passed to write
  * @param[out] out what became of the texts; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range or that exclude each other, and an existing
  *         output without "overwrite"; NVDP_ERR_INPUT, naming file and line, for a row of another number
  *         of columns, a missing column, and what nvdp_sanitizer_create() refuses; NVDP_ERR_IO;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
-nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
-                          struct nvdp_sanitize_result *out);
+nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out);
 
 /* ---- token representations ---- */
 

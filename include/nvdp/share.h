@@ -1,7 +1,9 @@
 /** @file share.h
  * Sharing: files of noisy embeddings to give away, and readers that see nothing else.
  *
- * The formats are described in docs/formats.md. */
+ * The formats are described in docs/formats.md.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_SHARE_H
 #define NVDP_SHARE_H
 
@@ -282,11 +284,11 @@ enum nvdp_description {
  * @param ctx  context
  * @param path the file or directory
  * @param how  how much of it, and for whom
- * @param to   an open stream that is written to
+ * @param out  the text; free()
  * @return NVDP_ERR_IO where it cannot be read or written; NVDP_ERR_INPUT for what is none of
  *         these; NVDP_ERR_MEMORY */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
-                          FILE *to);
+                          char **out);
 
 NVDP_END_DECLS
 #endif

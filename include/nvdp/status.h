@@ -3,7 +3,9 @@
  *
  * On anything but NVDP_OK the results that a function writes through pointers are untouched, and
  * nvdp_context_error() holds one line that names the file, line, tensor or field at fault, what was
- * expected and what was found. */
+ * expected and what was found.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_STATUS_H
 #define NVDP_STATUS_H
 

@@ -1,6 +1,8 @@
 /** @file text_privacy.h
  * What a mechanism of nvdp/dchi.h tells of the texts of a data set: the measures of nvdp/privacy.h over all
- * pairs, exact. */
+ * pairs, exact.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_TEXT_PRIVACY_H
 #define NVDP_TEXT_PRIVACY_H
 
@@ -104,9 +106,12 @@ nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dc
                                   char **out);
 
 /** The report for people.
+ * @param ctx    records messages
  * @param report the report
- * @param to     where it is written */
-void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
+                                  char **out);
 
 /** The privacy of one noised vector a text (nvdp_sequence_laplace()), as nvdp_privacy_measure() tells that of
  * posteriors: D_l of every pair is nvdp_renyi_laplace(l, d, eta |s - s'|), within 1e-12 of it.  With

@@ -9,7 +9,8 @@
  * RoBERTa's byte-level byte-pair encoding (Radford et al. 2019; Liu et al. 2019): words by GPT-2's
  * pattern, their bytes merged in pairs by rank (Sennrich, Haddow & Birch 2016).  Here the names of
  * special tokens in a text stand for these tokens, as elsewhere with this encoding.
- */
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_TOKENIZER_H
 #define NVDP_TOKENIZER_H
 

@@ -1,5 +1,7 @@
 /** @file train.h
- * Training: one call from a configuration to a run directory (docs/formats.md). */
+ * Training: one call from a configuration to a run directory (docs/formats.md).
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_TRAIN_H
 #define NVDP_TRAIN_H
 

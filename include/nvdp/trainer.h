@@ -1,6 +1,8 @@
 /** @file
  * Training one step at a time, on random weights and without a run directory: to measure a
- * machine, to size a job, to look at what a step sees.  Whole runs are nvdp_train's. */
+ * machine, to size a job, to look at what a step sees.  Whole runs are nvdp_train's.
+ *
+ * Experimental: may change in any version. */
 #ifndef NVDP_TRAINER_H
 #define NVDP_TRAINER_H
 

@@ -1,5 +1,7 @@
 /** @file version.h
- * The library's version: as macros, of the headers, and as a function, of the library that runs. */
+ * The library's version: as macros, of the headers, and as a function, of the library that runs.
+ *
+ * Stable: later versions add to it. */
 #ifndef NVDP_VERSION_H
 #define NVDP_VERSION_H
 

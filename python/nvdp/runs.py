@@ -366,7 +366,7 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     context = _context(progress, None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": fspath(out), **options})
     found = result_of("struct nvdp_sanitize_result")
-    context.call(lib.nvdp_sanitize, config, ffi.NULL, found)
+    context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
     return record(found[0])
 
 
@@ -484,7 +484,7 @@ class Run:
             config = self._context.config(lib.nvdp_predict_config_create,
                                           {"run": str(self.path), "input": source, "out": target, "samples": samples,
                                            "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
-            self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL)
+            self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL, ffi.NULL)
             # labels are what they are: "nan" is no number, U+2028 ends no line
             found = [json.loads(line, object_pairs_hook=Record) for line in target.read_bytes().splitlines()]
         for one in found:

@@ -724,3 +724,15 @@ void nvdp__lines_close(struct nvdp__lines *lines) {
     free(lines->buffer);
     *lines = (struct nvdp__lines){0};
 }
+
+static ssize_t to_sink(void *cookie, const char *text, size_t size) {
+    const struct nvdp__writing *sink = cookie;
+    return sink->write(text, size, sink->user) ? (ssize_t)size : 0;
+}
+
+FILE *nvdp__writing_open(struct nvdp_context *ctx, const struct nvdp__writing *sink) {
+    FILE *made =
+        fopencookie((void *)(uintptr_t)sink, "w", (cookie_io_functions_t){.write = to_sink});
+    if (made == NULL) (void)nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    return made;
+}

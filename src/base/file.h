@@ -115,4 +115,12 @@ nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path, struct 
 nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found);
 void nvdp__lines_close(struct nvdp__lines *lines);
 
+/* A stream that passes everything on to a function, unbuffered pieces of a line or more; fclose().  NULL: out of memory, recorded.
+ * The function gets what is buffered when the stream is flushed. */
+struct nvdp__writing {
+    nvdp_write_fn write;
+    void *user;
+};
+FILE *nvdp__writing_open(struct nvdp_context *ctx, const struct nvdp__writing *sink);
+
 #endif

@@ -108,6 +108,10 @@ int cli_resolve_cache(struct cli *cli, bool no_cache);
 json_t *cli_run_config(const char *directory);
 /* Of the file, or where `path` is NULL of the run that is the one argument. */
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
+/* Prints a text, which is freed.  CLI_FAILURE, with a message: it cannot be written. */
+int cli_put(char *text);
+/* nvdp_write_fn() for a stream. */
+bool cli_write(const char *text, size_t size, void *stream);
 /* Prints the first line about a run's privacy (nvdp/guarantee.h), and the proven guess bounds if there are any.  Prints nothing
  * for a folder without such records. */
 void cli_print_guarantee(struct cli *cli, const char *run);

@@ -46,7 +46,9 @@ static void print_ledger(const struct nvdp_config *config,
             result->spent_samples == 1 ? "" : "s", proven);
 }
 
-static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
+static int print(struct cli *cli, const struct nvdp_export_result *result) {
+    const struct nvdp_config *config = cli->config;
+    char *text = NULL;
     const char *model = nvdp_config_get(config, "model-out");
     cli_print_wrapped(stdout, result->guarantee);
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
@@ -58,11 +60,12 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
     print_ledger(config, result);
     putchar('\n');
     cli_print_wrapped(stdout, result->statement);
-    if (result->measured) {
-        putchar('\n');
-        nvdp_privacy_report_summary(&result->privacy, stdout);
-        puts("All numbers: --json");
-    }
+    if (!result->measured) return CLI_SUCCESS;
+    putchar('\n');
+    CLI_DO(cli, nvdp_privacy_report_summary(cli->ctx, &result->privacy, &text));
+    CLI_TRY(cli_put(text));
+    puts("All numbers: --json");
+    return CLI_SUCCESS;
 }
 
 static int run(struct cli *cli) {
@@ -75,8 +78,7 @@ static int run(struct cli *cli) {
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
     if (cli->json) return print_json(cli, &result);
-    print(cli->config, &result);
-    return CLI_SUCCESS;
+    return print(cli, &result);
 }
 
 const struct cli_command cli_command_export = {

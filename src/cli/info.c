@@ -16,8 +16,9 @@ static int run(struct cli *cli) {
     const enum nvdp_description how = cli->json    ? NVDP_DESCRIPTION_JSON
                                       : values.all ? NVDP_DESCRIPTION_ALL
                                                    : NVDP_DESCRIPTION_BRIEF;
-    nvdp_status status = nvdp_describe(cli->ctx, cli->arg[0], how, stdout);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    char *text = NULL;
+    CLI_DO(cli, nvdp_describe(cli->ctx, cli->arg[0], how, &text));
+    return cli_put(text);
 }
 
 const struct cli_command cli_command_info = {

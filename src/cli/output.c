@@ -321,3 +321,13 @@ void cli_print_wrapped(FILE *to, const char *text) {
     }
     putc('\n', to);
 }
+
+int cli_put(char *text) {
+    const bool whole = fputs(text, stdout) != EOF;
+    free(text);
+    return whole ? CLI_SUCCESS : CLI_FAILURE;
+}
+
+bool cli_write(const char *text, size_t size, void *stream) {
+    return fwrite(text, 1, size, stream) == size && fflush(stream) == 0;
+}

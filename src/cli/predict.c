@@ -16,7 +16,7 @@ static int predict_texts(struct cli *cli, const char *input) {
     size_t texts = 0;
     if (other != NULL) return cli_usage(cli, "expected either --input or --%s", other);
     if (strcmp(input, "-") == 0) CLI_DO(cli, nvdp_config_set(cli->config, "input", "/dev/stdin"));
-    CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, stdout, &texts));
+    CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, cli_write, stdout, &texts));
     if (out == NULL) return CLI_SUCCESS; /* the lines are all there is to say */
     if (cli->json)
         return cli_print_json(cli, json_pack("{s:s, s:I, s:b}", "out", out, "texts",

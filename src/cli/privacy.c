@@ -89,10 +89,12 @@ static int give(struct cli *cli, const struct values *values,
         print_training(values);
         putchar('\n');
     }
-    if (status == NVDP_OK && !cli->json)
-        (values->all ? nvdp_privacy_report_print : nvdp_privacy_report_summary)(report, stdout);
-    if (status == NVDP_OK && !cli->json && !values->all) puts("All numbers: --all");
     free(text);
+    if (status != NVDP_OK || cli->json) return code;
+    CLI_DO(cli, (values->all ? nvdp_privacy_report_text
+                             : nvdp_privacy_report_summary)(cli->ctx, report, &text));
+    CLI_TRY(cli_put(text));
+    if (!values->all) puts("All numbers: --all");
     return code;
 }
 
@@ -161,8 +163,10 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (given && run) code = save(cli, cli->arg[0], "privacy", text);
     if (given && cli->json) print_report(cli, values, text);
     if (given && !cli->json) print_training(values);
-    if (given && !cli->json) nvdp_dchi_report_print(&report, stdout);
     free(text);
+    if (!given || cli->json) return code;
+    CLI_DO(cli, nvdp_dchi_report_text(cli->ctx, &report, &text));
+    CLI_TRY(cli_put(text));
     return code;
 }
 
@@ -197,12 +201,12 @@ static int certify(struct cli *cli) {
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
     CLI_DO(cli, nvdp_measured_label(cli->ctx, cli->config, &text));
     int code = save(cli, cli->arg[0], "certificate", text);
-    if (cli->json)
-        puts(text);
-    else
-        nvdp_certificate_print(&certificate, stdout);
-    if (code == CLI_SUCCESS && certificate.theorem == NVDP_THEOREM_NONE) code = CLI_FAILURE;
+    if (cli->json) puts(text);
     free(text);
+    if (code == CLI_SUCCESS && certificate.theorem == NVDP_THEOREM_NONE) code = CLI_FAILURE;
+    if (cli->json) return code;
+    CLI_DO(cli, nvdp_certificate_text(cli->ctx, &certificate, &text));
+    CLI_TRY(cli_put(text));
     return code;
 }
 

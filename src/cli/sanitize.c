@@ -114,7 +114,7 @@ static int run(struct cli *cli) {
     }
     if (cli->json && out == NULL)
         return cli_usage(cli, "--json needs --out: without it the texts go to standard output");
-    CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, stdout, &result));
+    CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, cli_write, stdout, &result));
     if (cli->json) return print_json(cli, &result);
     cli_meter_clear(&cli->meter);
     if (out != NULL || !cli->quiet) print(&result, out, out != NULL ? stdout : stderr);

@@ -98,7 +98,7 @@ struct report_run {
     struct report_measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens by log10 alpha; all 0: unknown */
     double alpha_first, alpha_width;
-    /* [worst, typical pair]: true positives of the best test between its texts, at nvdp_exact_fpr[]; NaN */
+    /* [worst, typical pair]: true positives of the best test between its texts, at nvdp_exact_fpr(); NaN */
     double tpr[REPORT_TRADE_OFFS][NVDP_EXACT_FPRS];
     struct report_epoch *epoch;
     size_t epochs, epoch_capacity;

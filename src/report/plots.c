@@ -501,7 +501,7 @@ static void draw_trade_off(const struct panel *panel) {
                                  drawing->next, group->run[k]->name);
             for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
                 report_drawing_row(drawing,
-                                   (double[]){nvdp_exact_fpr[i], group->run[k]->tpr[0][i],
+                                   (double[]){nvdp_exact_fpr(i), group->run[k]->tpr[0][i],
                                               group->run[k]->tpr[1][i]},
                                    3, NULL);
         }
@@ -514,7 +514,7 @@ static void draw_trade_off(const struct panel *panel) {
         fprintf(drawing->script,
                 "set logscale x\nset format x '10^{%%L}'\nset xrange [%g:%g]\n"
                 "set yrange [0:1.02]\nset offsets 0, 0, 0, 0\n",
-                nvdp_exact_fpr[0], nvdp_exact_fpr[NVDP_EXACT_FPRS - 1]);
+                nvdp_exact_fpr(0), nvdp_exact_fpr(NVDP_EXACT_FPRS - 1));
         report_drawing_plot(drawing, SIZE_MAX);
         fputs("x with lines lw 1 dt 3 lc rgb '#666666'", drawing->script);
         size_t block = first;

@@ -320,9 +320,9 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     if (bins != NVDP_ALPHA_BINS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'log10_alpha': expected %d counts, found %zu",
                           path, NVDP_ALPHA_BINS, bins);
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", nvdp_alpha_first, -100,
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", NVDP_ALPHA_FIRST, -100,
                                           100, &run->alpha_first));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", nvdp_alpha_width, 1e-6,
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", NVDP_ALPHA_WIDTH, 1e-6,
                                           100, &run->alpha_width));
     for (size_t bin = 0; bin < bins; bin++) {
         run->alpha_count[bin] = json_number_value(json_array_get(counts, bin));
@@ -383,11 +383,11 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
             NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, point, "fpr", NAN, 0, 1, &fpr));
             NVDP_RETURN_IF_FAILED(
                 nvdp__json_real(ctx, path, point, "tpr", NAN, 0, 1, &run->tpr[k][i]));
-            if (fpr != nvdp_exact_fpr[i])
+            if (fpr != nvdp_exact_fpr(i))
                 return nvdp__fail(ctx, NVDP_ERR_INPUT,
                                   "%s: exact.pairs[%zu].trade_off[%zu]: expected 'fpr' %g, found "
                                   "%g",
-                                  path, k, i, nvdp_exact_fpr[i], fpr);
+                                  path, k, i, nvdp_exact_fpr(i), fpr);
         }
     }
     return NVDP_OK;

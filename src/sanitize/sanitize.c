@@ -145,7 +145,8 @@ struct sanitize {
     struct nvdp__layout layout;
     struct part part[SPLITS];
     size_t parts;
-    FILE *to;              /* for lines without `out` */
+    nvdp_write_fn write; /* takes lines without `out` */
+    void *user;
     const uint64_t *noise; /* seed of the draws; NULL: the operating system */
     struct nvdp__sanitized done;
     struct nvdp_sanitize_result result;
@@ -432,8 +433,7 @@ static nvdp_status write_rows(struct sanitize *work, struct part *part) {
         NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
     }
     if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
-    if (fwrite(work->text, 1, work->size, work->to) == work->size && fflush(work->to) == 0)
-        return NVDP_OK;
+    if (work->write(work->text, work->size, work->user)) return NVDP_OK;
     return nvdp__fail(work->ctx, NVDP_ERR_IO, "standard output: cannot write");
 }
 
@@ -887,15 +887,17 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
-                          struct nvdp_sanitize_result *out) {
+nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out) {
     nvdp_status status = NVDP_OK;
     struct options options;
-    struct sanitize work = {.ctx = ctx, .options = &options, .to = to != NULL ? to : stdout};
+    struct sanitize work = {.ctx = ctx, .options = &options, .write = write, .user = user};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     options.seeded = nvdp_config_is_set(config, "seed");
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    if (options.out == NULL && write == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file or folder, found none"));
     NVDP_TRY(begin(&work));
     NVDP_TRY(choose(&work));
     NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));

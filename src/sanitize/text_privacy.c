@@ -1,6 +1,7 @@
 /* What a sanitizer tells of a data set's own texts: their tokens, the report. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
 #include "rdp/report.h"
@@ -533,7 +534,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
             percent(from->other_length, pairs));
 }
 
-void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to) {
+static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs.pairs.adjacency == NVDP_ADJACENT_ALL;
     print_head(&from, to);
@@ -543,4 +544,9 @@ void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to) {
     nvdp__privacy_report_tables(&from.same, to);
     fprintf(to, "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
             from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
+}
+
+nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
+                                  char **out) {
+    return nvdp__printed(ctx, print_report, report, out);
 }

@@ -739,8 +739,11 @@ static void print_brief(const json_t *object, FILE *to) {
 /* --- all of it --- */
 
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
-                          FILE *to) {
+                          char **out) {
     nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
     if (!nvdp__exists(path)) return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
     json_t *object = json_object();
@@ -748,6 +751,8 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
                                       : describe_file(ctx, path, object));
     bool whole = true;
+    to = open_memstream(&text, &size);
+    if (to == NULL) NVDP_TRY(no_memory(ctx, path));
     if (how != NVDP_DESCRIPTION_JSON) {
         fprintf(to, "%s\n", path);
         if (how == NVDP_DESCRIPTION_ALL)
@@ -758,9 +763,15 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
         whole = json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0;
         fputc('\n', to);
     }
-    if (!whole || fflush(to) != 0 || ferror(to) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: its description could not be written", path));
+    whole = whole && ferror(to) == 0;
+    whole = fclose(to) == 0 && whole;
+    to = NULL;
+    if (!whole) NVDP_TRY(no_memory(ctx, path));
+    *out = text;
+    text = NULL;
 cleanup:
+    if (to != NULL) (void)fclose(to);
+    free(text);
     json_decref(object);
     return status;
 }

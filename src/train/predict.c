@@ -273,17 +273,21 @@ static nvdp_status write_predictions(struct nvdp_context *ctx, const struct nvdp
     return status;
 }
 
-nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
-                               size_t *texts) {
+nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
+                               nvdp_write_fn write, void *user, size_t *texts) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__output file = {0};
+    const struct nvdp__writing sink = {write, user};
+    FILE *to = NULL;
     float *outputs = NULL;
     size_t values = 0;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.input == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --input: expected a file, found none"));
+    if (options.out == NULL && write == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none"));
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(open_texts(ctx, &options, &run));
     if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
@@ -298,11 +302,13 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
         NVDP_TRY(write_predictions(ctx, &run, &options, outputs, options.out, file.file));
         NVDP_TRY(nvdp__output_commit(&file, true));
     } else {
-        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, "standard output",
-                                   to != NULL ? to : stdout));
+        to = nvdp__writing_open(ctx, &sink);
+        if (to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, "standard output", to));
     }
     if (texts != NULL) *texts = run.dataset->count;
 cleanup:
+    if (to != NULL) (void)fclose(to);
     nvdp__output_abort(&file);
     free(outputs);
     nvdp__run_close(&run);

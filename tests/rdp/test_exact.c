@@ -378,7 +378,7 @@ Test(exact, all_pairs) {
         nvdp_exact_free(exact);
         for (int i = 1; i < NVDP_EXACT_FPRS; i++)
             cr_expect(got->worst.tpr[i] >= got->worst.tpr[i - 1] &&
-                      got->worst.tpr[i] >= nvdp_exact_fpr[i]);
+                      got->worst.tpr[i] >= nvdp_exact_fpr(i));
         report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases", "2", "exact-pairs", "60");
         cr_expect_eq(report.exact.drawn, 60);
         cr_expect(report.exact.mean_interval.low < sum && sum < report.exact.mean_interval.high);

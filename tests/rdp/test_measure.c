@@ -277,10 +277,7 @@ Test(report, json) {
 
 static char *printed(const struct nvdp_privacy_report *report) {
     char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    nvdp_privacy_report_print(report, to);
-    fclose(to);
+    cr_assert_eq(nvdp_privacy_report_text(NULL, report, &text), NVDP_OK);
     return text;
 }
 

@@ -11,10 +11,7 @@
 
 static char *describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how) {
     char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    cr_assert_eq(nvdp_describe(ctx, path, how, to), NVDP_OK, "%s", nvdp_context_error(ctx));
-    fclose(to);
+    cr_assert_eq(nvdp_describe(ctx, path, how, &text), NVDP_OK, "%s", nvdp_context_error(ctx));
     return text;
 }
 
@@ -246,10 +243,10 @@ Test(describe, sweeps_folds_and_sanitized_texts) {
     const char *path = support_scratch_path("several");
     mkdir(path, 0777);
     write_in(path, "privacy.json", "{\"order\": 1.1}");
-    FILE *nowhere = fopen("/dev/null", "w");
-    cr_expect_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_BRIEF, nowhere), NVDP_ERR_INPUT);
+    char *nowhere = NULL;
+    cr_expect_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_BRIEF, &nowhere), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "or sanitized texts (privacy.json), found none");
-    fclose(nowhere);
+    cr_expect_null(nowhere);
     write_in(path, "privacy.json",
              "{\"nvdp_format\": \"sanitized/1\", \"mechanism\": \"santext\", \"eta\": 3}");
     json_t *object = object_of(ctx, path);
@@ -358,28 +355,23 @@ Test(describe, lists_of_objects_in_a_configuration) {
 Test(describe, refuses_the_rest) {
     static const char *const texts[] = {"", "no vocabulary at all\n", "{\"a\": 1}\n", "[PAD]\n"};
     struct nvdp_context *ctx = support_context();
-    FILE *to = fopen("/dev/null", "w");
+    char *to = NULL;
     const char *path = support_scratch_path("what");
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_ALL, to), NVDP_ERR_IO);
-    cr_assert_eq(nvdp_describe(ctx, NULL, NVDP_DESCRIPTION_ALL, to), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_ALL, &to), NVDP_ERR_IO);
+    cr_assert_eq(nvdp_describe(ctx, NULL, NVDP_DESCRIPTION_ALL, &to), NVDP_ERR_ARGUMENT);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         support_write_text(path, texts[i]);
-        cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT, "%s",
+        cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, &to), NVDP_ERR_INPUT, "%s",
                      texts[i]);
     }
     support_write(path, "\x89HDF\r\n\x1a\nbroken", 14);
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, &to), NVDP_ERR_INPUT);
     support_write(path, "\x05\0\0\0\0\0\0\0{\"a\":", 13);
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, &to), NVDP_ERR_INPUT);
     const char *directory = support_scratch_path("empty");
     mkdir(directory, 0777);
-    cr_assert_eq(nvdp_describe(ctx, directory, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, directory, NVDP_DESCRIPTION_JSON, &to), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "run.json"));
-    fclose(to);
-    support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
-    to = fopen("/dev/full", "w");
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_BRIEF, to), NVDP_ERR_IO);
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_IO);
-    fclose(to);
+    cr_expect_null(to);
     nvdp_context_free(ctx);
 }

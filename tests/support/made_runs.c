@@ -92,8 +92,8 @@ static void write_exact(char *text, size_t size, const struct made_run *run) {
                                  k > 0 ? ", " : "", k > 0 ? "typical" : "worst");
         for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
             used += (size_t)snprintf(text + used, size - used, "%s{\"fpr\": %g, \"tpr\": %.6f}",
-                                     i > 0 ? ", " : "", nvdp_exact_fpr[i],
-                                     1 - (1 - nvdp_exact_fpr[i]) *
+                                     i > 0 ? ", " : "", nvdp_exact_fpr(i),
+                                     1 - (1 - nvdp_exact_fpr(i)) *
                                              exp(k > 0 ? -run->exact / 2 : -run->exact));
         used += (size_t)snprintf(text + used, size - used, "]}");
     }

@@ -420,7 +420,8 @@ static const char *represent(struct nvdp_context *ctx, const struct task *task, 
     cr_assert_eq(nvdp_sanitize_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         support_set(ctx, config, settings[i][0], settings[i][1]);
-    cr_assert_eq(nvdp_sanitize(ctx, config, NULL, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_sanitize(ctx, config, NULL, NULL, NULL), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
     nvdp_config_free(config);
     return path;
 }
