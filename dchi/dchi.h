@@ -1,6 +1,7 @@
 /* Text privatization, internal: what the files of this module share.
  *
  *     vectors.c       the table, distances
+ *     mechanisms.c    the table of mechanisms                              (mechanism.h, members.inc)
  *     nearest.c       the nearest row, by float32 products and a check in double
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
  *     loss.c          delta and epsilon of text pairs
@@ -16,6 +17,7 @@
 #define NVDP_DCHI_DCHI_H
 
 #include "base/random.h"
+#include "dchi/mechanism.h"
 #include "tensor/bf16.h"
 #include <nvdp/dchi.h>
 
@@ -44,6 +46,7 @@ struct nvdp__proposal {
 struct nvdp_dchi {
     const struct nvdp_vectors *vectors;
     enum nvdp_dchi_mechanism mechanism;
+    const struct nvdp__token_row *row;
     double eta, p;
     unsigned char *sensitive; /* [count] may be put out; NULL: all */
     struct nvdp__proposal
@@ -65,9 +68,13 @@ void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const
 double nvdp__square_distance(size_t dim, const double *a, const double *b);
 double nvdp__distance(size_t dim, const double *a, const double *b);
 
-/* Whether what comes out is one of the tokens, with known probabilities. */
+/* Returns whether outputs are tokens with known probabilities. */
 static inline bool nvdp__dchi_exact(const struct nvdp_dchi *dchi) {
-    return dchi->mechanism >= NVDP_DCHI_SANTEXT;
+    return dchi->row->exact;
+}
+/* Returns whether the output is a uniform draw, whatever the input. */
+static inline bool nvdp__dchi_uniform(const struct nvdp_dchi *dchi) {
+    return dchi->row->exact && !dchi->row->uses_eta;
 }
 static inline bool nvdp__comes_out(const struct nvdp_dchi *dchi, size_t y) {
     return dchi->sensitive == NULL || dchi->sensitive[y] != 0;

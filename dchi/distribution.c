@@ -10,31 +10,57 @@
 
 enum { BLOCK = NVDP__DCHI_BLOCK };
 
+/* ---- the mechanisms whose distributions are known ---- */
+
+const struct nvdp__token_row nvdp__token_row_santext = {.citation =
+                                                            "santext (Yue et al. 2021, Eq. 1)",
+                                                        .scale = "epsilon",
+                                                        .exact = true,
+                                                        .uses_eta = true,
+                                                        .unknown = .5,
+                                                        .place = 0};
+const struct nvdp__token_row nvdp__token_row_santext_plus = {
+    .citation = "santext-plus (Yue et al. 2021, Algorithm 2)",
+    .scale = "epsilon",
+    .exact = true,
+    .uses_eta = true,
+    .uses_p = true,
+    .unknown = .5,
+    .place = 1};
+const struct nvdp__token_row nvdp__token_row_random = {
+    .citation = "random (a uniform draw, whatever the token)",
+    .exact = true,
+    .unknown = 1,
+    .place = 4};
+
 nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                              enum nvdp_dchi_mechanism mechanism, double eta, double p,
                              const unsigned char *sensitive, struct nvdp_dchi **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dchi *made = NULL;
-    const bool plus = mechanism == NVDP_DCHI_SANTEXT_PLUS;
-    if ((unsigned)mechanism > NVDP_DCHI_RANDOM)
+    const struct nvdp__token_row *row = nvdp__dchi_row(mechanism);
+    if (row == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text privatization: no mechanism %d",
                           (int)mechanism);
-    if (mechanism != NVDP_DCHI_RANDOM && !(eta > 0 && isfinite(eta)))
+    if (row->uses_eta && !(eta > 0 && isfinite(eta)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "text privatization: eta is %g, expected a finite number above 0", eta);
-    if (plus && !(p > 0 && p < 1))
+    if (row->uses_p && !(p > 0 && p < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "text privatization: p is %g, expected a number between 0 and 1", p);
-    if (plus && (sensitive == NULL ||
-                 (sensitive[0] == 0 && memcmp(sensitive, sensitive + 1, vectors->count - 1) == 0)))
+    if (row->uses_p &&
+        (sensitive == NULL ||
+         (sensitive[0] == 0 && memcmp(sensitive, sensitive + 1, vectors->count - 1) == 0)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: santext-plus without a sensitive token");
+                          "text privatization: %s without a sensitive token",
+                          nvdp__dchi_name(mechanism));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->vectors = vectors;
     made->mechanism = mechanism;
+    made->row = row;
     made->eta = eta;
     made->p = p;
-    if (plus) {
+    if (row->uses_p) {
         NVDP_TRY(NVDP__NEW(ctx, made->sensitive, vectors->count));
         memcpy(made->sensitive, sensitive, vectors->count);
     }
@@ -86,7 +112,7 @@ static double exponential(const struct nvdp_dchi *dchi, double *row) {
 
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows) {
     const size_t count = dchi->vectors->count;
-    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
+    const bool random = nvdp__dchi_uniform(dchi);
     const double *vector[BLOCK] = {0};
     for (size_t i = 0; i < n; i++)
         vector[i] = nvdp_vectors_row(dchi->vectors, tokens[i] < 0 ? 0 : (size_t)tokens[i]);
@@ -132,7 +158,7 @@ double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     const double *from = nvdp_vectors_row(vectors, (size_t)(a < 0 ? b : a));
     if (a >= 0 && b >= 0)
         return dchi->eta * nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, (size_t)b));
-    if (dchi->mechanism != NVDP_DCHI_LAPLACE) return INFINITY;
+    if (!dchi->row->gives_vectors) return INFINITY;
     for (size_t y = 0; y < vectors->count; y++) {
         double d = nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, y));
         most = d > most ? d : most;
@@ -279,7 +305,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count;
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
+    const bool random = nvdp__dchi_uniform(dchi);
     const bool exact = nvdp__dchi_exact(dchi) && !random;
     const int threads = nvdp_context_threads(ctx);
     const size_t chunk = 16 * (size_t)threads; /* blocks between two questions whether to stop */

@@ -153,11 +153,10 @@ static void drawing_end(struct drawing *d) {
 
 static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                  size_t draws, struct drawing *d) {
-    const bool exact = nvdp__dchi_exact(dchi);
     *d = (struct drawing){.draws = draws};
-    NVDP_RETURN_IF_FAILED(nvdp_dchi_create(ctx, dchi->vectors,
-                                           exact ? dchi->mechanism : NVDP_DCHI_LAPLACE_NEAREST,
-                                           dchi->eta, dchi->p, dchi->sensitive, &d->dchi));
+    NVDP_RETURN_IF_FAILED(nvdp_dchi_create(
+        ctx, dchi->vectors, dchi->row->gives_vectors ? dchi->row->nearest : dchi->mechanism,
+        dchi->eta, dchi->p, dchi->sensitive, &d->dchi));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, d->in, TOGETHER * draws));
     return NVDP__NEW(ctx, d->drawn, TOGETHER * draws);
 }

@@ -111,7 +111,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
         *out = (struct nvdp_interval){0, isnan(delta) ? epsilon < range / 2 : range / 2};
         goto cleanup;
     }
-    bool above = dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST;
+    bool above = dchi->row->bound_of != NULL;
     for (size_t i = 0; i < of.n; i++)
         above |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
     for (int t = 0; t < TILTS; t++) {

@@ -4,15 +4,6 @@
 #include <float.h>
 #include <math.h>
 
-const char *const nvdp__token_mechanism_names[] = {
-    [NVDP__TOKENS_AS_THEY_ARE] = "none",
-    [NVDP__TOKENS_LAPLACE] = "laplace",
-    [NVDP__TOKENS_LAPLACE_NEAREST] = "laplace-nearest",
-    [NVDP__TOKENS_SANTEXT] = "santext",
-    [NVDP__TOKENS_SANTEXT_PLUS] = "santext-plus",
-    [NVDP__TOKENS_RANDOM] = "random",
-    NULL,
-};
 static const char *const oov_names[] = {
     [NVDP__OOV_UNIFORM] = "uniform", [NVDP__OOV_DROP] = "drop", NULL};
 
@@ -61,32 +52,33 @@ const struct nvdp_option nvdp__sanitizer_table_rows[] = {
 nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
                                   const struct nvdp__sanitizer_options *options) {
     const enum nvdp__token_mechanism mechanism = options->mechanism;
+    const struct nvdp__token_row *row = nvdp__token_row((int)mechanism);
     const int sources = (options->sensitive_from != NULL) + options->sensitive_from_data +
                         (options->sensitive_list != NULL);
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
-    if (mechanism != NVDP__TOKENS_RANDOM && !(options->eta > 0 && isfinite(options->eta)))
+    if (row->uses_eta && !(options->eta > 0 && isfinite(options->eta)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "eta or epsilon: expected a finite number above 0 for %s, found %g",
-                          nvdp__token_mechanism_names[mechanism], options->eta);
-    if (mechanism == NVDP__TOKENS_RANDOM && options->eta != 0)
+                          nvdp__text_noise_names[mechanism], options->eta);
+    if (!row->uses_eta && options->eta != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta or epsilon: expected none for random, a uniform draw whatever the "
+                          "eta or epsilon: expected none for %s, a uniform draw whatever the "
                           "token, found %g",
-                          options->eta);
+                          nvdp__text_noise_names[mechanism], options->eta);
     if (options->vocabulary_from != NULL && options->vectors == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "vocabulary_from: expected a file of word vectors (vectors) beside it, "
                           "found none: an encoder's pieces are taken whole");
-    if (mechanism != NVDP__TOKENS_SANTEXT_PLUS && sources > 0)
+    if (!row->uses_p && sources > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "mechanism: expected santext-plus with sensitive tokens, found %s",
-                          nvdp__token_mechanism_names[mechanism]);
-    if (mechanism == NVDP__TOKENS_SANTEXT_PLUS && sources != 1)
+                          nvdp__text_noise_names[mechanism]);
+    if (row->uses_p && sources != 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "sensitive_from: santext-plus expects one of sensitive-from FILE (a "
+                          "sensitive_from: %s expects one of sensitive-from FILE (a "
                           "public text), sensitive-list FILE and, of files that are sanitized, "
                           "sensitive-from-data (which is not private), found %d",
-                          sources);
+                          nvdp__text_noise_names[mechanism], sources);
     return NVDP_OK;
 }
 

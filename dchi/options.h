@@ -2,10 +2,11 @@
 #ifndef NVDP_DCHI_OPTIONS_H
 #define NVDP_DCHI_OPTIONS_H
 
+#include "dchi/mechanism.h"
 #include "options/schema.h"
 #include <nvdp/sanitize.h>
 
-/* As options name them: enum nvdp_dchi_mechanism comes behind "none". */
+/* The values of an option that names a mechanism: enum nvdp_dchi_mechanism comes behind "none".  Only tests name one. */
 enum nvdp__token_mechanism {
     NVDP__TOKENS_AS_THEY_ARE,
     NVDP__TOKENS_LAPLACE,
@@ -14,7 +15,6 @@ enum nvdp__token_mechanism {
     NVDP__TOKENS_SANTEXT_PLUS,
     NVDP__TOKENS_RANDOM
 };
-extern const char *const nvdp__token_mechanism_names[];
 static inline enum nvdp_dchi_mechanism nvdp__dchi_of(enum nvdp__token_mechanism mechanism) {
     return (enum nvdp_dchi_mechanism)(mechanism - 1);
 }

@@ -553,7 +553,7 @@ static double reach_of(const struct nvdp_dchi *dchi) {
 }
 
 static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options *options) {
-    const bool random = work->dchi->mechanism == NVDP_DCHI_RANDOM;
+    const bool random = nvdp__dchi_uniform(work->dchi);
     NVDP_RETURN_IF_FAILED(plan(work, options, random ? 0 : reach_of(work->dchi)));
     NVDP_RETURN_IF_FAILED(sort_texts(work));
     NVDP_RETURN_IF_FAILED(list_tokens(work));
@@ -600,7 +600,7 @@ cleanup:
 /* Whether nothing tells two texts of one shape apart: their outputs have one distribution. */
 static bool alike(const struct work *work, size_t p, size_t q) {
     const struct nvdp_token_texts *texts = work->texts;
-    return work->dchi->mechanism == NVDP_DCHI_RANDOM ||
+    return nvdp__dchi_uniform(work->dchi) ||
            memcmp(texts->tokens + texts->offset[p], texts->tokens + texts->offset[q],
                   length_of(texts, p) * sizeof *texts->tokens) == 0;
 }
@@ -681,7 +681,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
     static const double most_work = 1.5e10; /* of the vocabulary's worst */
-    const bool vectors = dchi->mechanism == NVDP_DCHI_LAPLACE;
+    const bool vectors = dchi->row->gives_vectors;
     struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
     const struct nvdp__divergence_source source = {fill, &work};
     struct nvdp_posteriors shape = {.texts = texts->texts,
@@ -698,8 +698,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(check_texts(ctx, dchi, texts));
-    snprintf(shape.method, sizeof shape.method, "%s",
-             nvdp__token_mechanism_names[dchi->mechanism + 1]);
+    snprintf(shape.method, sizeof shape.method, "%s", nvdp__dchi_name(dchi->mechanism));
     NVDP_TRY(NVDP__NEW(ctx, epsilon, texts->texts * texts->texts));
     NVDP_TRY(prepare(&work, options));
     describe(&work, &made);

@@ -9,6 +9,31 @@
 
 enum { KEPT_BYTES = 256 << 20, PERTURBED = 2048 /* points, in whole blocks of nearest.c */ };
 
+/* ---- the mechanisms with Laplace noise ---- */
+
+const struct nvdp__token_row nvdp__token_row_laplace = {
+    .citation = "laplace (a vector with noise in place of the token; Qu et al. 2021, Eq. 3)",
+    .scale = "eta",
+    .uses_eta = true,
+    .gives_vectors = true,
+    .nearest = NVDP_DCHI_LAPLACE_NEAREST,
+    .unknown = 1,
+    .place = 3};
+const struct nvdp__token_row nvdp__token_row_laplace_nearest = {
+    .citation = "laplace-nearest (the token nearest to the noised vector; Feyisetan et al. 2020)",
+    .scale = "eta",
+    .uses_eta = true,
+    .bound_of = "laplace",
+    .unknown = INFINITY,
+    .place = 2};
+const struct nvdp__token_row nvdp__token_row_sequence_laplace = {
+    .citation = "sequence-laplace (a text's vector with noise; Qu et al. 2021, section 3.2)",
+    .scale = "eta",
+    .uses_eta = true,
+    .on_sequence = true,
+    .unknown = INFINITY,
+    .place = 5};
+
 /* Where the draws of a call come from. */
 struct source {
     struct nvdp__release_key key;
@@ -440,14 +465,15 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
     struct nvdp__token_place *place = NULL;
     const size_t n = offset[texts];
     int32_t *drawn = NULL;
-    if (dchi->mechanism == NVDP_DCHI_LAPLACE)
+    if (dchi->row->gives_vectors)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "text privatization: laplace gives vectors, not tokens");
+                          "text privatization: %s gives vectors, not tokens",
+                          nvdp__dchi_name(dchi->mechanism));
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DRAWN, drawn, n));
     NVDP_TRY(open_source(ctx, seed, &source));
-    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
+    const bool random = nvdp__dchi_uniform(dchi);
     if (!random && nvdp__dchi_exact(dchi))
         NVDP_TRY(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     else if (!random)

@@ -53,7 +53,7 @@ nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
                                     struct nvdp_sanitizer_info *out) {
     const struct nvdp__sanitizer_options *options = &sanitizer->options;
     const enum nvdp_dchi_mechanism mechanism = nvdp__dchi_of(options->mechanism);
-    const bool plus = mechanism == NVDP_DCHI_SANTEXT_PLUS;
+    const bool plus = nvdp__dchi_row(mechanism)->uses_p;
     const struct nvdp_sanitizer_info info = {
         .struct_size = sizeof info,
         .mechanism = mechanism,
@@ -555,7 +555,7 @@ static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
     sanitizer->options.sensitive_from = sanitizer->options.sensitive_list = NULL;
     NVDP_RETURN_IF_FAILED(find_equal(ctx, sanitizer));
     if (sanitizer->tokenizer == NULL) NVDP_RETURN_IF_FAILED(find_unmatched(ctx, sanitizer));
-    if (options.mechanism != NVDP__TOKENS_SANTEXT_PLUS) return make_mechanism(ctx, sanitizer);
+    if (!nvdp__token_row((int)options.mechanism)->uses_p) return make_mechanism(ctx, sanitizer);
     if (options.sensitive_list != NULL) return read_list(ctx, sanitizer, options.sensitive_list);
     const bool counted = sanitizer->times != NULL; /* with the vocabulary */
     if (!counted)

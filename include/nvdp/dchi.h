@@ -84,6 +84,27 @@ enum nvdp_dchi_mechanism {
     NVDP_DCHI_RANDOM           /**< any token, whatever the input */
 };
 
+/** Properties of a mechanism of text privatization. */
+struct nvdp_text_mechanism_info {
+    size_t struct_size;   /**< NVDP_RESULT() sets it */
+    const char *name;     /**< as options and files have it; static */
+    const char *citation; /**< name, what comes out, and the source; static; NULL for "none" */
+    int mechanism;        /**< enum nvdp_dchi_mechanism; -1 for "none" and on_sequence */
+    bool exact; /**< gives tokens, whose probabilities are known; else the noise is Laplace noise */
+    bool uses_eta;      /**< else eta must be 0 */
+    bool uses_p;        /**< protects the sensitive tokens alone, and reads p */
+    bool gives_vectors; /**< gives noised word vectors in place of tokens */
+    bool on_sequence;   /**< gives one noised vector per text: nvdp_sequence_laplace() */
+    int place;          /**< order in reports, from 0 */
+};
+/** Describes a mechanism of text privatization.
+ * @param ctx  where an error is recorded; NULL: nowhere
+ * @param name a value of the options mechanism and token-noise: "none", "santext" ...
+ * @param out  the properties
+ * @return NVDP_ERR_ARGUMENT: no such mechanism, or *out does not tell its size */
+nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *name,
+                                         struct nvdp_text_mechanism_info *out);
+
 /** A mechanism over a table, opaque. */
 struct nvdp_dchi;
 

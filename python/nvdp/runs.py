@@ -18,6 +18,7 @@ import numpy as np
 
 from ._lib import Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, record, result_of, shared, text
 from .posteriors import Posteriors
+from .sanitizer import text_mechanism
 from .tokenizer import Tokenizer
 
 Progress = Union[bool, Callable[[Record], object], None]
@@ -515,7 +516,7 @@ class Run:
         if noise != "none" and texts is None:
             config = self._context.joined((lib.nvdp_run_config_create, lib.nvdp_privacy_config_create),
                                           {"run": str(self.path), "split": split, "limit": limit, **options})  # fmt: skip
-            kind = "privacy" if noise == "sequence-laplace" else "dchi"
+            kind = "privacy" if text_mechanism(self._context, noise).on_sequence else "dchi"
             measure = lib.nvdp_run_sequence_privacy if kind == "privacy" else lib.nvdp_run_text_privacy
             return measured(self._context, kind, measure, config)
         posteriors = self.posteriors(texts, pairs) if texts is not None else self.posteriors(split=split, limit=limit)

@@ -12,7 +12,12 @@ from ._lib import Context, NvdpValueError, Record, array, ffi, lib, owned_text, 
 UNKNOWN = -1
 """The token of a word without a vector: what comes out for it is a uniform draw."""
 
-_MECHANISMS = ("laplace", "laplace-nearest", "santext", "santext-plus", "random")
+
+def text_mechanism(context: Context, name: str) -> Record:
+    """Properties of a mechanism by its name: mechanism (-1: not one of tokens), uses_eta, uses_p, gives_vectors, on_sequence ..."""
+    found = result_of("struct nvdp_text_mechanism_info")
+    context.call(lib.nvdp_text_mechanism_describe, name.encode(), found)
+    return record(found[0])
 
 
 class Mechanism:
@@ -24,17 +29,18 @@ class Mechanism:
     """
 
     def __init__(self, vectors: Any, mechanism: str, eta: float = 1.0, *, p: float = 0.0, sensitive: Any = None):
-        if mechanism not in _MECHANISMS:
-            raise NvdpValueError(f"mechanism: expected {', '.join(_MECHANISMS)}, found {mechanism}")
         context = Context()
+        known = text_mechanism(context, mechanism)
+        if known.mechanism < 0:
+            raise NvdpValueError(f"mechanism: expected one of tokens, found {mechanism}")
         values = array(vectors, dimensions=2, name="vectors")
         table = context.make("struct nvdp_vectors", lib.nvdp_vectors_free, lib.nvdp_vectors_create, *values.shape,
                              pointer(values))  # fmt: skip
         chosen = None if sensitive is None else array(sensitive, np.uint8, 1, "sensitive")
-        if mechanism == "santext-plus" and (chosen is None or chosen.size != len(values)):
-            raise NvdpValueError(f"sensitive: expected {len(values)} of bool with santext-plus")
+        if known.uses_p and (chosen is None or chosen.size != len(values)):
+            raise NvdpValueError(f"sensitive: expected {len(values)} of bool with {mechanism}")
         self._take(context, table, context.make("struct nvdp_dchi", lib.nvdp_dchi_free, lib.nvdp_dchi_create, table,
-                                                _MECHANISMS.index(mechanism), eta, p,
+                                                known.mechanism, eta, p,
                                                 pointer(chosen, "unsigned char")), table)  # fmt: skip
 
     def _take(self, context: Context, table: Any, mechanism: Any, *keep: Any) -> None:

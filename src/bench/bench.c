@@ -283,10 +283,9 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
                               struct drawing *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_config *config = c->sanitizer;
-    static const char *const names[] = {"laplace", "laplace-nearest", "santext", "santext-plus",
-                                        "random"};
+    struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     const char *mechanism = nvdp_config_get(config, "mechanism");
-    size_t size, which = 0;
+    size_t size;
     double *rows = NULL;
     if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
@@ -296,9 +295,8 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
                    : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                                 "sensitive_from_data, vocabulary_from: there are no texts here");
     }
-    while (which < 5 && strcmp(names[which], mechanism) != 0)
-        which++;
-    if (which == 5 || which == NVDP_DCHI_SANTEXT_PLUS)
+    if (nvdp_text_mechanism_describe(ctx, mechanism, &info) != NVDP_OK || info.mechanism < 0 ||
+        info.uses_p)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "mechanism: expected laplace, laplace-nearest, santext or random for a random "
@@ -313,7 +311,7 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
     NVDP_TRY(NVDP__NEW(ctx, rows, size));
     scaled_normals(&stream, 1 / sqrt((double)c->dim), size, rows);
     NVDP_TRY(nvdp_vectors_create(ctx, c->vocabulary, c->dim, rows, &out->vectors));
-    NVDP_TRY(nvdp_dchi_create(ctx, out->vectors, (enum nvdp_dchi_mechanism)which,
+    NVDP_TRY(nvdp_dchi_create(ctx, out->vectors, (enum nvdp_dchi_mechanism)info.mechanism,
                               strtod(nvdp_config_get(config, "eta"), NULL), 0, NULL, &out->own));
     out->dchi = out->own;
 cleanup:
@@ -329,7 +327,7 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     size_t *offset = NULL, changed = 0;
     int32_t *tokens = NULL, *drawn = NULL;
     double *seconds = NULL, *points = NULL, start = nvdp__now();
-    const bool vectors = strcmp(nvdp_config_get(config->sanitizer, "mechanism"), "laplace") == 0;
+    struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     if (config->texts < 1 || config->length < 1 || config->steps < 1 ||
         config->texts > MOST_TOKENS || config->length > MOST_TOKENS / config->texts ||
         config->steps > MOST_RD_STEPS)
@@ -338,12 +336,15 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
             "texts x length: expected 1 to %d tokens and 1 to %d steps, found %zu x %zu and "
             "%zu",
             MOST_TOKENS, MOST_RD_STEPS, config->texts, config->length, config->steps);
+    NVDP_TRY(
+        nvdp_text_mechanism_describe(ctx, nvdp_config_get(config->sanitizer, "mechanism"), &info));
     NVDP_TRY(make_table(ctx, config, &drawing));
     result.table_seconds = nvdp__now() - start;
     const struct nvdp_vectors *table =
         drawing.sanitizer != NULL ? nvdp_sanitizer_vectors(drawing.sanitizer) : drawing.vectors;
     result.vocabulary = nvdp_vectors_count(table);
     result.dim = nvdp_vectors_dim(table);
+    const bool vectors = info.gives_vectors;
     result.tokens = config->texts * config->length;
     NVDP_TRY(NVDP__NEW(ctx, offset, config->texts + 1));
     NVDP_TRY(NVDP__NEW(ctx, tokens, result.tokens));

@@ -19,6 +19,7 @@ struct analysis {
     enum cli_analysis which;
     struct nvdp_sanitizer *sanitizer;
     struct nvdp_sanitizer_info info;
+    struct nvdp_text_mechanism_info mechanism;
     const struct nvdp_vectors *vectors;
     struct nvdp_dchi *dchi;
     bool bare; /* no mechanism: of the vectors, or of texts as they are */
@@ -201,7 +202,7 @@ static int geometry(struct analysis *a) {
     say_one(a, "nearest_median", "nearest, median", found.nearest_median, 0);
     say_one(a, "pair_median", "two, median", found.pair_median, 0);
     say_one(a, "diameter_bound", "two, at most", found.diameter_bound, 0);
-    if (a->info.mechanism <= NVDP_DCHI_LAPLACE_NEAREST)
+    if (!a->bare && !a->mechanism.exact)
         say_one(a, "noise", "noise, mean norm", (double)a->info.dim / a->info.eta, 0);
     return CLI_SUCCESS;
 }
@@ -258,13 +259,14 @@ static json_t *texts_json(const struct analysis *a) {
 }
 
 static int check_mask(const struct analysis *a, bool texts) {
-    const char *mechanism = get(a, "mechanism");
     if (!texts) return cli_usage(a->cli, "option --text or --task is needed with mask-inference");
     if (get(a, "mask-model") == NULL)
         return cli_usage(a->cli, "option --mask-model is needed with mask-inference");
-    if (mechanism != NULL && strcmp(mechanism, "laplace") == 0)
-        return cli_usage(a->cli, "option --mechanism: mask-inference wants texts, laplace gives "
-                                 "vectors: expected laplace-nearest or another");
+    if (a->mechanism.gives_vectors)
+        return cli_usage(a->cli,
+                         "option --mechanism: mask-inference wants texts, %s gives vectors: "
+                         "expected laplace-nearest or another",
+                         a->mechanism.name);
     if (strcmp(get(a, "precision"), "int8") == 0)
         return cli_usage(a->cli, "option --precision: expected f32 or bf16, found int8");
     return CLI_SUCCESS;
@@ -326,11 +328,15 @@ static int mask_inference(struct analysis *a) {
 }
 
 static int work(struct analysis *a) {
-    static const char *const mechanisms[] = {"laplace", "laplace-nearest", "santext",
-                                             "santext-plus", "random"};
     a->bare = (a->which == CLI_ANALYSE_GEOMETRY || a->which == CLI_ANALYSE_MASK) &&
               !nvdp_config_is_set(a->cli->config, "mechanism");
     const bool texts = get(a, "text") != NULL || get(a, "task") != NULL;
+    if (get(a, "mechanism") != NULL) {
+        a->mechanism =
+            (struct nvdp_text_mechanism_info)NVDP_RESULT(struct nvdp_text_mechanism_info);
+        CLI_DO(a->cli,
+               nvdp_text_mechanism_describe(a->cli->ctx, get(a, "mechanism"), &a->mechanism));
+    }
     CLI_TRY(check(a, texts));
     CLI_DO(a->cli, make_sanitizer(a));
     if (!texts && a->info.counting)
@@ -343,12 +349,12 @@ static int work(struct analysis *a) {
     a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
     if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
     if (a->which != CLI_ANALYSE_MASK) CLI_TRY(choose_tokens(a));
-    a->object = json_pack(
-        "{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis", cli_analyses[a->which],
-        "mechanism", a->bare ? "none" : mechanisms[a->info.mechanism], "eta", a->info.eta,
-        "vocabulary", (json_int_t)a->info.tokens, "dim", (json_int_t)a->info.dim, "tokens",
-        (json_int_t)a->n, "of", texts_json(a), "text_tokens", (json_int_t)a->seen, "text_unknown",
-        (json_int_t)a->texts.unknown, "seed", (json_int_t)a->seed);
+    a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
+                          cli_analyses[a->which], "mechanism", a->bare ? "none" : a->mechanism.name,
+                          "eta", a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
+                          (json_int_t)a->info.dim, "tokens", (json_int_t)a->n, "of", texts_json(a),
+                          "text_tokens", (json_int_t)a->seen, "text_unknown",
+                          (json_int_t)a->texts.unknown, "seed", (json_int_t)a->seed);
     if (!a->cli->json) {
         cli_row("vocabulary", "%zu %s, %zu dimensions", a->info.tokens,
                 a->info.pieces ? "WordPieces" : "words", a->info.dim);

@@ -175,8 +175,10 @@ enum noise { NO_NOISE, OF_TOKENS, OF_SEQUENCES };
 static enum noise noise_of(const char *directory) {
     json_t *config = cli_run_config(directory);
     const char *name = json_string_value(json_object_get(config, "token_noise"));
+    struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
+    if (name != NULL) (void)nvdp_text_mechanism_describe(NULL, name, &info);
     const enum noise noise = name == NULL || strcmp(name, "none") == 0 ? NO_NOISE
-                             : strcmp(name, "sequence-laplace") == 0   ? OF_SEQUENCES
+                             : info.on_sequence                        ? OF_SEQUENCES
                                                                        : OF_TOKENS;
     json_decref(config);
     return noise;

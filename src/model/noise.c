@@ -13,28 +13,22 @@
 enum { CHUNK = 1 << 14, SPLIT_SHIFT = 40, VERSION = 1 };
 static const char kind[] = "drawn";
 
-const char *const nvdp__text_noise_names[] = {
-    [NVDP__NOISE_NONE] = "none",
-    [NVDP__NOISE_LAPLACE] = "laplace",
-    [NVDP__TOKENS_LAPLACE_NEAREST] = "laplace-nearest",
-    [NVDP__TOKENS_SANTEXT] = "santext",
-    [NVDP__TOKENS_SANTEXT_PLUS] = "santext-plus",
-    [NVDP__TOKENS_RANDOM] = "random",
-    [NVDP__NOISE_SEQUENCE] = "sequence-laplace",
-    NULL,
-};
+static const struct nvdp__token_row *row_of(const struct nvdp__token_noise *noise) {
+    return nvdp__token_row(noise->options.mechanism);
+}
+
+static bool gives_words(const struct nvdp__token_noise *noise) {
+    return noise->read != NULL || row_of(noise)->gives_vectors;
+}
 
 static bool gives_tokens(const struct nvdp__token_noise *noise) {
-    return noise->sanitizer != NULL && noise->options.mechanism != NVDP__NOISE_LAPLACE;
+    return noise->sanitizer != NULL && !gives_words(noise);
 }
 
 static struct nvdp__sanitizer_options
 sanitizer_of(const struct nvdp__token_noise_options *options) {
     struct nvdp__sanitizer_options sanitizer = options->sanitizer;
-    bool sequence =
-        options->mechanism == NVDP__NOISE_SEQUENCE; /* reads eta alone, as laplace does */
-    sanitizer.mechanism =
-        sequence ? NVDP__TOKENS_LAPLACE : (enum nvdp__token_mechanism)options->mechanism;
+    sanitizer.mechanism = (enum nvdp__token_mechanism)options->mechanism;
     return sanitizer;
 }
 
@@ -48,7 +42,7 @@ nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
                           "--token-noise beside it, found none (a budget for texts that are given "
                           "away later is --certified-epsilon, for the training texts "
                           "--target-epsilon)");
-    if (options->clip > 0 && options->mechanism != NVDP__NOISE_SEQUENCE)
+    if (options->clip > 0 && !nvdp__token_row(options->mechanism)->on_sequence)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "noise_clip: expected token-noise sequence-laplace, found %s",
                           nvdp__text_noise_names[options->mechanism]);
@@ -66,7 +60,7 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     *made = (struct nvdp__token_noise){
         .ctx = ctx, .options = *options, .noise = {.seed = seed}, .tokenizer = tokenizer};
-    if (options->mechanism != NVDP__NOISE_SEQUENCE)
+    if (!nvdp__token_row(options->mechanism)->on_sequence)
         NVDP_TRY(nvdp__sanitizer_create(ctx, &sanitizer, model, &made->sanitizer));
     NVDP__HAND_OVER(out, made);
 cleanup:
@@ -78,11 +72,7 @@ nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__
                                     void *reader, struct nvdp__token_noise **out) {
     struct nvdp__token_noise *made = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
-    *made = (struct nvdp__token_noise){.ctx = ctx,
-                                       .options = {.mechanism = NVDP__NOISE_LAPLACE},
-                                       .dim = dim,
-                                       .read = read,
-                                       .reader = reader};
+    *made = (struct nvdp__token_noise){.ctx = ctx, .dim = dim, .read = read, .reader = reader};
     *out = made;
     return NVDP_OK;
 }
@@ -273,7 +263,7 @@ cleanup:
 
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                    size_t max_tokens, size_t max_texts, size_t dim) {
-    const bool sequence = noise->options.mechanism == NVDP__NOISE_SEQUENCE;
+    const bool sequence = row_of(noise)->on_sequence;
     const size_t rows = sequence ? max_texts : max_tokens;
     release_plan(noise);
     if (gives_tokens(noise)) return NVDP_OK;
@@ -292,7 +282,7 @@ nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struc
                                     const float **words) {
     size_t n = 0;
     *words = NULL;
-    if (noise->options.mechanism != NVDP__NOISE_LAPLACE) return NVDP_OK;
+    if (!gives_words(noise)) return NVDP_OK;
     nvdp__rows_gather(dev, batch->tokens, noise->dim, batch->ids, table, noise->words);
     *words = noise->words;
     if (noise->read != NULL) return noise->read(noise->reader, batch, noise->words);
@@ -316,7 +306,7 @@ nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struc
 void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                               const struct nvdp__batch *batch, float *hidden) {
     const double clip = noise->options.clip > 0 ? noise->options.clip : INFINITY;
-    if (noise->options.mechanism != NVDP__NOISE_SEQUENCE) return;
+    if (!row_of(noise)->on_sequence) return;
     nvdp__rows_widen(dev, batch->texts, noise->dim, batch->offset, hidden, noise->point);
     for (size_t b = 0; b < batch->texts; b++)
         noise->place[b] = (struct nvdp__token_place){number_of(batch->split, batch->key[b]), 0};

@@ -17,12 +17,11 @@
 #include "tensor/tensor.h"
 #include "text/batch.h"
 
-enum nvdp__text_noise { /* begins as enum nvdp__token_mechanism does */
+enum nvdp__text_noise { /* begins as enum nvdp__token_mechanism does; only tests name more than none */
                         NVDP__NOISE_NONE = NVDP__TOKENS_AS_THEY_ARE,
                         NVDP__NOISE_LAPLACE = NVDP__TOKENS_LAPLACE,
                         NVDP__NOISE_SEQUENCE = NVDP__TOKENS_RANDOM + 1
 };
-extern const char *const nvdp__text_noise_names[];
 
 struct nvdp__token_noise_options {
     int mechanism;                            /* enum nvdp__text_noise, or a token mechanism */
@@ -58,7 +57,7 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
                                      const struct nvdp__token_noise_options *options, uint64_t seed,
                                      const char *model, const struct nvdp_tokenizer *tokenizer,
                                      struct nvdp__token_noise **out);
-/* laplace of vectors of `dim` numbers that `read` gives; the reader outlives it. */
+/* Noised word vectors of `dim` numbers that `read` gives; the reader outlives it. */
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out);
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */

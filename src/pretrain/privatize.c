@@ -26,6 +26,7 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     const size_t draws = draws_of(objective), tokens = texts * length;
     const size_t drawn = nvdp__most(tokens, masked * draws);
+    const struct nvdp__token_row *row = nvdp__token_row((int)options->mechanism);
     struct nvdp__privatizer made = {.ctx = ctx,
                                     .dev = nvdp__device_cpu(ctx),
                                     .objective = objective,
@@ -41,9 +42,9 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
     NVDP_TRY(NVDP__NEW(ctx, made.row, tokens));
     NVDP_TRY(NVDP__NEW(ctx, made.left, masked));
     NVDP_TRY(NVDP__NEW(ctx, made.targets.label, masked * draws));
-    if (options->mechanism == NVDP__TOKENS_LAPLACE) {
-        NVDP_TRY(nvdp_dchi_create(ctx, nvdp_sanitizer_vectors(made.sanitizer),
-                                  NVDP_DCHI_LAPLACE_NEAREST, options->eta, 0, NULL, &made.nearest));
+    if (row->gives_vectors) {
+        NVDP_TRY(nvdp_dchi_create(ctx, nvdp_sanitizer_vectors(made.sanitizer), row->nearest,
+                                  options->eta, 0, NULL, &made.nearest));
         made.tokens = made.nearest;
         NVDP_TRY(NVDP__NEW(ctx, made.points, tokens * dim));
         NVDP_TRY(NVDP__NEW(ctx, made.words, tokens * dim));
@@ -70,7 +71,8 @@ void nvdp__privatizer_release(struct nvdp__privatizer *p) {
 
 size_t nvdp__privatizer_bytes(const struct nvdp__sanitizer_options *options, size_t pieces,
                               size_t dim, size_t texts, size_t length) {
-    const size_t vectors = options->mechanism == NVDP__TOKENS_LAPLACE ? texts * length : 0;
+    const size_t vectors =
+        nvdp__token_row((int)options->mechanism)->gives_vectors ? texts * length : 0;
     return (pieces + vectors) * dim * (sizeof(double) + sizeof(float));
 }
 

@@ -74,7 +74,7 @@ static json_t *privatize_json(const struct nvdp__pretrain_options *c) {
     json_t *object =
         json_pack("{s:s, s:f}", "mechanism", nvdp__token_mechanism_names[c->sanitizer.mechanism],
                   "eta", c->sanitizer.eta);
-    if (c->sanitizer.mechanism == NVDP__TOKENS_SANTEXT_PLUS)
+    if (nvdp__token_row((int)c->sanitizer.mechanism)->uses_p)
         json_object_set_new(object, "p", json_real(c->sanitizer.p));
     return object;
 }

@@ -230,9 +230,15 @@ static bool is_first(const struct report *report, size_t i, int kind) {
     return a->kind == kind && (i == 0 || a[-1].kind != kind || strcmp(a[-1].label, a->label) != 0);
 }
 
-/* Whether b's noise is one over the table of a. */
+static struct nvdp_text_mechanism_info mechanism_of(const char *name) {
+    struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
+    (void)nvdp_text_mechanism_describe(NULL, name, &info); /* another name has no property */
+    return info;
+}
+
+/* Returns whether b's noise is Laplace noise over the table of a. */
 static bool is_level(const struct report_analysis *a, const struct report_analysis *b) {
-    return strncmp(b->mechanism, "laplace", 7) == 0 && b->eta > 0 &&
+    return mechanism_of(b->mechanism).uses_eta && !mechanism_of(b->mechanism).exact && b->eta > 0 &&
            real(b, "dim", NULL) == real(a, "dim", NULL) &&
            real(b, "vocabulary", NULL) == real(a, "vocabulary", NULL);
 }
@@ -448,14 +454,14 @@ struct cell {
     double w, p, eta, score;
 };
 
-/* Of a task's groups under santext-plus; *n of them, by w and p. */
+/* Collects the cells of a task's groups whose mechanism reads p, sorted by w and p; *n of them. */
 static void find_cells(const struct report *report, size_t task, struct cell *cell, size_t *n) {
     *n = 0;
     for (REPORT_EACH_GROUP(report, group)) {
         const json_t *config = group->run[0]->config;
         const json_t *w = json_object_get(config, "sensitive"), *p = json_object_get(config, "p");
         if (group->task != task || group->run[0]->sanitizer == NULL ||
-            strcmp(group->run[0]->sanitizer, "santext-plus") != 0 || !json_is_number(w) ||
+            !mechanism_of(group->run[0]->sanitizer).uses_p || !json_is_number(w) ||
             !json_is_number(p))
             continue;
         cell[(*n)++] = (struct cell){json_number_value(w), json_number_value(p), group->eta,

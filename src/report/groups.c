@@ -160,19 +160,17 @@ static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *re
 
 /* --- order, statistics --- */
 
-/* Methods in their order, then the mechanisms of text privatization. */
+enum { OTHERS = 1 << 16 }; /* above the place of every mechanism */
+
+/* Methods in their order, then the mechanisms of text privatization, then other names. */
 static int method_place(const char *name) {
-    static const char *const others[] = {"santext", "santext-plus", "laplace-nearest",
-                                         "laplace", "random",       "sequence-laplace"};
-    enum { OTHERS = sizeof others / sizeof *others };
+    struct nvdp_text_mechanism_info text = NVDP_RESULT(struct nvdp_text_mechanism_info);
     enum nvdp_method method;
     struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
-    int i = 0;
     if (nvdp_method_find(NULL, name, &method) == NVDP_OK) return (int)method;
     (void)nvdp_method_describe(NULL, NVDP_METHOD_BASE, &info);
-    while (i < OTHERS && strcmp(name, others[i]) != 0)
-        i++;
-    return (int)info.methods + i;
+    const bool known = nvdp_text_mechanism_describe(NULL, name, &text) == NVDP_OK;
+    return (int)info.methods + (known ? text.place : OTHERS);
 }
 
 struct report_stat report_stat_of(size_t n, const double *values) {

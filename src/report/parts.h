@@ -6,6 +6,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "report/report.h"
+#include <nvdp/dchi.h>
 #include <nvdp/method.h>
 #include <nvdp/privacy.h>
 

@@ -250,7 +250,7 @@ static nvdp_status write_attributes(struct writer *writer, const char *statement
     const struct {
         const char *name, *text;
     } texts[] = {{"task", writer->of->lines ? "none" : layout->task.name},
-                 {"mechanism", "laplace"},
+                 {"mechanism", nvdp__dchi_name(done->info.mechanism)},
                  {"vocabulary", done->source},
                  {"tokens", done->info.pieces ? "pieces" : "words"},
                  {"oov", done->info.drops ? "drop" : "uniform"},

@@ -87,11 +87,13 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             ctx, NVDP_ERR_ARGUMENT,
             "mechanism: expected laplace-nearest, santext, santext-plus or random, found "
             "none");
-    if (mechanism == NVDP__TOKENS_LAPLACE && options->out == NULL)
+    const struct nvdp__token_row *row = nvdp__token_row((int)mechanism);
+    if (row->gives_vectors && options->out == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: laplace gives vectors, not words: expected out, a file for them, "
-            "or laplace-nearest, found neither");
+            "mechanism: %s gives vectors, not words: expected out, a file for them, or %s, found "
+            "neither",
+            nvdp__token_mechanism_names[mechanism], nvdp__dchi_name(row->nearest));
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
@@ -735,7 +737,7 @@ static nvdp_status begin(struct sanitize *work) {
                           "generator; insecure_seed takes a seed for tests and experiments");
     work->noise = options->insecure ? &options->insecure_seed : NULL;
     if (options->insecure) nvdp__warn_insecure_seed(ctx);
-    work->vectors = options->sanitizer.mechanism == NVDP__TOKENS_LAPLACE;
+    work->vectors = nvdp__token_row((int)options->sanitizer.mechanism)->gives_vectors;
     work->folder = options->task != NULL && !work->vectors;
     if (work->folder) {
         NVDP_RETURN_IF_FAILED(

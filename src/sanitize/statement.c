@@ -91,12 +91,16 @@ cleanup:
     return status;
 }
 
+static const struct nvdp__token_row *row_of(const struct nvdp__sanitized *done) {
+    return nvdp__dchi_row(done->info.mechanism);
+}
+
 static bool partial(const struct nvdp__sanitized *done) {
     return done->info.sensitive < done->info.tokens;
 }
 
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
-    if (done->info.mechanism == NVDP_DCHI_RANDOM) return 0;
+    if (!row_of(done)->uses_eta) return 0;
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
@@ -105,24 +109,15 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
  * vector of a uniform draw: no log ratio is above eta D.  The chance of laplace-nearest to give y has no lower bound;
  * santext-plus gives some words for none but themselves; a word that is left out shows in the length. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
-    const double worst = nvdp__sanitized_epsilon(done);
-    if (done->info.drops) return INFINITY;
-    switch (done->info.mechanism) {
-    case NVDP_DCHI_RANDOM:
-    case NVDP_DCHI_LAPLACE:
-        return worst;
-    case NVDP_DCHI_SANTEXT:
-    case NVDP_DCHI_SANTEXT_PLUS:
-        return worst / 2;
-    default:
-        return INFINITY;
-    }
+    const double share = row_of(done)->unknown;
+    if (done->info.drops || isinf(share)) return INFINITY;
+    return share * nvdp__sanitized_epsilon(done);
 }
 
 /* ---- privacy.json ---- */
 
 static const char *mechanism_name(const struct nvdp__sanitized *done) {
-    return nvdp__token_mechanism_names[(size_t)done->info.mechanism + 1];
+    return nvdp__dchi_name(done->info.mechanism);
 }
 
 /* Of V_S no word, but what tells it from another: a folder's reader must measure under the same. */
@@ -136,8 +131,8 @@ static json_t *sensitive_json(const struct nvdp__sanitized *done) {
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp_geometry *geometry = &done->geometry;
-    const bool plus = info->mechanism == NVDP_DCHI_SANTEXT_PLUS;
-    const bool vectors = info->mechanism == NVDP_DCHI_LAPLACE;
+    const struct nvdp__token_row *row = row_of(done);
+    const bool plus = row->uses_p, vectors = row->gives_vectors;
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
@@ -146,7 +141,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         "s:o, s:f, s:f}, s:O?, s:s, s:s, "
         "s:s}",
         "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
-        info->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : nvdp__json_number(info->eta), "p",
+        row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
         plus ? sensitive_json(done) : NULL, "vocabulary", "source", done->source, "of",
         info->pieces ? "pieces" : "words", "from", done->from, "own_words", info->own_words,
@@ -172,21 +167,14 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 /* ---- in plain English ---- */
 
 static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    static const char *const names[] = {
-        [NVDP_DCHI_LAPLACE] =
-            "laplace (a vector with noise in place of the token; Qu et al. 2021, Eq. 3)",
-        [NVDP_DCHI_LAPLACE_NEAREST] =
-            "laplace-nearest (the token nearest to the noised vector; Feyisetan et al. 2020)",
-        [NVDP_DCHI_SANTEXT] = "santext (Yue et al. 2021, Eq. 1)",
-        [NVDP_DCHI_SANTEXT_PLUS] = "santext-plus (Yue et al. 2021, Algorithm 2)",
-        [NVDP_DCHI_RANDOM] = "random (a uniform draw, whatever the token)"};
     const struct nvdp_sanitizer_info *info = &done->info;
+    const struct nvdp__token_row *row = row_of(done);
     nvdp__say(writer,
               "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
               "vectors have %zu dimensions. ",
-              (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
+              (unsigned long long)done->texts, done->texts == 1 ? "" : "s", row->citation,
               info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
-    if (info->mechanism == NVDP_DCHI_RANDOM) {
+    if (!row->uses_eta) {
         nvdp__say(writer, "What comes out says nothing of a text but its length%s. ",
                   info->own_words ? ", and of all texts together which words they have" : "");
         return;
@@ -195,8 +183,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
         writer,
         "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
         "log ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
-        info->mechanism >= NVDP_DCHI_SANTEXT ? "epsilon" : "eta", info->eta,
-        info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
+        row->scale, info->eta, row->uses_p ? "a sensitive" : "a", info->eta);
 }
 
 /* Says which words can come out, and what that reveals by itself. */
@@ -229,10 +216,10 @@ static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__saniti
 
 /* The log ratios between a word without a vector and another word. */
 static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const enum nvdp_dchi_mechanism mechanism = done->info.mechanism;
+    const struct nvdp__token_row *row = row_of(done);
     const double bound = nvdp__sanitized_oov_epsilon(done);
     char most[NVDP__BOUND_TEXT];
-    if (mechanism == NVDP_DCHI_RANDOM && !done->info.drops) return;
+    if (!row->uses_eta && !done->info.drops) return;
     nvdp__say(writer, "All of this is about two %s with vectors. %s ",
               done->info.pieces ? "WordPieces" : "words",
               done->info.pieces ? "A word without WordPieces" : "A word without a vector");
@@ -242,12 +229,12 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
         return;
     }
     nvdp__say(writer, "%s a uniform draw: nothing tells two such words apart, but ",
-              mechanism == NVDP_DCHI_LAPLACE ? "gets the noised vector of" : "becomes");
+              row->gives_vectors ? "gets the noised vector of" : "becomes");
     if (isfinite(bound))
         nvdp__say(writer,
                   "one of them and another word are told apart by a log ratio of up to %s. ",
                   nvdp__bound(most, bound, NVDP__UP));
-    else if (mechanism == NVDP_DCHI_SANTEXT_PLUS)
+    else if (row->uses_p)
         nvdp__say(writer, "an output can show with certainty that it was one of them, or none. ");
     else
         nvdp__say(writer, "between one of them and another word no bound is proven. ");
@@ -255,7 +242,7 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
 
 static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
-    if (done->info.mechanism == NVDP_DCHI_RANDOM) return;
+    if (!row_of(done)->uses_eta) return;
     const double worst = done->info.eta * geometry->diameter_bound;
     char far[NVDP__BOUND_TEXT], most[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
     nvdp__say(writer,
@@ -274,7 +261,7 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
 
 static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    if (info->mechanism != NVDP_DCHI_SANTEXT_PLUS) return;
+    if (!row_of(done)->uses_p) return;
     nvdp__say(
         writer,
         "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
@@ -290,13 +277,12 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
 
 static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    if (done->sampled > 0 && info->mechanism != NVDP_DCHI_RANDOM)
+    if (done->sampled > 0 && row_of(done)->uses_eta)
         nvdp__say(writer,
                   "Of these texts' own tokens a draw gives the token itself with probability N_w = "
                   "%.3g%s, and S_w = %.3g different ones come out in %zu draws (means over %zu "
                   "tokens drawn from the texts). ",
-                  done->same,
-                  info->mechanism == NVDP_DCHI_LAPLACE ? ", by its nearest neighbour" : "",
+                  done->same, row_of(done)->gives_vectors ? ", by its nearest neighbour" : "",
                   done->distinct, done->draws, done->sampled);
     if (done->unknown > 0)
         nvdp__say(writer, "%.3g%% of the words had no vector and %s. ",

@@ -436,6 +436,13 @@ static struct nvdp_dchi_report whole(const struct nvdp_dchi_report *report) {
     return made;
 }
 
+static nvdp_status check_report(struct nvdp_context *ctx, const struct nvdp_dchi_report *report) {
+    const struct nvdp_dchi_report from = whole(report);
+    if (nvdp__dchi_row(from.mechanism) != NULL) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "privacy report: no mechanism %d",
+                      (int)from.mechanism);
+}
+
 /* What pairs of one length say; null where there are none. */
 static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     static const char *const same[] = {"method",        "units",      "scope",      "adjacency",
@@ -457,23 +464,25 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
 
 static json_t *pack_report(const struct nvdp_dchi_report *from) {
     const struct nvdp_dchi_worst *worst = &from->worst;
+    const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
+    char divergences[64] = "exact";
+    if (row->bound_of != NULL)
+        snprintf(divergences, sizeof divergences, "those of %s, which bound it", row->bound_of);
     json_t *object = nvdp__privacy_report_pack(&from->pairs);
     json_t *more = json_pack(
         "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, "
         "s:o, "
         "s:[I,I], s:o, s:I}}",
-        "sanitizer", "mechanism", from->pairs.method, "divergences",
-        from->mechanism == NVDP_DCHI_LAPLACE_NEAREST ? "those of laplace, which bound it" : "exact",
-        "eta", from->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : number(from->eta), "p",
-        from->mechanism == NVDP_DCHI_SANTEXT_PLUS ? number(from->p) : json_null(), "vocabulary",
-        (json_int_t)from->vocabulary, "vector_dim", (json_int_t)from->dim, "own_words",
-        from->own_words, "tokens", "all", (json_int_t)from->tokens, "not_sensitive",
-        (json_int_t)from->left, "unknown", (json_int_t)from->unknown, "pairs_of_equal_length",
-        (json_int_t)from->equal_length, "pairs_of_other_length", (json_int_t)from->other_length,
-        "equal_length", pack_equal(from), "vocabulary_worst", "value", number(worst->value),
-        "finite", number(worst->finite), "infinite_share", number(worst->infinite), "argmax",
-        (json_int_t)worst->x, (json_int_t)worst->x2, "bound", number(worst->bound), "tokens",
-        (json_int_t)worst->inputs);
+        "sanitizer", "mechanism", from->pairs.method, "divergences", divergences, "eta",
+        row->uses_eta ? number(from->eta) : json_real(0), "p",
+        row->uses_p ? number(from->p) : json_null(), "vocabulary", (json_int_t)from->vocabulary,
+        "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "tokens", "all",
+        (json_int_t)from->tokens, "not_sensitive", (json_int_t)from->left, "unknown",
+        (json_int_t)from->unknown, "pairs_of_equal_length", (json_int_t)from->equal_length,
+        "pairs_of_other_length", (json_int_t)from->other_length, "equal_length", pack_equal(from),
+        "vocabulary_worst", "value", number(worst->value), "finite", number(worst->finite),
+        "infinite_share", number(worst->infinite), "argmax", (json_int_t)worst->x,
+        (json_int_t)worst->x2, "bound", number(worst->bound), "tokens", (json_int_t)worst->inputs);
     if (object == NULL || more == NULL || json_object_update(object, more) != 0) {
         json_decref(object);
         object = NULL;
@@ -485,6 +494,7 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
 nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
                                   char **out) {
     const struct nvdp_dchi_report from = whole(report);
+    NVDP_RETURN_IF_FAILED(check_report(ctx, report));
     json_t *object = pack_report(&from);
     char *text =
         object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
@@ -500,17 +510,18 @@ static double percent(size_t part, size_t all) {
 
 static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = &from->worst;
+    const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
     fprintf(to, "Privacy of %zu texts of %zu tokens under %s", from->pairs.pairs.texts,
             from->tokens, from->pairs.method);
-    if (from->mechanism != NVDP_DCHI_RANDOM) fprintf(to, ", eta %g", from->eta);
-    if (from->mechanism == NVDP_DCHI_SANTEXT_PLUS) fprintf(to, ", p %g", from->p);
+    if (row->uses_eta) fprintf(to, ", eta %g", from->eta);
+    if (row->uses_p) fprintf(to, ", p %g", from->p);
     fprintf(to, "\nA vocabulary of %zu, vectors of %zu dimensions. ", from->vocabulary, from->dim);
-    if (from->mechanism == NVDP_DCHI_LAPLACE_NEAREST)
-        fputs("Divergences are laplace's, which bound it.\n", to);
+    if (row->bound_of != NULL)
+        fprintf(to, "Divergences are %s's, which bound it.\n", row->bound_of);
     else
         fputs("Divergences are exact.\n", to);
-    if (from->mechanism == NVDP_DCHI_SANTEXT_PLUS)
+    if (row->uses_p)
         fprintf(
             to,
             "%.1f %% of the tokens are not sensitive and may be left as they are: told apart.\n",
@@ -548,5 +559,6 @@ static void print_report(const void *report, FILE *to) {
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
                                   char **out) {
+    NVDP_RETURN_IF_FAILED(check_report(ctx, report));
     return nvdp__printed(ctx, print_report, report, out);
 }

@@ -104,6 +104,7 @@ static nvdp_status measure(const struct stage *at) {
     struct nvdp_config *config = NULL;
     char *text = NULL, *name = NULL;
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
+    struct nvdp_text_mechanism_info mechanism = NVDP_RESULT(struct nvdp_text_mechanism_info);
     const bool noised = noise != NULL && strcmp(noise, "none") != 0;
     /* a folder's measurement brings its own options: it is no run's */
     const bool own = noised || at->run->private_;
@@ -115,7 +116,8 @@ static nvdp_status measure(const struct stage *at) {
     NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     if (noised) {
-        NVDP_TRY(measure_texts(at, config, strcmp(noise, "sequence-laplace") == 0, &text));
+        NVDP_TRY(nvdp_text_mechanism_describe(at->ctx, noise, &mechanism));
+        NVDP_TRY(measure_texts(at, config, mechanism.on_sequence, &text));
     } else if (!at->run->private_) {
         NVDP_TRY(measured_before(at, &text));
     } else {

@@ -59,17 +59,18 @@ static nvdp_status privatize(struct nvdp__trainer *t) {
 }
 
 static nvdp_status load_data(struct nvdp__trainer *t) {
+    const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     if (t->config.representations != NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__given_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
-    if (t->all->task.tags && t->config.noise.mechanism == NVDP__NOISE_SEQUENCE)
+    if (t->all->task.tags && noise->on_sequence)
         return nvdp__fail(
             t->ctx, NVDP_ERR_ARGUMENT,
             "token_noise: task %s reads the state of every word: expected a mechanism "
-            "of tokens, found sequence-laplace",
-            t->config.task);
+            "of tokens, found %s",
+            t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
     NVDP_RETURN_IF_FAILED(privatize(t));
     if (!nvdp__dataset_labelled(t->all) || !nvdp__dataset_labelled(t->test)) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
@@ -116,7 +117,8 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
 static nvdp_status check_encoder(const struct nvdp__trainer *t,
                                  const struct nvdp__encoder_row *row) {
     const struct nvdp__train_options *config = &t->config;
-    if (!row->word_vectors && (t->given != NULL || config->noise.mechanism == NVDP__NOISE_LAPLACE))
+    if (!row->word_vectors &&
+        (t->given != NULL || nvdp__token_row(config->noise.mechanism)->gives_vectors))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "%s: %s reads no word vectors but its own: expected no representations "
                           "and no token_noise laplace",
@@ -132,6 +134,7 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
                                 bool with_grad) {
     struct nvdp__model_info info = {.bert = *bert};
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
+    const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
     NVDP_RETURN_IF_FAILED(check_encoder(t, row));
     /* Byte-level BPE gives every token type 0. */
@@ -152,11 +155,9 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     nvdp_context_set_precision(t->ctx, callers);
     NVDP_RETURN_IF_FAILED(status);
     t->model->noise = t->noise;
-    if (t->config.freeze_words || t->given != NULL ||
-        t->config.noise.mechanism == NVDP__NOISE_LAPLACE)
+    if (t->config.freeze_words || t->given != NULL || noise->gives_vectors)
         nvdp__model_freeze_words(t->model);
-    if (t->config.noise.mechanism == NVDP__NOISE_SEQUENCE)
-        t->config.freeze_layers = bert->num_hidden_layers;
+    if (noise->on_sequence) t->config.freeze_layers = bert->num_hidden_layers;
     return t->config.freeze_layers > 0 ? nvdp__model_freeze(t->model, t->config.freeze_layers)
                                        : NVDP_OK;
 }

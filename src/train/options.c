@@ -291,6 +291,7 @@ static const struct nvdp__implied implied[] = {
 static nvdp_status check_noise(struct nvdp_context *ctx,
                                const struct nvdp__train_options *options) {
     const int mechanism = options->noise.mechanism;
+    const struct nvdp__token_row *row = nvdp__token_row(mechanism);
     const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_check(ctx, &options->noise));
     if (mechanism == NVDP__NOISE_NONE) return NVDP_OK;
@@ -298,17 +299,17 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option --token-noise %s: expected method base or reg, found %s",
                           nvdp__text_noise_names[mechanism], nvdp_method_name(options->method));
-    if (mechanism == NVDP__NOISE_LAPLACE && options->freeze_layers > 0)
+    if (row->gives_vectors && options->freeze_layers > 0)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --token-noise laplace: expected freeze-layers 0 (what is below the "
-            "layers is drawn), found %zu",
-            options->freeze_layers);
-    if (mechanism == NVDP__NOISE_SEQUENCE && encoder != NULL)
+            "option --token-noise %s: expected freeze-layers 0 (what is below the layers is "
+            "drawn), found %zu",
+            nvdp__text_noise_names[mechanism], options->freeze_layers);
+    if (row->on_sequence && encoder != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --token-noise sequence-laplace: expected encoder bert, which has "
-                          "learned something before it is frozen, found %s",
-                          encoder->names.type);
+                          "option --token-noise %s: expected encoder bert, which has learned "
+                          "something before it is frozen, found %s",
+                          nvdp__text_noise_names[mechanism], encoder->names.type);
     return NVDP_OK;
 }
 

@@ -32,7 +32,8 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
                             path));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
-    if (config->noise.mechanism == NVDP__TOKENS_RANDOM)
+    if (config->noise.mechanism != NVDP__NOISE_NONE &&
+        !nvdp__token_row(config->noise.mechanism)->uses_eta)
         config->noise.sanitizer.eta = 0; /* which earlier versions wrote there, and ignored */
     NVDP__HAND_OVER(owner, root);
 cleanup:
@@ -141,7 +142,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                       "users noise their texts themselves: nvdp privacy tells what is proven and "
                       "measured of it%s",
                       directory, nvdp__text_noise_names[noise],
-                      noise == NVDP__NOISE_SEQUENCE
+                      nvdp__token_row(noise)->on_sequence
                           ? ""
                           : ", nvdp sanitize writes such texts to give away, nvdp sanitize "
                             "--analyse inversion attacks them");
@@ -303,7 +304,7 @@ static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(nvdp__privacy_check_source(ctx, measures));
     NVDP_TRY(nvdp__run_read_config(ctx, options->run, &told.config, &told.config_owner));
     const int mechanism = told.config.noise.mechanism;
-    if (mechanism == NVDP__NOISE_NONE || (mechanism == NVDP__NOISE_SEQUENCE) != sequence)
+    if (mechanism == NVDP__NOISE_NONE || nvdp__token_row(mechanism)->on_sequence != sequence)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s",
                             options->run,
                             sequence ? "token-noise sequence-laplace"
