@@ -279,9 +279,6 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
 }
 
 /* NaN, which stands for "nothing is proven", is null. */
-static json_t *known(double value) {
-    return isnan(value) ? json_null() : number(value);
-}
 
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
@@ -297,7 +294,7 @@ static json_t *pack_linkage(const struct nvdp_linkage *from) {
         number(from->ten), "ten_interval", pack_interval(&from->ten_interval), "ten_chance",
         number(from->ten_chance), "information", number(from->information), "information_interval",
         pack_interval(&from->information_interval), "states", number(from->states), "first_bound",
-        known(from->first_bound), "ten_bound", known(from->ten_bound));
+        nvdp__json_known(from->first_bound), "ten_bound", nvdp__json_known(from->ten_bound));
 }
 
 nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,

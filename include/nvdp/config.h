@@ -112,7 +112,7 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
  * from then on.
  * @param config behind whose options the others stand.
  * @param other freed, on error too.
- * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for more than four kinds of work. */
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for more than five kinds of work. */
 nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other);
 
 /** Releases a configuration and the texts that it gave out.

@@ -204,7 +204,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
 
 /* --- the attack --- */
 
-nvdp_status nvdp__attack_language(struct nvdp__text_attack *a) {
+static nvdp_status attack_language(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count, seeds = a->options->seeds;
     struct reader r = {.attack = a};
@@ -244,3 +244,8 @@ cleanup:
     free(nearest.of[0]);
     return status;
 }
+
+static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", "beam", NULL};
+
+const struct nvdp__attack nvdp__attack_row_language = {
+    .learn = attack_language, .options = options, NVDP__LEARNER};

@@ -167,7 +167,7 @@ static double choose(struct nvdp__text_attack *a, struct nvdp__centroids *t,
     return exponent;
 }
 
-nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
+static nvdp_status attack_nearest(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count;
     struct nvdp__centroids t = {0};
@@ -201,3 +201,8 @@ cleanup:
     free(score);
     return status;
 }
+
+static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", NULL};
+
+const struct nvdp__attack nvdp__attack_row_nearest = {
+    .learn = attack_nearest, .options = options, NVDP__LEARNER};

@@ -227,7 +227,7 @@ static double total(size_t n, const double *x) {
     return sum;
 }
 
-nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
+static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
@@ -363,7 +363,7 @@ static double area_limit(const struct nvdp__text_attack *a) {
                : nvdp_guess_bound(.5, set->clip_sequence, 2 * a->options->releases, 0);
 }
 
-nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
+static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     struct reader r = {.attack = a, .softmax = true};
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
@@ -426,3 +426,9 @@ cleanup:
     free(positive);
     return status;
 }
+
+const struct nvdp__attack nvdp__attack_row_bag = {
+    .learn = attack_bag, .options = nvdp__learner_options, NVDP__LEARNER};
+
+const struct nvdp__attack nvdp__attack_row_attribute = {
+    .learn = attack_attribute, .options = nvdp__learner_options, NVDP__LEARNER};

@@ -13,11 +13,6 @@
 static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release",
                                              [NVDP__OBSERVED_STATES] = "states",
                                              [NVDP__OBSERVED_PRIOR] = "prior"};
-static const char *const attacker_names[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
-                                             [NVDP_ATTACKER_BAG] = "bag",
-                                             [NVDP_ATTACKER_ATTRIBUTE] = "attribute",
-                                             [NVDP_ATTACKER_TOKEN] = "token",
-                                             [NVDP_ATTACKER_LANGUAGE] = "language"};
 
 /* --- samples --- */
 
@@ -203,16 +198,15 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
     return status;
 }
 
-static nvdp_status check(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                         const struct nvdp__text_attack_options *options) {
-    const bool language = attacker == NVDP_ATTACKER_LANGUAGE;
-    if (options->releases > 1 && !language && attacker != NVDP_ATTACKER_NEAREST)
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__attack *attack,
+                         const char *name, const struct nvdp__text_attack_options *options) {
+    if (options->releases > 1 && !nvdp__attack_takes(attack, "releases"))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "releases: expected 1 for %s, which reads one sample, found %d",
-                          attacker_names[attacker], options->releases);
-    if (options->prior == NULL || language) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "prior: expected none for %s, found %s",
-                      attacker_names[attacker], options->prior);
+                          "releases: expected 1 for %s, which reads one sample, found %d", name,
+                          options->releases);
+    if (options->prior == NULL || nvdp__attack_takes(attack, "prior")) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "prior: expected none for %s, found %s", name,
+                      options->prior);
 }
 
 static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__run_options *run) {
@@ -288,14 +282,9 @@ void nvdp_text_attack_release(struct nvdp_text_attack *attack) {
     *attack = (struct nvdp_text_attack){0};
 }
 
-nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                              const struct nvdp_config *config, struct nvdp_text_attack *out) {
-    static nvdp_status (*const attack[])(struct nvdp__text_attack *) = {
-        [NVDP_ATTACKER_NEAREST] = nvdp__attack_nearest,
-        [NVDP_ATTACKER_BAG] = nvdp__attack_bag,
-        [NVDP_ATTACKER_ATTRIBUTE] = nvdp__attack_attribute,
-        [NVDP_ATTACKER_TOKEN] = nvdp__attack_token,
-        [NVDP_ATTACKER_LANGUAGE] = nvdp__attack_language};
+nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
+                        const char *name, const struct nvdp_config *config,
+                        struct nvdp_text_attack *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__text_attack_options options;
     struct nvdp__run_options run;
@@ -306,7 +295,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
-    NVDP_TRY(check(ctx, attacker, &options));
+    NVDP_TRY(check(ctx, attack, name, &options));
     NVDP_TRY(nvdp__run_open_bottleneck(ctx, &run, &a.run));
     NVDP_TRY(open_shared(&a, &shared));
     a.attacked.data = a.run.dataset;
@@ -315,8 +304,8 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
     if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
-    NVDP_TRY(attack[attacker](&a));
-    snprintf(made.attacker, sizeof made.attacker, "%s", attacker_names[attacker]);
+    NVDP_TRY(attack->learn(&a));
+    snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a.attacked.data->count;
     made.public_texts = a.known.data->count;
     made.seeds = nvdp__draws(&a, NVDP__OBSERVED_RELEASE);
@@ -335,4 +324,17 @@ cleanup:
     nvdp__run_close(&a.run);
     free(a.score);
     return status;
+}
+
+nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                              const struct nvdp_config *config, struct nvdp_text_attack *out) {
+    static const char *const name[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
+                                       [NVDP_ATTACKER_BAG] = "bag",
+                                       [NVDP_ATTACKER_ATTRIBUTE] = "attribute",
+                                       [NVDP_ATTACKER_TOKEN] = "token",
+                                       [NVDP_ATTACKER_LANGUAGE] = "language"};
+    for (size_t i = 0; nvdp__attacks[i] != NULL; i++)
+        if (strcmp(nvdp__attack_names[i], name[attacker]) == 0)
+            return nvdp__learn(ctx, nvdp__attacks[i], name[attacker], config, out);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attacker %d: expected a learner", (int)attacker);
 }

@@ -6,7 +6,7 @@
 #ifndef NVDP_SRC_ATTACK_TEXTS_H
 #define NVDP_SRC_ATTACK_TEXTS_H
 
-#include "attack/options.h"
+#include "attack/attack.h"
 #include "attack/shared.h"
 #include "share/sampler.h"
 #include "train/run.h"
@@ -65,12 +65,27 @@ double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds
 /* A share that may be, with 97.5 % confidence, of what none of so many independent trials has shown: Clopper & Pearson 1934. */
 double nvdp__unseen(size_t trials);
 
-/* nearest.c, token.c, language.c, pooled.c */
-nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *attack);
-nvdp_status nvdp__attack_token(struct nvdp__text_attack *attack);
-nvdp_status nvdp__attack_language(struct nvdp__text_attack *attack);
-nvdp_status nvdp__attack_bag(struct nvdp__text_attack *attack);
-nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *attack);
+/* --- learned.c: what the rows of these attackers share --- */
+
+#define NVDP__LEARNER_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "shared", "public", "public-limit", "seeds"
+extern const char *const nvdp__learner_options[]; /* those alone */
+nvdp_status nvdp__learner_run(const struct nvdp__attacked *attacked, void *found);
+json_t *nvdp__learner_json(const struct nvdp__attacked *attacked, const void *found);
+void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *found, FILE *to);
+void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
+                           struct nvdp__writer *say);
+void nvdp__learner_release(void *found);
+/* Ends the row of an attacker that learns; before it stand .learn and .options.  Where the options have `releases`, the
+ * attacker reads several samples of a text; where they have `prior`, it goes by a language model too. */
+#define NVDP__LEARNER                                                                              \
+    .target = NVDP_ATTACK_RUN, .size = sizeof(struct nvdp_text_attack), .run = nvdp__learner_run,  \
+    .json = nvdp__learner_json, .print = nvdp__learner_print, .verdict = nvdp__learner_verdict,    \
+    .release = nvdp__learner_release
+
+/* Attacks a run's texts with one of them: nvdp_attack_texts() by the row. */
+nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
+                        const char *name, const struct nvdp_config *config,
+                        struct nvdp_text_attack *out);
 
 /* --- named.c: tokens that are named --- */
 

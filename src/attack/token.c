@@ -345,7 +345,7 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
     nvdp__judge_set(&l->known, l->attack, data, i, text, hits);
 }
 
-nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
+static nvdp_status attack_token(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count;
     size_t steps;
@@ -377,3 +377,6 @@ cleanup:
     free(hits.of[0]);
     return status;
 }
+
+const struct nvdp__attack nvdp__attack_row_token = {
+    .learn = attack_token, .options = nvdp__learner_options, NVDP__LEARNER};

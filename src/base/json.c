@@ -181,6 +181,10 @@ json_t *nvdp__json_number(double value) {
     return json_real(value);
 }
 
+json_t *nvdp__json_known(double value) {
+    return isnan(value) ? json_null() : nvdp__json_number(value);
+}
+
 void nvdp__creation_date(char out[32]) {
     time_t now = time(NULL);
     const char *epoch = getenv("SOURCE_DATE_EPOCH");

@@ -36,6 +36,8 @@ nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const 
                               const char *key, const char *fallback, const char **out);
 /* A finite number, or the strings "inf", "-inf", "nan": JSON has no infinities and we drop none. */
 json_t *nvdp__json_number(double value);
+/* The same, with null for NaN, which stands for a value that does not exist. */
+json_t *nvdp__json_known(double value);
 /* Writes the time now, or $SOURCE_DATE_EPOCH, in UTC. */
 void nvdp__creation_date(char out[32]);
 /* The time in UTC, ISO 8601. */

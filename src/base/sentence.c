@@ -3,6 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { COLUMN = 18, WIDTH = 78 };
 
 void nvdp__say(struct nvdp__writer *writer, const char *format, ...) {
     va_list args;
@@ -27,4 +30,29 @@ nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of
     }
     *out = text;
     return NVDP_OK;
+}
+
+void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fprintf(to, "%-*s", COLUMN, name);
+    vfprintf(to, format, args);
+    putc('\n', to);
+    va_end(args);
+}
+
+void nvdp__print_wrapped(FILE *to, const char *text) {
+    size_t column = 0;
+    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+        if (column > 0) {
+            bool fits = column + 1 + length <= WIDTH;
+            putc(fits ? ' ' : '\n', to);
+            column = fits ? column + 1 : 0;
+        }
+        fprintf(to, "%.*s", (int)length, word);
+        column += length;
+        word += length;
+    }
+    putc('\n', to);
 }

@@ -17,4 +17,10 @@ __attribute__((format(printf, 2, 3))) void nvdp__say(struct nvdp__writer *writer
 nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of, FILE *to),
                           const void *of, char **out);
 
+/* Writes a line with a name, padded to the column in which the values of all tables stand, and its value. */
+__attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char *name,
+                                                           const char *format, ...);
+/* Writes a text with line breaks at its blanks, where a line would be longer than 78 characters. */
+void nvdp__print_wrapped(FILE *to, const char *text);
+
 #endif

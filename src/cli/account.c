@@ -105,7 +105,7 @@ static void print(const struct values *v, const struct nvdp_dp_steps *steps,
     cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu, NVDP__UP));
     cli_risk_print(risk);
     putchar('\n');
-    cli_print_wrapped(stdout, statement);
+    nvdp__print_wrapped(stdout, statement);
 }
 
 /* Up to six digits, so that the noise as printed is enough. */
@@ -143,7 +143,7 @@ static int account_run(struct cli *cli) {
         cli_row("by RDP", "epsilon %.6g, optimal order %g", training.account.rdp_epsilon,
                 training.account.rdp_order);
         putchar('\n');
-        cli_print_wrapped(stdout, statement);
+        nvdp__print_wrapped(stdout, statement);
     }
     free(statement);
     return code;

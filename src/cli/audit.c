@@ -78,7 +78,7 @@ static void print(const struct values *v, const struct nvdp_samples *p,
     cli_row("ceiling", "%.3f is what a perfect test shows with so many samples", a->ceiling);
     if (isfinite(v->claimed)) cli_row("claimed", "<= %g", v->claimed);
     putchar('\n');
-    cli_print_wrapped(stdout, LIMITS);
+    nvdp__print_wrapped(stdout, LIMITS);
 }
 
 static int judge(struct cli *cli, const struct values *v, const struct nvdp_sample_audit *a) {

@@ -166,15 +166,18 @@ json_t *cli_run_config(const char *directory) {
     return config;
 }
 
-int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
+int cli_check_source(struct cli *cli, const char *path) {
     static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
     if ((cli->args == 1) == (path != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+    const char *one = path != NULL ? cli_given_one(cli, of_runs, true) : NULL;
+    if (one == NULL) return CLI_SUCCESS;
+    return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors", one);
+}
+
+int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
+    CLI_TRY(cli_check_source(cli, path));
     if (path != NULL) {
-        const char *one = cli_given_one(cli, of_runs, true);
-        if (one != NULL)
-            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
-                             one);
         CLI_DO(cli, nvdp_posteriors_read(cli->ctx, path, posteriors));
         return CLI_SUCCESS;
     }

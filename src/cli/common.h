@@ -2,6 +2,8 @@
 #ifndef NVDP_SRC_CLI_COMMON_H
 #define NVDP_SRC_CLI_COMMON_H
 
+#include "base/json.h"
+#include "base/sentence.h"
 #include "sweep/sweep.h"
 #include <jansson.h>
 #include <nvdp.h>
@@ -106,6 +108,8 @@ int cli_fail(struct cli *cli, nvdp_status status);
 int cli_resolve_cache(struct cli *cli, bool no_cache);
 /* The options in a folder's run.json; json_decref().  NULL: none of nvdp train's runs. */
 json_t *cli_run_config(const char *directory);
+/* Refuses where not exactly one of a file of posteriors and a run is given, or options of a run with a file. */
+int cli_check_source(struct cli *cli, const char *path);
 /* Of the file, or where `path` is NULL of the run that is the one argument. */
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
 /* Prints a text, which is freed.  CLI_FAILURE, with a message: it cannot be written. */
@@ -172,19 +176,12 @@ json_t *cli_risk_json(const struct nvdp_account_risk *risk);
 
 /* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
-/* A finite number, or the strings "inf", "-inf", as in all files of the library; NaN, which stands
- * for "there is none", is null. */
-json_t *cli_number(double value);
+#define cli_number nvdp__json_known
 /* {name: {"mean", "sd"}} */
 json_t *cli_scores_json(const struct nvdp_scores *scores);
 /* One line a metric: name, mean, spread over draws; then the majority class. */
 void cli_scores_print(const struct nvdp_scores *scores);
-/* A name padded to the column in which all tables' values stand. */
-void cli_row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void cli_row_to(FILE *to, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Text broken into lines at its blanks. */
-void cli_print_wrapped(FILE *to, const char *text);
+#define cli_row(...) nvdp__print_row(stdout, __VA_ARGS__)
 /* Writes text and a line end beside `path`, then renames it into place. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);
 

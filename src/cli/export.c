@@ -50,7 +50,7 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
     const struct nvdp_config *config = cli->config;
     char *text = NULL;
     const char *model = nvdp_config_get(config, "model-out");
-    cli_print_wrapped(stdout, result->guarantee);
+    nvdp__print_wrapped(stdout, result->guarantee);
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
             (double)result->bytes / (1 << 20));
     cli_row("texts", "%zu, %zu sample%s each of at most %zu component%s, width %zu", result->texts,
@@ -59,7 +59,7 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
     if (model != NULL) cli_row("public model", "%s", model);
     print_ledger(config, result);
     putchar('\n');
-    cli_print_wrapped(stdout, result->statement);
+    nvdp__print_wrapped(stdout, result->statement);
     if (!result->measured) return CLI_SUCCESS;
     putchar('\n');
     CLI_DO(cli, nvdp_privacy_report_summary(cli->ctx, &result->privacy, &text));

@@ -15,8 +15,6 @@
 
 /* --- results --- */
 
-enum { COLUMN = 18 };
-
 int cli_print_json(struct cli *cli, json_t *object) {
     if (object == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
     int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
@@ -24,12 +22,6 @@ int cli_print_json(struct cli *cli, json_t *object) {
     if (failed != 0 || putchar('\n') == EOF)
         return cli_error(cli, CLI_FAILURE, "cannot write to stdout");
     return CLI_SUCCESS;
-}
-
-json_t *cli_number(double value) {
-    if (isnan(value)) return json_null();
-    if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
-    return json_real(value);
 }
 
 json_t *cli_scores_json(const struct nvdp_scores *scores) {
@@ -44,26 +36,6 @@ json_t *cli_scores_json(const struct nvdp_scores *scores) {
                                                       cli_number(scores->high[i]))));
     }
     return metrics;
-}
-
-static void print_row(FILE *to, const char *name, const char *format, va_list args) {
-    fprintf(to, "%-*s", COLUMN, name);
-    vfprintf(to, format, args);
-    putc('\n', to);
-}
-
-void cli_row(const char *name, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    print_row(stdout, name, format, args);
-    va_end(args);
-}
-
-void cli_row_to(FILE *to, const char *name, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    print_row(to, name, format, args);
-    va_end(args);
 }
 
 void cli_scores_print(const struct nvdp_scores *scores) {
@@ -303,23 +275,6 @@ void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
         describe_job(&state->job[k], line);
         fprintf(stderr, "%s: %s\n", cli->name, line);
     }
-}
-
-void cli_print_wrapped(FILE *to, const char *text) {
-    enum { WIDTH = 78 };
-    size_t column = 0;
-    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
-        size_t length = strcspn(word, " ");
-        if (column > 0) {
-            bool fits = column + 1 + length <= WIDTH;
-            putc(fits ? ' ' : '\n', to);
-            column = fits ? column + 1 : 0;
-        }
-        fprintf(to, "%.*s", (int)length, word);
-        column += length;
-        word += length;
-    }
-    putc('\n', to);
 }
 
 int cli_put(char *text) {

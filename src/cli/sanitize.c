@@ -55,40 +55,42 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
     const struct nvdp_sanitizer_info *info = &result->sanitizer;
     char far[NVDP__BOUND_TEXT], worst[NVDP__BOUND_TEXT];
-    if (out != NULL) cli_row_to(to, "output", "%s", out);
-    cli_row_to(to, "draws", "%s",
-               result->insecure_seed ? "INSECURE, from a seed: whoever knows the seed can undo them"
-                                     : "from the operating system's generator, not repeated");
-    cli_row_to(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
-               (unsigned long long)result->tokens);
+    if (out != NULL) nvdp__print_row(to, "output", "%s", out);
+    nvdp__print_row(to, "draws", "%s",
+                    result->insecure_seed
+                        ? "INSECURE, from a seed: whoever knows the seed can undo them"
+                        : "from the operating system's generator, not repeated");
+    nvdp__print_row(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
+                    (unsigned long long)result->tokens);
     if (info->table > info->tokens)
-        cli_row_to(to, "vocabulary", "%zu of the table's %zu words, %zu dimensions%s", info->tokens,
-                   info->table, info->dim,
-                   info->own_words ? "; NOT PRIVATE: those of these texts" : "");
+        nvdp__print_row(to, "vocabulary", "%zu of the table's %zu words, %zu dimensions%s",
+                        info->tokens, info->table, info->dim,
+                        info->own_words ? "; NOT PRIVATE: those of these texts" : "");
     else
-        cli_row_to(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
-                   info->pieces ? "WordPieces" : "words", info->dim);
+        nvdp__print_row(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
+                        info->pieces ? "WordPieces" : "words", info->dim);
     if (info->unmatched > 0)
-        cli_row_to(to, "in no text", "%zu of these words, which come out all the same",
-                   info->unmatched);
+        nvdp__print_row(to, "in no text", "%zu of these words, which come out all the same",
+                        info->unmatched);
     if (info->sensitive < info->tokens)
-        cli_row_to(to, "sensitive", "%zu of them; the others may stay as they are",
-                   info->sensitive);
+        nvdp__print_row(to, "sensitive", "%zu of them; the others may stay as they are",
+                        info->sensitive);
     if (!isnan(result->changed))
-        cli_row_to(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
-    cli_row_to(to, "no vector", "%.2f%% of the words", 100 * result->oov);
+        nvdp__print_row(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
+    nvdp__print_row(to, "no vector", "%.2f%% of the words", 100 * result->oov);
     if (result->measured > 0)
-        cli_row_to(to, "deniability", "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)",
-                   result->n_w, result->s_w, result->draws, result->measured);
-    cli_row_to(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %s",
-               result->geometry.nearest_median, result->geometry.pair_median,
-               nvdp__bound(far, result->geometry.diameter_bound, NVDP__UP));
-    cli_row_to(to, "LDP epsilon", "at most %s a token, of words with vectors",
-               nvdp__bound(worst, result->epsilon, NVDP__UP));
+        nvdp__print_row(to, "deniability",
+                        "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)", result->n_w,
+                        result->s_w, result->draws, result->measured);
+    nvdp__print_row(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %s",
+                    result->geometry.nearest_median, result->geometry.pair_median,
+                    nvdp__bound(far, result->geometry.diameter_bound, NVDP__UP));
+    nvdp__print_row(to, "LDP epsilon", "at most %s a token, of words with vectors",
+                    nvdp__bound(worst, result->epsilon, NVDP__UP));
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
     fprintf(to, "\n");
-    cli_print_wrapped(to, result->statement);
+    nvdp__print_wrapped(to, result->statement);
 }
 
 static int run(struct cli *cli) {

@@ -73,10 +73,10 @@ static void print(const struct nvdp_verification *found) {
     }
     if (found->statement[0] != '\0') {
         printf("\nThe file says:\n");
-        cli_print_wrapped(stdout, found->statement);
+        nvdp__print_wrapped(stdout, found->statement);
     }
     putchar('\n');
-    cli_print_wrapped(
+    nvdp__print_wrapped(
         stdout, !found->holds ? "Do not trust this file: what is marked NO does not hold."
                 : found->is_known
                     ? "All that can be checked holds, and the file is signed by the given key."
@@ -85,7 +85,7 @@ static void print(const struct nvdp_verification *found) {
                     : "All that can be checked holds. Whether the values were drawn as the "
                       "file says, its sender alone knows, and no signature makes the sender "
                       "answer for it.");
-    if (found->holds || !found->useful) cli_print_wrapped(stdout, found->guarantee);
+    if (found->holds || !found->useful) nvdp__print_wrapped(stdout, found->guarantee);
 }
 
 static int run(struct cli *cli) {

@@ -22,7 +22,7 @@ struct entry {
     char *preset, *next; /* the preset's value; that of one which is being read; NULL: none */
 };
 
-enum { PARTS = 4, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
+enum { PARTS = 5, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
 
 /* One kind of work, and the struct that its options fill. */
 struct part {

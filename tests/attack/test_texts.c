@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,
+    nvdp__attack_row_language, nvdp__attack_row_bag, nvdp__attack_row_attribute;
+
 /* Two Gaussians d apart are told apart with Phi(d/2) at best; logistic regression is that test.  What 6000 examples of ten
  * dimensions leave to be learned costs less than a hundredth; the rest are 4.4 standard deviations. */
 Test(linear, tells_gaussians_apart_as_well_as_can_be) {
@@ -198,15 +201,15 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
         static const double variance[] = {.01, .01, 1e4, 1};
         make_posteriors(ctx, ahead[c], variance[c], c == 3, &a.known);
         make_posteriors(ctx, ahead[c], variance[c], c == 3, &a.attacked);
-        const double one = named(&a, nvdp__attack_nearest, &prior);
-        const double all = named(&a, nvdp__attack_token, &prior);
-        if (c == 1) cr_expect_eq(named(&a, nvdp__attack_token, &prior), all);
+        const double one = named(&a, nvdp__attack_row_nearest.learn, &prior);
+        const double all = named(&a, nvdp__attack_row_token.learn, &prior);
+        if (c == 1) cr_expect_eq(named(&a, nvdp__attack_row_token.learn, &prior), all);
         if (c < 2) cr_expect_gt(all, .95);
         if (c == 0) cr_expect_gt(one, .95);
         if (c == 1) cr_expect_lt(one, .2);
         /* who looks at each vector alone does not see in it which token is the one before: too weak, whatever the noise */
-        cr_expect_eq(reads(&a, nvdp__attack_nearest), c == 0 || c == 2, "%d", c);
-        if (c == 1) cr_expect(reads(&a, nvdp__attack_token));
+        cr_expect_eq(reads(&a, nvdp__attack_row_nearest.learn), c == 0 || c == 2, "%d", c);
+        if (c == 1) cr_expect(reads(&a, nvdp__attack_row_token.learn));
         if (c == 2) cr_expect_leq(all, prior);
         if (c == 3) cr_expect_lt(one, .2);
         if (c == 3) cr_expect_gt(all, .4, "%g", all);
@@ -256,7 +259,7 @@ static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
     for (int lie = 0; lie < 2; lie++) {
         a.attacked.set->clip_sequence = lie ? .01 : 20; /* two words are at most 2 / .1 apart */
         a.scores = 0;
-        cr_assert_eq(nvdp__attack_nearest(&a), NVDP_OK);
+        cr_assert_eq(nvdp__attack_row_nearest.learn(&a), NVDP_OK);
         for (size_t k = 0; k < 5; k++) {
             const struct nvdp_text_score *s = &a.score[k];
             cr_expect_str_eq(s->observed, "release");
@@ -315,8 +318,9 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
 
 /* Samples of a file that are those which are drawn else tell the same; of two, joined, and of the second one. */
 static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
-    static nvdp_status (*const by[])(struct nvdp__text_attack *) = {
-        nvdp__attack_nearest, nvdp__attack_language, nvdp__attack_bag, nvdp__attack_token};
+    nvdp_status (*const by[])(struct nvdp__text_attack *) = {
+        nvdp__attack_row_nearest.learn, nvdp__attack_row_language.learn, nvdp__attack_row_bag.learn,
+        nvdp__attack_row_token.learn};
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .beam = 4};
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
@@ -405,14 +409,14 @@ static void name_chains(struct nvdp_context *ctx, const char *run) {
     open_made(ctx, run, true, &a);
     make_posteriors(ctx, 0, .3, false, &a.known);
     make_posteriors(ctx, 0, .3, false, &a.attacked);
-    const double nearest = named(&a, nvdp__attack_nearest, &prior);
-    const double same = named(&a, nvdp__attack_language, &prior);
+    const double nearest = named(&a, nvdp__attack_row_nearest.learn, &prior);
+    const double same = named(&a, nvdp__attack_row_language.learn, &prior);
     cr_expect_eq(same, nearest);
     options.releases = 4;
-    cr_expect_gt(named(&a, nvdp__attack_nearest, &prior), nearest + .1);
+    cr_expect_gt(named(&a, nvdp__attack_row_nearest.learn, &prior), nearest + .1);
     options.releases = 1;
     options.prior = made_prior(ctx);
-    const double language = named(&a, nvdp__attack_language, &prior);
+    const double language = named(&a, nvdp__attack_row_language.learn, &prior);
     cr_expect_gt(a.weight[NVDP__OBSERVED_RELEASE], 0);
     cr_expect_gt(language, nearest + .15, "%g, nearest %g", language, nearest);
     a.scores = 48; /* named() has read them */
@@ -456,7 +460,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
             both[c]->set->length = 64;
         }
         a.scores = 0;
-        cr_assert_eq(nvdp__attack_attribute(&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK, "%s", nvdp_context_error(ctx));
         const struct nvdp_text_attack found = {.scores = a.scores, .score = a.score};
         const double right = score(&found, "release", "accuracy", false);
         cr_expect(right > .78 && right < .87, "%g", right);
@@ -466,7 +470,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     /* of equal classes Phi(C); of a pair of texts Phi(sqrt(2) C) */
     a.attacked.set->clip_sequence = 1;
     a.scores = 0;
-    cr_assert_eq(nvdp__attack_attribute(&a), NVDP_OK);
+    cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
     cr_expect_str_eq(a.score[1].metric, "AUC");
     cr_expect_eq(a.score[0].baseline, .5);
     cr_expect_float_eq(a.score[0].bound, .8413447460685429, 1e-9);
@@ -474,13 +478,13 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     cr_expect(nvdp__scores_hold(&a));
     a.attacked.set->clip_sequence = .1;
     a.scores = 0;
-    cr_assert_eq(nvdp__attack_attribute(&a), NVDP_OK);
+    cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
     cr_expect(!nvdp__scores_hold(&a));
     /* without a shift there is no label to read: attackers of equal states are too weak to conclude anything */
     for (size_t c = 0; c < 2; c++)
         memset(both[c]->set->mu, 0,
                both[c]->data->offset[both[c]->data->count] * PIECES * sizeof(double));
-    cr_expect(!reads(&a, nvdp__attack_attribute));
+    cr_expect(!reads(&a, nvdp__attack_row_attribute.learn));
     release_made(&a);
 }
 

@@ -1,0 +1,189 @@
+/* Any attack by its row: the options, the run, its result as JSON, text and verdict. */
+#include "attack/attack.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <nvdp/evaluate.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERDICT_ROOM = 8192 }; /* a path and two lines */
+
+#define AT(member) NVDP_OPTION_AT(struct options, member)
+
+struct options {
+    int kind;
+    const char *posteriors;
+    double claimed;
+};
+static const struct nvdp_option options[] = {
+    {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
+     .choices = nvdp__attack_names, .group = "Attack:", .after = "model"},
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run", NULL,
+     AT(posteriors), .group = "Texts, of all kinds but exposure:", .after = "run"},
+    {"claimed", NVDP_OPTION_REAL, "E",
+     "epsilon that is promised at --delta, where it is not the run's certificate that does", NULL,
+     AT(claimed), .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
+    {0},
+};
+static const struct nvdp__section section = {options, 0, NULL};
+static const struct nvdp__schema schema = {
+    .kind = "any attack", .size = sizeof(struct options), .section = &section, .sections = 1};
+
+nvdp_status nvdp_attacks_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    static nvdp_status (*const part[])(struct nvdp_context *, struct nvdp_config **) = {
+        nvdp_text_attack_config_create, nvdp_attack_config_create};
+    struct nvdp_config *made = NULL, *more = NULL;
+    nvdp_status status = nvdp_exposure_config_create(ctx, &made);
+    for (size_t i = 0; i < sizeof part / sizeof *part && status == NVDP_OK; i++) {
+        status = part[i](ctx, &more);
+        if (status == NVDP_OK) status = nvdp_config_join(made, more);
+    }
+    if (status == NVDP_OK) status = nvdp__config_create(ctx, &schema, &more);
+    if (status == NVDP_OK) status = nvdp_config_join(made, more);
+    if (status == NVDP_OK) *out = made;
+    if (status != NVDP_OK) nvdp_config_free(made);
+    return status;
+}
+
+bool nvdp__attack_takes(const struct nvdp__attack *attack, const char *option) {
+    for (const char *const *name = attack->options; *name != NULL; name++)
+        if (strcmp(*name, option) == 0) return true;
+    return false;
+}
+
+nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
+                                 struct nvdp_attack_info *out) {
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    while (nvdp__attacks[count] != NULL)
+        count++;
+    if (attack >= count)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attack: expected 0 to %zu, found %zu", count - 1,
+                          attack);
+    const struct nvdp__attack *row = nvdp__attacks[attack];
+    const struct nvdp_attack_info made = {.struct_size = sizeof made,
+                                          .name = nvdp__attack_names[attack],
+                                          .help = nvdp__attack_helps[attack],
+                                          .target = row->target,
+                                          .options = row->options,
+                                          .exclusive = {row->exclusive[0], row->exclusive[1]},
+                                          .attacks = count};
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
+/* --- a run --- */
+
+struct nvdp_attack_result {
+    struct nvdp__attacked attacked;
+    struct nvdp_config *config;
+    void *found; /* zeroed, or filled by `run` */
+};
+
+void nvdp_attack_free(struct nvdp_attack_result *result) {
+    if (result == NULL) return;
+    if (result->found != NULL) result->attacked.attack->release(result->found);
+    free(result->found);
+    nvdp_config_free(result->config);
+    free(result);
+}
+
+/* Reads the posteriors of a file or a run. */
+static nvdp_status open_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                   const char *path, struct nvdp_posteriors **out) {
+    if ((path != NULL) == (nvdp_config_get(config, "run") != NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected either run or posteriors");
+    return path != NULL ? nvdp_posteriors_read(ctx, path, out)
+                        : nvdp_run_posteriors(ctx, config, out);
+}
+
+nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        struct nvdp_attack_result **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_attack_result *made = NULL;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct options values;
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &values));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    const struct nvdp__attack *row = nvdp__attacks[values.kind];
+    made->attacked = (struct nvdp__attacked){
+        .ctx = ctx,
+        .attack = row,
+        .kind = nvdp__attack_names[values.kind],
+        .claimed = nvdp_config_is_set(config, "claimed") ? values.claimed : NAN};
+    NVDP_TRY(nvdp_config_copy(config, &made->config));
+    made->attacked.config = made->config;
+    const char *name =
+        nvdp_config_get(made->config, row->target == NVDP_ATTACK_MODEL ? "model" : "run");
+    made->attacked.name = name != NULL ? name : "posteriors";
+    if (row->target == NVDP_ATTACK_POSTERIORS)
+        NVDP_TRY(open_posteriors(ctx, config, values.posteriors, &posteriors));
+    made->found = nvdp__calloc(ctx, 1, row->size);
+    NVDP_TRY(NVDP__MADE(made->found));
+    memcpy(made->found, &row->size, sizeof row->size); /* as NVDP_RESULT() does */
+    made->attacked.posteriors = posteriors;
+    NVDP_TRY(row->run(&made->attacked, made->found));
+    made->attacked.posteriors = NULL;
+    *out = made;
+    made = NULL;
+cleanup:
+    nvdp_posteriors_free(posteriors);
+    nvdp_attack_free(made);
+    return status;
+}
+
+/* --- its result --- */
+
+nvdp_status nvdp_attack_json(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
+                             char **out) {
+    json_t *object = result->attacked.attack->json(&result->attacked, result->found);
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    if (text == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "attack %s: out of memory", result->attacked.kind);
+    *out = text;
+    return NVDP_OK;
+}
+
+static void print(const void *of, FILE *to) {
+    const struct nvdp_attack_result *result = of;
+    result->attacked.attack->print(&result->attacked, result->found, to);
+}
+
+nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
+                             char **out) {
+    return nvdp__printed(ctx, print, result, out);
+}
+
+nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
+                                char **out) {
+    char text[VERDICT_ROOM] = "";
+    struct nvdp__writer say = {text, sizeof text, 0};
+    result->attacked.attack->verdict(&result->attacked, result->found, &say);
+    char *copy = nvdp__strdup(ctx, text);
+    if (copy == NULL) return NVDP_ERR_MEMORY;
+    *out = copy;
+    return NVDP_OK;
+}
+
+void nvdp__print_weak(FILE *to, bool weak) {
+    if (!weak) return;
+    putc('\n', to);
+    nvdp__print_wrapped(to, "This attacker is too weak to conclude anything: without noise, from "
+                            "the posteriors themselves, it is right no more often than from "
+                            "nothing.");
+}
+
+/* An attack above a bound that is proven: sampler, densities, clip or proof are wrong, or it is chance. */
+void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
+                         const struct nvdp_interval *interval, double baseline, double bound,
+                         struct nvdp__writer *say) {
+    if (say->used > 0 || !(interval->low > bound)) return;
+    nvdp__say(say,
+              "%s: VIOLATION: %s: expected a share of at most %.6g, which is proven of every "
+              "guess that is right with %.6g without samples, found %.6g or more with "
+              "confidence 95 %%",
+              attacked->name, what, bound, baseline, interval->low);
+}

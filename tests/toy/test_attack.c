@@ -1,0 +1,120 @@
+/* An attack that is added by its row alone: described, run, printed and judged as any other.  This program is linked with a
+ * table of attacks that has one line more (attacks.inc); nothing else of the library changes. */
+#include "attack/attack.h"
+#include "support.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+/* The longest of the texts, which public lengths give away. */
+struct toy {
+    size_t struct_size, texts, longest;
+};
+
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
+    const struct nvdp_posteriors *set = attacked->posteriors;
+    struct toy *toy = found;
+    toy->texts = set->texts;
+    for (size_t i = 0; i < set->texts; i++)
+        if (set->offset[i + 1] - set->offset[i] > toy->longest)
+            toy->longest = set->offset[i + 1] - set->offset[i];
+    return NVDP_OK;
+}
+
+static json_t *json(const struct nvdp__attacked *attacked, const void *found) {
+    const struct toy *toy = found;
+    return json_pack("{s:s, s:I}", "attack", attacked->kind, "longest", (json_int_t)toy->longest);
+}
+
+static void print(const struct nvdp__attacked *attacked, const void *found, FILE *to) {
+    const struct toy *toy = found;
+    nvdp__print_row(to, "longest", "%zu tokens of %s", toy->longest, attacked->kind);
+}
+
+static void verdict(const struct nvdp__attacked *attacked, const void *found,
+                    struct nvdp__writer *say) {
+    const struct toy *toy = found;
+    if (toy->longest > attacked->claimed)
+        nvdp__say(say, "%s: VIOLATION: %zu tokens", attacked->name, toy->longest);
+}
+
+static void release(void *found) {
+    ((struct toy *)found)->struct_size = 0;
+}
+
+static const char *const options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS, "claimed", NULL};
+
+const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIORS,
+                                                  .options = options,
+                                                  .size = sizeof(struct toy),
+                                                  .run = run,
+                                                  .json = json,
+                                                  .print = print,
+                                                  .verdict = verdict,
+                                                  .release = release};
+
+Test(toy_attack, is_described) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_attack_describe(ctx, 0, &info), NVDP_OK);
+    const size_t last = info.attacks - 1;
+    cr_assert_eq(nvdp_attack_describe(ctx, last, &info), NVDP_OK);
+    cr_expect_str_eq(info.name, "toy");
+    cr_expect_str_eq(info.help, "the length of a text");
+    cr_expect_eq(info.target, NVDP_ATTACK_POSTERIORS);
+    cr_expect_eq(info.options, options);
+    cr_expect_null(info.exclusive[0]);
+    cr_expect_eq(nvdp_attack_describe(ctx, last + 1, &info), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected 0 to 8, found 9");
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < nvdp_config_count(config); i++)
+        if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
+            support_contains(nvdp_config_option(config, i)->help, "; toy: the length of a text");
+    cr_expect_eq(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "toy");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+static void set(struct nvdp_config *config, const char *name, const char *value) {
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
+}
+
+/* The task's texts have 5 to 8 tokens. */
+Test(toy_attack, is_run_printed_and_judged) {
+    struct nvdp_context *ctx = support_context();
+    const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
+    const char *of = task_run(ctx, "run", &choice, NULL);
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_result *result = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    set(config, "kind", "toy");
+    cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected either run or posteriors");
+    cr_expect_null(result);
+    set(config, "run", of);
+    for (int lie = 0; lie < 2; lie++) {
+        set(config, "claimed", lie ? "7" : "8");
+        cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+        cr_expect_str_eq(text, "{\n  \"attack\": \"toy\",\n  \"longest\": 8\n}");
+        free(text);
+        cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+        cr_expect_str_eq(text, "longest           8 tokens of toy\n");
+        free(text);
+        cr_assert_eq(nvdp_attack_verdict(ctx, result, &text), NVDP_OK);
+        if (lie)
+            support_contains(text, "run: VIOLATION: 8 tokens");
+        else
+            cr_expect_str_eq(text, "");
+        free(text);
+        nvdp_attack_free(result);
+        result = NULL;
+    }
+    nvdp_attack_free(NULL);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
