@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool weights, bool single) {
+    const double length = (double)config->length;
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     return (struct nvdp__form){.weights = weights,
                                .single = single,
@@ -14,7 +15,8 @@ struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool wei
                                                   : 0,
                                .kappa = config->kappa,
                                .prior_alpha = config->prior_alpha,
-                               .pad_alpha = nvdp__nvib_pad_alpha(config),
+                               .pad_alpha =
+                                   (config->prior_alpha + config->delta * length) / (length + 1),
                                .delta = config->delta};
 }
 

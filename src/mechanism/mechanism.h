@@ -26,8 +26,9 @@ struct nvdp__form {
     bool single;   /* one vector per text, not one per token: no length shows; length is 1 */
     size_t length; /* tokens and padding; 0: no padding, the sample shows n */
     int kappa;     /* 1 without weights */
-    double prior_alpha, pad_alpha;
-    double delta; /* what each token adds to the prior's pseudo-count A_p of its text */
+    double prior_alpha;
+    double pad_alpha; /* A_p/K, K = length + 1 (docs/nvib.md, Length) */
+    double delta;     /* what each token adds to the prior's pseudo-count A_p of its text */
 };
 enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
 

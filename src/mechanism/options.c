@@ -266,8 +266,3 @@ nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvi
     if (config->pool == NVDP_POOL_AUTO) config->pool = automatic_pool(config, hidden_size);
     return NVDP_OK;
 }
-
-double nvdp__nvib_pad_alpha(const struct nvdp__nvib_config *config) {
-    double length = (double)config->length;
-    return (config->prior_alpha + config->delta * length) / (length + 1);
-}

@@ -87,9 +87,6 @@ nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvi
                                       size_t hidden_size, size_t heads);
 /* Whether the means of a text are clipped together, and variances are 1. */
 bool nvdp__clips_sequence(const struct nvdp__clip_config *clip);
-/* Pseudo-count of a padding component: A_p/K, K = L+1 (docs/nvib.md, Length). */
-double nvdp__nvib_pad_alpha(const struct nvdp__nvib_config *config);
-
 /* Rows of struct nvdp__nvib_config, in two tables: its regulariser stands with the loss's options. */
 extern const struct nvdp_option nvdp__bottleneck_options[];
 extern const struct nvdp_option nvdp__regularizer_options[];

@@ -107,9 +107,9 @@ Test(config, resolve) {
 /* A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */
 Test(config, pad_alpha) {
     struct nvdp__nvib_config config = valid();
-    cr_expect_eq(nvdp__nvib_pad_alpha(&config), 1.0 / 17);
+    cr_expect_eq(nvdp__form_of(&config, true, false).pad_alpha, 1.0 / 17);
     config.delta = 1;
-    cr_expect_eq(nvdp__nvib_pad_alpha(&config), 1);
+    cr_expect_eq(nvdp__form_of(&config, true, false).pad_alpha, 1);
 }
 
 /* In float, bounds may only become tighter. */

@@ -20,7 +20,7 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
     cr_assert_eq(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->dim, true, &all),
                  NVDP_OK);
     all->prior_alpha = config->prior_alpha;
-    all->pad_alpha = nvdp__nvib_pad_alpha(config);
+    all->pad_alpha = nvdp__form_of(config, true, false).pad_alpha;
     all->kappa = config->kappa;
     all->policy = config->length_policy;
     all->length = config->length;
