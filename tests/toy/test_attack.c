@@ -1,11 +1,12 @@
-/* An attack that is added by its row alone: described, run, printed and judged as any other.  This program is linked with a
- * table of attacks that has one line more (attacks.inc); nothing else of the library changes. */
-#include "attack/attack.h"
+/* Two attacks that are added by their rows alone: described, run, printed and judged as any other.  This program is linked
+ * with a table of attacks that has one line more for each (attacks.inc); nothing else of the library changes. */
+#include "attack/texts.h"
 #include "support.h"
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The longest of the texts, which public lengths give away. */
 struct toy {
@@ -54,20 +55,31 @@ const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIO
                                                   .verdict = verdict,
                                                   .release = release};
 
+/* A learner: its function, and the options that all learners take. */
+static nvdp_status learn(struct nvdp__text_attack *a) {
+    const double chance = 1 / (double)a->known.data->task.classes;
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        NVDP_RETURN_IF_FAILED(nvdp__add_value(a, observed, "accuracy", chance, .25, 0));
+    return NVDP_OK;
+}
+
+const struct nvdp__attack nvdp__attack_row_learner = {
+    .learn = learn, .options = nvdp__learner_options, NVDP__LEARNER};
+
 Test(toy_attack, is_described) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     struct nvdp_config *config = NULL;
     cr_assert_eq(nvdp_attack_describe(ctx, 0, &info), NVDP_OK);
-    const size_t last = info.attacks - 1;
+    const size_t last = info.attacks - 2;
     cr_assert_eq(nvdp_attack_describe(ctx, last, &info), NVDP_OK);
     cr_expect_str_eq(info.name, "toy");
     cr_expect_str_eq(info.help, "the length of a text");
     cr_expect_eq(info.target, NVDP_ATTACK_POSTERIORS);
     cr_expect_eq(info.options, options);
     cr_expect_null(info.exclusive[0]);
-    cr_expect_eq(nvdp_attack_describe(ctx, last + 1, &info), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected 0 to 8, found 9");
+    cr_expect_eq(nvdp_attack_describe(ctx, last + 2, &info), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected 0 to 9, found 10");
     cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < nvdp_config_count(config); i++)
         if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
@@ -115,6 +127,39 @@ Test(toy_attack, is_run_printed_and_judged) {
         result = NULL;
     }
     nvdp_attack_free(NULL);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+Test(toy_attack, may_learn_from_public_texts) {
+    struct nvdp_context *ctx = support_context();
+    const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
+    const char *of = task_run(ctx, "run", &choice, NULL);
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_result *result = NULL;
+    char *text = NULL, public[600];
+    snprintf(public, sizeof public, "%s/train.tsv", support_scratch_path("data"));
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    set(config, "kind", "learner");
+    set(config, "run", of);
+    set(config, "public", public);
+    cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    support_contains(text, "40, 120 public ones learned from, 3 draws of noise");
+    support_contains(text, "\nrelease    accuracy                 50.00  25.00 to 75.00\n");
+    support_contains(text, "too weak to conclude anything");
+    free(text);
+    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+    support_contains(text, "\"attack\": \"learner\"");
+    cr_expect_null(strstr(text, "\"prior\": null"));
+    free(text);
+    cr_assert_eq(nvdp_attack_verdict(ctx, result, &text), NVDP_OK);
+    cr_expect_str_eq(text, "");
+    free(text);
+    nvdp_attack_free(result);
+    set(config, "prior", "models/compact"); /* its row does not take it */
+    cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "prior: expected none for learner");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
