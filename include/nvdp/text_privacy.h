@@ -45,6 +45,78 @@ nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_co
 /** Frees the arrays and zeroes the struct.
  * @param texts what nvdp_token_texts_read() filled, or zeros */
 void nvdp_token_texts_release(struct nvdp_token_texts *texts);
+/** Counts each token of texts: an attacker's prior.  O(V + tokens).
+ * @param texts      texts
+ * @param vocabulary V
+ * @param counts     [V] how often each token occurs
+ * @return tokens that have a vector, the sum of the counts */
+size_t nvdp_token_texts_count(const struct nvdp_token_texts *texts, size_t vocabulary,
+                              double *counts);
+
+/* ---- analyses ---- */
+
+/** Mean and quantiles; no member is ever added. */
+struct nvdp_summary {
+    double mean;   /**< mean */
+    double q05;    /**< quantile .05 */
+    double q25;    /**< quantile .25 */
+    double median; /**< quantile .5 */
+    double q75;    /**< quantile .75 */
+    double q95;    /**< quantile .95 */
+};
+
+/** Sizes of nvdp_distances. */
+enum { NVDP_DISTANCES_NEIGHBORS = 21 /**< numbers in k and mean, at most */ };
+/** Distances between the vectors of a table. */
+struct nvdp_distances {
+    size_t struct_size;                    /**< NVDP_RESULT() sets it */
+    size_t tokens;                         /**< that were measured */
+    double nearest_median;                 /**< nvdp_geometry's */
+    double pair_median;                    /**< nvdp_geometry's */
+    double diameter_bound;                 /**< nvdp_geometry's */
+    size_t neighbors;                      /**< numbers in k and mean */
+    size_t k[NVDP_DISTANCES_NEIGHBORS];    /**< rising, from the nearest to the farthest token */
+    double mean[NVDP_DISTANCES_NEIGHBORS]; /**< mean distance to the k-th nearest token */
+};
+/** Measures the distances of a table from tokens that are drawn (Qu et al. 2021, Figure 3).  O(tokens V (d + log V)).
+ * @param ctx     records messages, is asked to cancel, lends threads
+ * @param vectors table
+ * @param prior   [V] weights that the tokens are drawn by; NULL: uniformly, each token once
+ * @param tokens  how many are drawn, at least 1; without prior at most V are
+ * @param seed    of the drawing
+ * @param[out] out the distances
+ * @return NVDP_ERR_ARGUMENT for no tokens, for weights that are negative or have no finite sum above 0, and for a struct
+ *         without its size; NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   const double *prior, size_t tokens, uint64_t seed,
+                                   struct nvdp_distances *out);
+
+/** Plausible deniability under a mechanism (Feyisetan et al. 2020; Yue et al. 2021, section 5.5). */
+struct nvdp_deniability {
+    size_t struct_size;         /**< NVDP_RESULT() sets it */
+    size_t tokens;              /**< that were measured */
+    size_t inputs;              /**< different tokens among them */
+    size_t draws;               /**< of each */
+    struct nvdp_summary n_w;    /**< N_w over the tokens: nvdp_dchi_deniability() */
+    struct nvdp_summary s_w;    /**< S_w over the tokens: nvdp_dchi_deniability() */
+    struct nvdp_summary s_star; /**< S*_y over the tokens that came out: nvdp_dchi_sources() */
+    struct nvdp_summary h_0;    /**< entropy log S_w, nats */
+    struct nvdp_summary h_inf;  /**< entropy -log N_w, nats; +inf where N_w is 0 */
+};
+/** Measures plausible deniability of tokens that are drawn.
+ * @param ctx    records messages, is asked to cancel, lends threads
+ * @param dchi   mechanism
+ * @param prior  as in nvdp_distances_measure()
+ * @param tokens as in nvdp_distances_measure()
+ * @param draws  of each token, at least 1
+ * @param seed   of the drawing and of the draws
+ * @param[out] out the summaries
+ * @return as nvdp_distances_measure(); NVDP_ERR_ARGUMENT for no draws */
+nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     const double *prior, size_t tokens, size_t draws,
+                                     uint64_t seed, struct nvdp_deniability *out);
+
+/* ---- the privacy of texts ---- */
 
 /** The privacy of texts under a mechanism.  Lengths are public: pairs of other lengths are +inf, and what
  * pairs of one length say is told apart. */

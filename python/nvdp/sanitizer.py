@@ -109,6 +109,29 @@ class Mechanism:
         self._context.call(function, self._pointer, value, x.size, pointer(x, "int32_t"), y.size, pointer(y, "int32_t"), out)
         return out.low, out.high
 
+    def _measure(self, kind: str, function: Any, of: Any, prior: Any, *arguments: Any) -> Record:
+        weights = None if prior is None else array(prior, np.float64, 1, "prior")
+        if weights is not None and weights.size != len(self):
+            raise NvdpValueError(f"prior: expected {len(self)} weights, found {weights.size}")
+        found = result_of(f"struct {kind}")
+        self._context.call(function, of, pointer(weights), *arguments, found)
+        return record(found[0])
+
+    def distances(self, tokens: int = 1000, *, prior: Any = None, seed: int = 1) -> Record:
+        """Distances of the table, from tokens drawn uniformly or by prior, [V] weights: `k`, `mean` (to the k-th nearest; `neighbors`
+        of them are filled), medians; as `nvdp sanitize --analyse geometry`."""
+        return self._measure("nvdp_distances", lib.nvdp_distances_measure, self._table, prior, tokens, seed)
+
+    def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Record:
+        """Plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and their entropies in nats; as
+        `nvdp sanitize --analyse deniability`."""
+        return self._measure("nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
+
+    def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:
+        """How often an attacker who knows the prior, [V] weights, names a token from its output: `nearest`, `bayes` ...; as
+        `nvdp sanitize --analyse inversion`."""
+        return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
+
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
         """What the least epsilon at a delta between two texts lies in, nats: (low, high)."""
         return self._interval(lib.nvdp_dchi_epsilon, delta, a, b)

@@ -44,6 +44,18 @@ def test_mechanism(rng):
     np.testing.assert_allclose(mechanism.log_probabilities(range(30)), expected, atol=1e-12)
     ratio = nvdp.renyi_discrete(1.1, expected[3], expected[7])
     assert mechanism.divergence([3, 3], [7, 7]) == pytest.approx(2 * ratio, rel=1e-9)
+    found = mechanism.distances()
+    apart = np.linalg.norm(vectors[:, None] - vectors[None], axis=2)
+    assert found.tokens == 30 and list(found.k[: found.neighbors]) == [*range(1, 11), 20, 29]
+    np.testing.assert_allclose(found.mean[: found.neighbors], np.sort(apart)[:, found.k[: found.neighbors]].mean(axis=0), rtol=1e-9)
+    found = mechanism.deniability(draws=200)
+    assert found.inputs == 30 and found.n_w.mean == pytest.approx(np.exp(np.diag(expected)).mean(), rel=1e-9)
+    assert found.h_inf.mean == pytest.approx(-np.diag(expected).mean(), rel=1e-9) and 1 <= found.s_w.q05 <= found.s_w.q95 <= 30
+    prior = np.arange(30.0)
+    best = (prior[:, None] * np.exp(expected)).max(axis=0).sum() / prior.sum()
+    assert mechanism.inversion(prior).bayes == pytest.approx(best, rel=1e-9)
+    with pytest.raises(nvdp.NvdpValueError, match="sum of 0"):
+        mechanism.distances(prior=np.zeros(30))
     low, high = mechanism.epsilon([3], [7], 1e-5)
     assert 0 < low <= high < 3 * distance[3, 7]
     assert mechanism.delta([3], [7], high)[0] <= 1e-5

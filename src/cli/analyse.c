@@ -1,7 +1,5 @@
 #include "analyse.h"
 
-#include "base/random.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +23,11 @@ struct analysis {
     bool bare; /* no mechanism: of the vectors, or of texts as they are */
     size_t n, draws;
     uint64_t seed;
-    int32_t *token; /* [n] that are measured; those of sanitized texts */
+    int32_t *token; /* of sanitized texts */
     size_t *offset; /* of these */
     double *prior;  /* [V] counts of the texts; NULL: none is given */
     struct nvdp_token_texts texts;
-    size_t seen;            /* tokens of the texts, words without a vector among them */
-    double *value[2], *all; /* [n] each; [V], or [n, neighbours] */
+    size_t seen; /* tokens of the texts, words without a vector among them */
     json_t *object;
 };
 
@@ -89,14 +86,9 @@ static int read_texts(struct analysis *a) {
     if (status == NVDP_OK) status = describe(a);
     nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(a->cli, status);
-    const size_t count = a->texts.offset[a->texts.texts];
     a->prior = calloc(a->info.tokens, sizeof *a->prior);
     if (a->prior == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        const int32_t token = a->texts.tokens[i];
-        if (token >= 0) a->prior[token]++;
-        a->seen += token >= 0;
-    }
+    a->seen = nvdp_token_texts_count(&a->texts, a->info.tokens, a->prior);
     if (a->seen == 0)
         return cli_error(a->cli, CLI_BAD_INPUT, "%s: expected a word with a vector, found none",
                          get(a, get(a, "text") != NULL ? "text" : "data"));
@@ -104,63 +96,19 @@ static int read_texts(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
-/* Tokens of the text by their frequency, or of the vocabulary, each once. */
-static int choose_tokens(struct analysis *a) {
-    const size_t count = a->info.tokens;
-    const struct nvdp__noise noise = {.seed = a->seed};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
-    int32_t *all = calloc(count, sizeof *all);
-    double total = 0;
-    if (a->prior == NULL && a->n > count) a->n = count;
-    a->token = calloc(a->n + 1, sizeof *a->token);
-    for (size_t i = 0; i < 2; i++)
-        a->value[i] = calloc(a->n + 1, sizeof(double));
-    if (all == NULL || a->token == NULL || a->value[0] == NULL || a->value[1] == NULL) {
-        free(all);
-        return cli_error(a->cli, CLI_FAILURE, "out of memory");
-    }
-    for (size_t x = 0; x < count; x++) {
-        all[x] = (int32_t)x;
-        total += a->prior != NULL ? a->prior[x] : 0;
-    }
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->prior == NULL) {
-            size_t j = i + (size_t)nvdp__stream_below(&stream, count - i);
-            a->token[i] = all[j];
-            all[j] = all[i];
-            continue;
-        }
-        double left = nvdp__stream_uniform(&stream) * total;
-        for (size_t x = 0; x < count && left >= 0; x++)
-            if (a->prior[x] > 0) {
-                left -= a->prior[x];
-                a->token[i] = (int32_t)x;
-            }
-    }
-    free(all);
-    return CLI_SUCCESS;
-}
-
 /* ---- what is said ---- */
 
-/* Mean and quantiles of values, which it sorts; a row of the table. */
-static void say(struct analysis *a, const char *key, const char *name, size_t n, double *value) {
-    static const char *const names[5] = {"q05", "q25", "median", "q75", "q95"};
-    static const double share[5] = {.05, .25, .5, .75, .95};
-    double quantile[5] = {0}, sum = 0;
-    json_t *object = json_object();
-    qsort(value, n, sizeof *value, nvdp__by_double);
-    for (size_t i = 0; i < n; i++)
-        sum += value[i];
-    json_object_set_new(object, "mean", cli_number(sum / (double)n));
-    for (size_t q = 0; q < 5; q++) {
-        quantile[q] = value[(size_t)(share[q] * (double)(n - 1) + .5)];
-        json_object_set_new(object, names[q], cli_number(quantile[q]));
-    }
-    json_object_set_new(a->object, key, object);
+/* A row of the table. */
+static void say(struct analysis *a, const char *key, const char *name,
+                const struct nvdp_summary *of) {
+    json_object_set_new(a->object, key,
+                        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "mean", cli_number(of->mean),
+                                  "q05", cli_number(of->q05), "q25", cli_number(of->q25), "median",
+                                  cli_number(of->median), "q75", cli_number(of->q75), "q95",
+                                  cli_number(of->q95)));
     if (!a->cli->json)
-        cli_row(name, "%-10.4g  %.4g  %.4g  %.4g  %.4g  %.4g", sum / (double)n, quantile[0],
-                quantile[1], quantile[2], quantile[3], quantile[4]);
+        cli_row(name, "%-10.4g  %.4g  %.4g  %.4g  %.4g  %.4g", of->mean, of->q05, of->q25,
+                of->median, of->q75, of->q95);
 }
 
 static void say_one(struct analysis *a, const char *key, const char *name, double value,
@@ -174,31 +122,19 @@ static void say_one(struct analysis *a, const char *key, const char *name, doubl
 }
 
 static int geometry(struct analysis *a) {
-    static const size_t all[] = {1,  2,  3,   4,   5,   6,    7,    8,    9,     10,
-                                 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
-    struct nvdp_geometry found = NVDP_RESULT(struct nvdp_geometry);
-    size_t k[sizeof all / sizeof *all + 1], m = 0;
+    struct nvdp_distances found = NVDP_RESULT(struct nvdp_distances);
     json_t *rows = json_array();
-    while (m < sizeof all / sizeof *all && all[m] < a->info.tokens - 1) {
-        k[m] = all[m];
-        m++;
-    }
-    if (a->info.tokens > 1) k[m++] = a->info.tokens - 1; /* the farthest */
-    a->all = calloc(a->n * m + 1, sizeof *a->all);
-    if (a->all == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
-    CLI_DO(a->cli, nvdp_vectors_geometry(a->cli->ctx, a->vectors, a->n, a->seed, &found));
-    CLI_DO(a->cli, nvdp_vectors_neighbours(a->cli->ctx, a->vectors, a->n, a->token, m, k, a->all));
-    if (!a->cli->json) cli_row("k-th nearest", "mean distance");
-    for (size_t j = 0; j < m; j++) {
-        char name[32];
-        double mean = 0;
-        for (size_t i = 0; i < a->n; i++)
-            mean += a->all[i * m + j] / (double)a->n;
-        json_array_append_new(rows, json_pack("{s:I, s:f}", "k", (json_int_t)k[j], "mean", mean));
-        snprintf(name, sizeof name, "  %zu", k[j]);
-        if (!a->cli->json) cli_row(name, "%.4g", mean);
-    }
     json_object_set_new(a->object, "neighbours", rows);
+    CLI_DO(a->cli,
+           nvdp_distances_measure(a->cli->ctx, a->vectors, a->prior, a->n, a->seed, &found));
+    if (!a->cli->json) cli_row("k-th nearest", "mean distance");
+    for (size_t j = 0; j < found.neighbors; j++) {
+        char name[32];
+        json_array_append_new(
+            rows, json_pack("{s:I, s:f}", "k", (json_int_t)found.k[j], "mean", found.mean[j]));
+        snprintf(name, sizeof name, "  %zu", found.k[j]);
+        if (!a->cli->json) cli_row(name, "%.4g", found.mean[j]);
+    }
     say_one(a, "nearest_median", "nearest, median", found.nearest_median, 0);
     say_one(a, "pair_median", "two, median", found.pair_median, 0);
     say_one(a, "diameter_bound", "two, at most", found.diameter_bound, 0);
@@ -207,33 +143,18 @@ static int geometry(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
-/* Of the inputs that are measured: entropies log S_x (H_0) and -log N_x (H_inf) of Yue et al. 2021. */
 static int deniability(struct analysis *a) {
-    a->all = calloc(a->info.tokens, sizeof *a->all);
-    if (a->all == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
-    CLI_DO(a->cli, nvdp_dchi_deniability(a->cli->ctx, a->dchi, a->n, a->token, a->draws, a->seed,
-                                         a->value[0], a->value[1]));
-    size_t inputs = 0; /* different ones */
-    qsort(a->token, a->n, sizeof *a->token, nvdp__by_int32);
-    for (size_t i = 0; i < a->n; i++)
-        if (inputs == 0 || a->token[i] != a->token[inputs - 1]) a->token[inputs++] = a->token[i];
-    CLI_DO(a->cli,
-           nvdp_dchi_sources(a->cli->ctx, a->dchi, inputs, a->token, a->draws, a->seed, a->all));
-    size_t came_out = 0;
-    for (size_t y = 0; y < a->info.tokens; y++)
-        if (a->all[y] > 0) a->all[came_out++] = a->all[y];
+    struct nvdp_deniability found = NVDP_RESULT(struct nvdp_deniability);
+    CLI_DO(a->cli, nvdp_deniability_measure(a->cli->ctx, a->dchi, a->prior, a->n, a->draws, a->seed,
+                                            &found));
     if (!a->cli->json) cli_row("", "mean        q05  q25  median  q75  q95");
-    say(a, "n_w", "N_w", a->n, a->value[0]);
-    say(a, "s_w", "S_w", a->n, a->value[1]);
-    say(a, "s_star", "S*_y", came_out, a->all);
-    for (size_t i = 0; i < a->n; i++) {
-        a->value[0][i] = fabs(log(a->value[0][i])); /* 0, not -0 */
-        a->value[1][i] = log(a->value[1][i]);
-    }
-    say(a, "h_0", "H_0", a->n, a->value[1]);
-    say(a, "h_inf", "H_inf", a->n, a->value[0]);
-    json_object_set_new(a->object, "inputs", json_integer((json_int_t)inputs));
-    json_object_set_new(a->object, "draws", json_integer((json_int_t)a->draws));
+    say(a, "n_w", "N_w", &found.n_w);
+    say(a, "s_w", "S_w", &found.s_w);
+    say(a, "s_star", "S*_y", &found.s_star);
+    say(a, "h_0", "H_0", &found.h_0);
+    say(a, "h_inf", "H_inf", &found.h_inf);
+    json_object_set_new(a->object, "inputs", json_integer((json_int_t)found.inputs));
+    json_object_set_new(a->object, "draws", json_integer((json_int_t)found.draws));
     return CLI_SUCCESS;
 }
 
@@ -348,7 +269,7 @@ static int work(struct analysis *a) {
     a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
     a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
     if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
-    if (a->which != CLI_ANALYSE_MASK) CLI_TRY(choose_tokens(a));
+    if (!texts && a->n > a->info.tokens) a->n = a->info.tokens; /* each token once */
     a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
                           cli_analyses[a->which], "mechanism", a->bare ? "none" : a->mechanism.name,
                           "eta", a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
@@ -380,8 +301,5 @@ int cli_analyse(struct cli *cli, enum cli_analysis which) {
     free(a.token);
     free(a.offset);
     free(a.prior);
-    free(a.value[0]);
-    free(a.value[1]);
-    free(a.all);
     return code;
 }

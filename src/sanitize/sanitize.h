@@ -2,7 +2,8 @@
  *
  *     sanitize.c             the options, the pass over the texts, the files that come out
  *     representations.c      vectors of tokens in place of texts (their reader: src/text/representations.c)
- *     statement.c            what is said about them: numbers, privacy.json, plain English */
+ *     statement.c            what is said about them: numbers, privacy.json, plain English
+ *     analyse.c              distances and deniability of a table's tokens (nvdp/text_privacy.h) */
 #ifndef NVDP_SRC_SANITIZE_SANITIZE_H
 #define NVDP_SRC_SANITIZE_SANITIZE_H
 
