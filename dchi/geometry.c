@@ -191,7 +191,7 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
         const int32_t *drawn = d.drawn + i % TOGETHER * draws;
         size_t equal = 0, kinds = 0;
         if (i % TOGETHER == 0)
-            NVDP_TRY(draw_together(ctx, &d, nvdp__least(n - i, TOGETHER), tokens + i, seed, i));
+            NVDP_TRY(draw_together(ctx, &d, nvdp__min(n - i, TOGETHER), tokens + i, seed, i));
         for (size_t k = 0; k < draws; k++) {
             equal += drawn[k] == tokens[i];
             kinds += k == 0 || drawn[k] != drawn[k - 1];
@@ -218,7 +218,7 @@ nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *
     for (size_t i = 0; i < n; i++) {
         const int32_t *drawn = d.drawn + i % TOGETHER * draws;
         if (i % TOGETHER == 0)
-            NVDP_TRY(draw_together(ctx, &d, nvdp__least(n - i, TOGETHER), tokens + i, seed, i));
+            NVDP_TRY(draw_together(ctx, &d, nvdp__min(n - i, TOGETHER), tokens + i, seed, i));
         for (size_t k = 0; k < draws; k++)
             inputs[drawn[k]] += k == 0 || drawn[k] != drawn[k - 1];
     }

@@ -136,7 +136,7 @@ static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi
         log_prior[x] = log(prior[x]);
     }
     for (size_t first = 0; first < draws; first += DRAWN) {
-        const size_t now = nvdp__least(draws - first, DRAWN);
+        const size_t now = nvdp__min(draws - first, DRAWN);
         const size_t offset[2] = {0, now};
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         for (size_t i = 0; i < now; i++)

@@ -250,7 +250,7 @@ static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *po
         if (lower[g] > upper) continue;
         const size_t first = g * GROUP, end = count - first < GROUP ? count : first + GROUP;
         const size_t tile = first / TILE, start = tile * TILE;
-        const size_t rows = nvdp__least(count - start, TILE);
+        const size_t rows = nvdp__min(count - start, TILE);
         for (size_t j = first; j < end; j++) {
             const int32_t sum = sums[start * stride + i * rows + (j - start)];
             if (middle(vectors, rough, j, sum) - error(vectors, rough, j) > upper) continue;
@@ -289,7 +289,7 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_UPPER, upper, block));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, block * dim));
     for (size_t first = 0; first < n; first += block) {
-        const size_t now = nvdp__least(n - first, block);
+        const size_t now = nvdp__min(n - first, block);
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (size_t i = 0; i < now; i++) {
             rough[i] = quantise_point(vectors, points + (first + i) * dim, largest, z + i * dim,
@@ -297,7 +297,7 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
             upper[i] = INFINITY;
         }
         for (size_t start = 0; start < count; start += TILE) {
-            const size_t rows = nvdp__least(count - start, TILE);
+            const size_t rows = nvdp__min(count - start, TILE);
             int32_t *tile = sums + start * stride;
             nvdp__int8_product(products, now, dim, rows, u, vectors->q + start * dim, tile);
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -325,7 +325,7 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
                                   const double *points, int32_t *nearest) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim;
-    const size_t block = nvdp__least(n, POINTS), wide = nvdp__least(count, ROWS);
+    const size_t block = nvdp__min(n, POINTS), wide = nvdp__min(count, ROWS);
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     float *z = NULL, *dot = NULL;
     double *norm = NULL;
@@ -344,14 +344,14 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, best, block));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, block * wide));
     for (size_t first = 0; first < n; first += block) {
-        const size_t now = nvdp__least(n - first, block);
+        const size_t now = nvdp__min(n - first, block);
 #pragma omp parallel for schedule(static) num_threads(dev.threads)
         for (size_t i = 0; i < now; i++) {
             norm[i] = centre(vectors, points + (first + i) * dim, z + i * dim);
             best[i] = (struct nearest){INFINITY, INFINITY, 0};
         }
         for (size_t from = 0; from < count; from += wide) {
-            const size_t rows = nvdp__least(count - from, wide);
+            const size_t rows = nvdp__min(count - from, wide);
             nvdp__gemm(&dev, 1, false, nvdp__f32(now, dim, z), true,
                        nvdp__f32(rows, dim, vectors->centred + from * dim), 0,
                        nvdp__f32(now, rows, dot));

@@ -32,7 +32,7 @@ struct order {
 enum { WIDTH = 64 }; /* outputs whose powers of all tokens are kept at a time */
 
 /* Two tokens, by their places among the distinct ones. */
-struct duo {
+struct token_pair {
     uint32_t a, b;
 };
 
@@ -50,7 +50,7 @@ struct work {
     size_t *begin;    /* [N + 1] in that order: its first entry */
     uint32_t
         *entry; /* of each pair of one shape, position by position: 2 duo + whether it is turned */
-    struct duo *duo;
+    struct token_pair *duo;
     size_t duos, capacity;
     double *value; /* [duos, 2, m] */
 };
@@ -162,7 +162,7 @@ struct table {
     size_t slots;
 };
 
-static size_t slot_of(const struct table *table, struct duo duo) {
+static size_t slot_of(const struct table *table, struct token_pair duo) {
     const uint64_t hash = (((uint64_t)duo.a << 32) | duo.b) * UINT64_C(0x9E3779B97F4A7C15);
     return (size_t)(hash >> 20) & (table->slots - 1);
 }
@@ -181,13 +181,13 @@ static nvdp_status grow(struct work *work, struct table *table) {
     return NVDP_OK;
 }
 
-static nvdp_status number_of(struct work *work, struct table *table, struct duo duo,
+static nvdp_status number_of(struct work *work, struct table *table, struct token_pair duo,
                              uint32_t *number) {
     if (table->slot == NULL || 2 * (work->duos + 1) > table->slots)
         NVDP_RETURN_IF_FAILED(grow(work, table));
     size_t at = slot_of(table, duo);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
-        const struct duo *known = &work->duo[table->slot[at] - 1];
+        const struct token_pair *known = &work->duo[table->slot[at] - 1];
         if (known->a == duo.a && known->b == duo.b) break;
     }
     if (table->slot[at] == 0) {
@@ -231,7 +231,8 @@ static nvdp_status list_duos(struct work *work) {
                 *entry = UINT32_MAX;
                 if (a[k] == b[k]) continue;
                 NVDP_TRY(number_of(work, &table,
-                                   turned ? (struct duo){b[k], a[k]} : (struct duo){a[k], b[k]},
+                                   turned ? (struct token_pair){b[k], a[k]}
+                                          : (struct token_pair){a[k], b[k]},
                                    entry));
                 *entry = 2 * *entry + turned;
             }
@@ -445,7 +446,7 @@ static nvdp_status santext_duos(struct work *work) {
     for (size_t x = 0; x < work->tokens; x++)
         z[x].most = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
     for (size_t i = 0; i < work->duos; i++) {
-        const struct duo *duo = &work->duo[i];
+        const struct token_pair *duo = &work->duo[i];
         const bool known = work->token[duo->a] >= 0 && work->token[duo->b] >= 0;
         if (known && (is_sensitive(work, duo->a) || is_sensitive(work, duo->b)))
             fast[fasts++] = (uint32_t)i;

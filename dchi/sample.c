@@ -390,7 +390,7 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     nvdp__bf16 *weights = NULL;
     double *sum = NULL, *rows = NULL;
     NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
-    const size_t most = nvdp__least(lists.n, MADE);
+    const size_t most = nvdp__min(lists.n, MADE);
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, most * dim));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, most * count));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, most * count));
@@ -440,14 +440,14 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
                                   struct nvdp__dchi_scratch *scratch, const struct source *source,
                                   size_t n, const struct nvdp__token_place *place,
                                   const int32_t *tokens, int32_t *out) {
-    const size_t dim = dchi->vectors->dim, block = nvdp__least(n, PERTURBED);
+    const size_t dim = dchi->vectors->dim, block = nvdp__min(n, PERTURBED);
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *normals = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
     NVDP_RETURN_IF_FAILED(
         NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals, (size_t)threads * dim));
     for (size_t first = 0; first < n; first += block) {
-        const size_t now = nvdp__least(n - first, block);
+        const size_t now = nvdp__min(n - first, block);
         nvdp__dchi_perturb(dchi, &source->noise, threads, now, place + first, tokens + first,
                            normals, points);
         NVDP_RETURN_IF_FAILED(

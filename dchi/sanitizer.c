@@ -158,7 +158,7 @@ int32_t nvdp_sanitizer_find(const struct nvdp_sanitizer *sanitizer, const char *
 
 /* ---- texts ---- */
 
-void nvdp_token_list_release(struct nvdp_token_list *list) {
+void nvdp_token_list_free(struct nvdp_token_list *list) {
     free(list->token);
     *list = (struct nvdp_token_list){0};
 }
@@ -311,7 +311,7 @@ void nvdp__text_batch_clear(struct nvdp__text_batch *batch) {
 void nvdp__text_batch_release(struct nvdp__text_batch *batch) {
     nvdp__text_batch_clear(batch);
     for (size_t i = 0; i < batch->capacity; i++)
-        nvdp_token_list_release(&batch->list[i]);
+        nvdp_token_list_free(&batch->list[i]);
     free(batch->text);
     free(batch->list);
     free(batch->out);
@@ -408,7 +408,7 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
                             "%s: expected a text with words of the vocabulary, found none", path));
 cleanup:
     nvdp__lines_close(&lines);
-    nvdp_token_list_release(&list);
+    nvdp_token_list_free(&list);
     return status;
 }
 

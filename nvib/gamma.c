@@ -10,7 +10,7 @@
 
 /* ---- special functions ---- */
 
-double nvdp__log_gamma(double x) {
+double nvdp__log_abs_gamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
 }
@@ -39,7 +39,7 @@ double nvdp__trigamma(double x) {
 enum { ASYMPTOTIC_FROM = 20 };
 
 double nvdp__log_gamma_excess(double x) {
-    if (x < ASYMPTOTIC_FROM) return nvdp__log_gamma(x) - x * nvdp__digamma(x) + x;
+    if (x < ASYMPTOTIC_FROM) return nvdp__log_abs_gamma(x) - x * nvdp__digamma(x) + x;
     const double constant = 1.4189385332046727418;
     double y = 1 / x, y2 = y * y;
     double series =

@@ -97,7 +97,7 @@ size_t nvdp__clip_replaced(const struct nvdp__sample_rows *layout, size_t dim,
 
 /* ---- gamma.c: scalars, in double ---- */
 
-double nvdp__log_gamma(double x); /* log |Gamma(x)| */
+double nvdp__log_abs_gamma(double x); /* log |Gamma(x)| */
 /* psi(x) = d log Gamma(x) / dx and psi'(x), for x > 0.  NaN for x <= 0 and NaN. */
 double nvdp__digamma(double x);
 double nvdp__trigamma(double x);

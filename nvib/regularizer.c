@@ -174,7 +174,7 @@ static double published_dirichlet(const struct nvdp__kl *kl, const struct text *
     double prior = kl->of.prior_alpha + kl->of.delta * (count - 1);
     double loss = nvdp__log_gamma_excess(sum) - pieces * nvdp__log_gamma_excess(sum / pieces) +
                   prior * (nvdp__digamma(sum) - nvdp__digamma(sum / pieces)) -
-                  nvdp__log_gamma(prior) + pieces * nvdp__log_gamma(prior / pieces);
+                  nvdp__log_abs_gamma(prior) + pieces * nvdp__log_abs_gamma(prior / pieces);
     if (text->dmu != NULL) {
         double slope = (sum - prior) / count *
                        (nvdp__trigamma_excess(sum / pieces) / pieces - nvdp__trigamma_excess(sum));
@@ -213,8 +213,9 @@ static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text
     double excess = sum - (of->prior_alpha + tokens * b);
     double psi_total = nvdp__digamma(total);
     double slope_total = excess * nvdp__trigamma_excess(total);
-    double loss = nvdp__log_gamma_excess(total) + empty * psi_total - nvdp__log_gamma(empty) -
-                  of->prior_alpha - padding + tokens * of->kappa * nvdp__log_gamma(b / of->kappa);
+    double loss = nvdp__log_gamma_excess(total) + empty * psi_total - nvdp__log_abs_gamma(empty) -
+                  of->prior_alpha - padding +
+                  tokens * of->kappa * nvdp__log_abs_gamma(b / of->kappa);
     for (size_t i = 0; i < text->tokens; i++) {
         double a = exp((double)text->log_alpha[i]);
         double piece = a / of->kappa;

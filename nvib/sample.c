@@ -29,7 +29,7 @@ static void gauss_row(struct nvdp__stream *stream, const float *given, size_t di
                       const float *logvar, float *z) {
     double eps[CHUNK];
     for (size_t first = 0; first < dim; first += CHUNK) {
-        size_t n = nvdp__least(dim - first, CHUNK);
+        size_t n = nvdp__min(dim - first, CHUNK);
         if (given == NULL) nvdp__stream_normals_f64(stream, n, eps);
         for (size_t i = 0; i < n && given != NULL; i++) {
             eps[i] = given[first + i];

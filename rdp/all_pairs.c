@@ -17,7 +17,7 @@ enum { TILE = 32, FEWEST = 8, GROUP = 2 };
 static size_t tile_side(size_t texts) {
     size_t side = texts / 8;
     if (side < FEWEST) return FEWEST;
-    return nvdp__least(side, TILE);
+    return nvdp__min(side, TILE);
 }
 
 struct tile {
@@ -63,7 +63,7 @@ static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__plan 
                        size_t piece, struct tile *tile) {
     for (size_t group = 0; group < tile->count_j; group += GROUP) {
         for (size_t a = 0; a < tile->count_i; a++) {
-            for (size_t b = group; b < nvdp__least(group + GROUP, tile->count_j); b++) {
+            for (size_t b = group; b < nvdp__min(group + GROUP, tile->count_j); b++) {
                 struct nvdp__both *pair = &tile->pair[a][b];
                 if (!pair->wanted[0] && !pair->wanted[1]) continue;
                 nvdp__pair_block(pairs, plan, tile->first_i + a, tile->first_j + b, row, piece,
@@ -95,7 +95,7 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     size_t longest = 0;
     for (size_t a = 0; a < tile->count_i; a++) {
         size_t rows = nvdp__rows(set, tile->first_i + a);
-        longest = nvdp__most(rows, longest);
+        longest = nvdp__max(rows, longest);
     }
     tile_begin(pairs, pass, matrix, tile);
     for (size_t row = 0; row < longest; row += pairs->block_rows) {
@@ -125,8 +125,8 @@ static struct tile tile_of(size_t texts, size_t across, size_t t) {
     }
     size_t side = tile_side(texts);
     struct tile made = {.first_i = row * side, .first_j = (row + t) * side};
-    made.count_i = nvdp__least(side, texts - made.first_i);
-    made.count_j = nvdp__least(side, texts - made.first_j);
+    made.count_i = nvdp__min(side, texts - made.first_i);
+    made.count_j = nvdp__min(side, texts - made.first_j);
     return made;
 }
 
@@ -145,7 +145,7 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, pairs->ctx, "pairs", "pair", 0, (uint64_t)total);
     for (size_t first = 0; first < tiles; first += round) {
-        const size_t end = nvdp__least(first + round, tiles);
+        const size_t end = nvdp__min(first + round, tiles);
         NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, tiles, "tiles"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t t = first; t < end; t++) {

@@ -340,7 +340,7 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
                           const struct nvdp__privacy_options *given, struct nvdp_certificate *out) {
     struct nvdp__privacy_options options = *given;
     struct nvdp_limits of = {0};
-    memcpy(&of, limits, nvdp__least(limits->struct_size, sizeof of));
+    memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
     options.bdp.gamma = 1e-300; /* nothing is estimated */
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
@@ -389,7 +389,7 @@ static const char *const names[] = {"sequence clip, the same noise for every tex
 /* That of a caller whose struct may be an older, shorter one. */
 static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
     struct nvdp_certificate made = {0};
-    memcpy(&made, certificate, nvdp__least(certificate->struct_size, sizeof made));
+    memcpy(&made, certificate, nvdp__min(certificate->struct_size, sizeof made));
     return made;
 }
 

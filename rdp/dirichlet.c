@@ -259,7 +259,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
 
 /* Components 0 (prior), 1..longest (tokens, or padding in one of them), then padding in both. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
-    size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t longest = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     double padding = 0;
     if (set->policy == NVDP_LENGTH_HIDDEN) padding = (double)(set->length - longest);
     double total_p = set->prior_alpha;
@@ -349,11 +349,11 @@ void nvdp__weights_free(struct nvdp__weights *weights) {
 bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j) {
     const struct nvdp_posteriors *set = weights->set;
     if (set->alpha == NULL) return false;
-    size_t rows = nvdp__least(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t rows = nvdp__min(nvdp__rows(set, i), nvdp__rows(set, j));
     const double *p = weights->alpha + set->offset[i];
     const double *q = weights->alpha + set->offset[j];
     for (size_t first = 0; first < rows; first += BLOCK) {
-        size_t n = nvdp__least(BLOCK, rows - first);
+        size_t n = nvdp__min(BLOCK, rows - first);
         if (nvdp__kernels()->any_below(order - 1, n, p + first, q + first)) return true;
     }
     return false;
@@ -373,8 +373,8 @@ static void fill(const struct nvdp__weights *weights, size_t i, size_t first, si
     const struct nvdp_posteriors *set = weights->set;
     const double *alpha = weights->alpha + set->offset[i];
     size_t rows = nvdp__rows(set, i);
-    size_t n = nvdp__least(BLOCK, longest - first);
-    size_t tokens = nvdp__least(rows > first ? rows - first : 0, n);
+    size_t n = nvdp__min(BLOCK, longest - first);
+    size_t tokens = nvdp__min(rows > first ? rows - first : 0, n);
     memcpy(to, alpha + (tokens > 0 ? first : 0), tokens * sizeof *to);
     for (size_t k = tokens; k < n; k++) {
         to[k] = set->pad_alpha / set->kappa;
@@ -390,7 +390,7 @@ static struct far far_fast(const struct nvdp__plan *plan, const struct nvdp__wei
     double kappa = weights->set->kappa;
     for (size_t first = 0; first < longest; first += BLOCK) {
         double p[BLOCK], q[BLOCK];
-        size_t n = nvdp__least(BLOCK, longest - first);
+        size_t n = nvdp__min(BLOCK, longest - first);
         fill(weights, i, first, longest, p);
         fill(weights, j, first, longest, q);
         struct nvdp__log_gammas got;
@@ -454,7 +454,7 @@ static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights
     size_t others = nvdp__rows(set, j);
     double pad = set->pad_alpha / set->kappa;
     double sum = 0, size = 0;
-    for (size_t c = 0; c < nvdp__most(rows, others); c++) {
+    for (size_t c = 0; c < nvdp__max(rows, others); c++) {
         double delta = (c < rows ? alpha[c] : pad) - (c < others ? other[c] : pad);
         double term = delta * (c < rows ? psi[c] : weights->pad_psi);
         sum += term;
@@ -489,7 +489,7 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
     const struct nvdp__text_weights *texts = weights->texts;
     double s = plan->order - 1;
     size_t rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
-    size_t longest = nvdp__most(rows[0], rows[1]);
+    size_t longest = nvdp__max(rows[0], rows[1]);
     double total[2] = {texts[i].total, texts[j].total};
     struct beta own[2] = {own_beta(set, &texts[i], (double)(longest - rows[0])),
                           own_beta(set, &texts[j], (double)(longest - rows[1]))};

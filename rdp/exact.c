@@ -1046,7 +1046,7 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
                           "exact loss: expected texts below %zu, found %zu and %zu", set->texts, i,
                           j);
     const size_t text[] = {i, j}, kappa = (size_t)set->kappa, dim = set->dim;
-    const size_t rows = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    const size_t rows = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     const size_t components = set->alpha != NULL ? nvdp_sample_components(set, i) : 0;
     double *mu[2] = {NULL, NULL}, *var[2] = {NULL, NULL}, *alpha[2] = {NULL, NULL};
     const bool apart =

@@ -113,7 +113,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
     out->worst.epsilon = -INFINITY;
     while (out->evaluated < work->pairs && work->list[out->evaluated].bound > out->worst.epsilon) {
         const struct candidate *from = work->list + out->evaluated;
-        const size_t n = nvdp__least(ROUND, work->pairs - out->evaluated);
+        const size_t n = nvdp__min(ROUND, work->pairs - out->evaluated);
         NVDP_RETURN_IF_FAILED(epsilons(work, n, from, found));
         for (size_t i = 0; i < n; i++) {
             work->bounds.evaluated += found[i].is_bound;
@@ -131,7 +131,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
 /* Pairs drawn uniformly, with replacement; all where there are no more than so many. */
 static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
     nvdp_status status = NVDP_OK;
-    const size_t most = work->options->exact.mean_pairs, n = nvdp__least(most, work->pairs);
+    const size_t most = work->options->exact.mean_pairs, n = nvdp__min(most, work->pairs);
     struct candidate *drawn = NULL;
     struct found *found = NULL;
     double sum = 0, square = 0;
@@ -162,7 +162,7 @@ static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) 
     }
     out->typical = (struct nvdp_exact_pair){
         .p = drawn[nearest].p, .q = drawn[nearest].q, .epsilon = found[nearest].epsilon};
-    const double sd = sqrt(square / (double)nvdp__most(finite > 1 ? finite - 1 : 1, 1));
+    const double sd = sqrt(square / (double)nvdp__max(finite > 1 ? finite - 1 : 1, 1));
     out->mean_interval = (struct nvdp_interval){out->mean_finite, out->mean_finite};
     if (n < work->pairs)
         out->mean_interval = nvdp__interval_student(confidence, finite, out->mean_finite, sd);
@@ -191,7 +191,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
     NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
     NVDP_TRY(nvdp_exact_texts(ctx, set, pair->p, pair->q, bdp->releases, &exact));
     pair->strip = nvdp_exact_strip(exact);
-    pair->points = nvdp__least(points + more, NVDP_EXACT_POINTS);
+    pair->points = nvdp__min(points + more, NVDP_EXACT_POINTS);
     for (size_t i = 0; i < pair->points; i++) {
         double *epsilon = &pair->curve[i].epsilon, *delta = &pair->curve[i].delta;
         *(i < points ? epsilon : delta) = strtod(i < points ? text[i] : deltas[i - points], NULL);

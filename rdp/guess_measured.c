@@ -93,7 +93,7 @@ static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_poste
     enum { TEXTS_PER_CHECK = 512 };
     const size_t n = set->texts;
     for (size_t first = 0; first < n; first += TEXTS_PER_CHECK) {
-        const size_t end = nvdp__least(first + TEXTS_PER_CHECK, n);
+        const size_t end = nvdp__min(first + TEXTS_PER_CHECK, n);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "privacy: cancelled"));
 #pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
         for (size_t i = first; i < end; i++) {
@@ -114,7 +114,7 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     double *d = NULL, *square = NULL;
     size_t rows = 0;
     for (size_t i = 0; i < n; i++)
-        rows = nvdp__most(rows, set->offset[i + 1] - set->offset[i]);
+        rows = nvdp__max(rows, set->offset[i + 1] - set->offset[i]);
     to->information = log((double)n); /* of the prior itself */
     NVDP_TRY(NVDP__NEW(ctx, pair, threads));
     NVDP_TRY(NVDP__NEW(ctx, d, ORDERS * n));

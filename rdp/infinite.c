@@ -86,7 +86,7 @@ static void look_at(struct search *work, size_t i, size_t j) {
         to->infinite++;
         return;
     }
-    for (size_t c = 0; c < nvdp__most(rows[0], rows[1]); c++) {
+    for (size_t c = 0; c < nvdp__max(rows[0], rows[1]); c++) {
         size_t row[2];
         for (int side = 0; side < 2; side++)
             row[side] = c < rows[side] ? set->offset[text[side]] + c : SIZE_MAX;
@@ -95,8 +95,8 @@ static void look_at(struct search *work, size_t i, size_t j) {
         const double p = nvdp__token_alpha(set, i, c), q = nvdp__token_alpha(set, j, c);
         if (isinf(work->order) ? p < q : nvdp__extrapolate(work->order, p, q) <= 0)
             found(work,
-                  c < nvdp__least(rows[0], rows[1]) ? NVDP_INFINITE_TOKEN_ALPHA
-                                                    : NVDP_INFINITE_PADDING_ALPHA,
+                  c < nvdp__min(rows[0], rows[1]) ? NVDP_INFINITE_TOKEN_ALPHA
+                                                  : NVDP_INFINITE_PADDING_ALPHA,
                   seen, c, log(q) - log(p));
     }
     bool any = false;
@@ -155,14 +155,14 @@ nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
     nvdp_status status = NVDP_OK;
     const double normal = nvdp__order(order);
     const size_t threads =
-        ctx == NULL ? 1 : nvdp__least((size_t)nvdp_context_threads(ctx), 1 + pairs / FEW);
+        ctx == NULL ? 1 : nvdp__min((size_t)nvdp_context_threads(ctx), 1 + pairs / FEW);
     size_t places = 0, *counts = NULL;
     struct search *work = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     if (isnan(normal))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g", order);
     for (size_t i = 0; i < posteriors->texts; i++)
-        places = nvdp__most(places, nvdp__rows(posteriors, i));
+        places = nvdp__max(places, nvdp__rows(posteriors, i));
     const double limit = isinf(normal) ? 1 : normal > 1 ? normal / (normal - 1) : INFINITY;
     const size_t each = NVDP_INFINITE_CAUSES * (places + posteriors->dim);
     NVDP_TRY(NVDP__NEW(ctx, work, threads));
@@ -203,7 +203,7 @@ nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
         *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = order};
         return NVDP_OK;
     }
-    const size_t wanted = nvdp__least(infinite, NVDP__INFINITE_MOST);
+    const size_t wanted = nvdp__min(infinite, NVDP__INFINITE_MOST);
     NVDP_TRY(NVDP__NEW(ctx, pair, 2 * wanted));
     const struct nvdp__noise noise = {.seed = 1};
     struct nvdp__stream stream =

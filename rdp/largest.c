@@ -47,7 +47,7 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
     const double weight = 1 / (double)group->n;
     struct ranges made = {.dim = set->dim};
     for (size_t i = 0; i < group->n; i++) {
-        made.rows = nvdp__most(made.rows, nvdp__rows(set, group->text[i]));
+        made.rows = nvdp__max(made.rows, nvdp__rows(set, group->text[i]));
     }
     for (enum kind kind = MU; kind < (set->alpha != NULL ? KINDS : ALPHA); kind++) {
         NVDP_TRY(NVDP__NEW(pairs->ctx, made.of[kind], made.rows * (kind == ALPHA ? 1 : made.dim)));
@@ -404,7 +404,7 @@ void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, do
     for (size_t j = 0; j < n; j += ROW_BLOCK) {
         const double *other = (as_q ? bounds->from : bounds->to) + j;
         const size_t second = NVDP__MEAN_SETS * n, third = NVDP__GAUSSIAN_SETS * n;
-        size_t count = nvdp__least(ROW_BLOCK, n - j);
+        size_t count = nvdp__min(ROW_BLOCK, n - j);
         double difference[ROW_BLOCK];
         run->least_sum(own, other, n, NVDP__MEAN_SETS, count, gaussian + j);
         run->least_sum(own + second, other + second, n, NVDP__DIFFERENCE_SETS, count, difference);
@@ -498,7 +498,7 @@ static nvdp_status all_rows(struct search *search, bool probe) {
     nvdp__meter_begin(&meter, ctx, "pairs", "text", 0, n);
     for (size_t first = 0; first < n && search->best.value < INFINITY; first += ROWS_A_ROUND) {
         struct nvdp__largest found[ROWS_A_ROUND];
-        const size_t end = nvdp__least(first + ROWS_A_ROUND, n);
+        const size_t end = nvdp__min(first + ROWS_A_ROUND, n);
         NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, n, "texts"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = first; i < end; i++) {

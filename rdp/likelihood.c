@@ -46,7 +46,7 @@ void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_pos
                           size_t i) {
     const size_t p = set->dim;
     evidence->tokens = set->policy == NVDP_LENGTH_HIDDEN ? set->length : nvdp__rows(set, i);
-    evidence->rows = nvdp__least(evidence->room, evidence->tokens);
+    evidence->rows = nvdp__min(evidence->room, evidence->tokens);
     evidence->samples = 0;
     memset(evidence->mean, 0, evidence->rows * p * sizeof *evidence->mean);
     memset(evidence->spread, 0, evidence->rows * p * sizeof *evidence->spread);
@@ -206,7 +206,7 @@ static void tile(const struct nvdp__likelihood *of, size_t n, const struct nvdp_
     size_t longest = 0;
     for (size_t t = 0; t < texts; t++) {
         const size_t tokens = nvdp__rows(set, text[t]);
-        longest = nvdp__most(longest, tokens);
+        longest = nvdp__max(longest, tokens);
         for (size_t i = 0; i < n; i++) {
             const struct nvdp__evidence *e = &evidence[i];
             const bool fit = lengths_fit(set, e, text[t]);
@@ -229,10 +229,10 @@ void nvdp__likelihoods(const struct nvdp__likelihood *likelihood, int threads, s
     for (size_t first = 0; first < texts; first += TEXTS)
         for (size_t from = 0; from < n; from += EVIDENCE) {
             size_t chosen[TEXTS];
-            const size_t some = nvdp__least(TEXTS, texts - first);
+            const size_t some = nvdp__min(TEXTS, texts - first);
             for (size_t t = 0; t < some; t++)
                 chosen[t] = text != NULL ? text[first + t] : first + t;
-            tile(likelihood, nvdp__least(EVIDENCE, n - from), evidence + from, some, chosen, texts,
+            tile(likelihood, nvdp__min(EVIDENCE, n - from), evidence + from, some, chosen, texts,
                  out + from * texts + first);
         }
 }

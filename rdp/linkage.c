@@ -15,7 +15,7 @@ static const double CONFIDENCE = 0.95;
 size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text) {
     size_t longest = 0;
     for (size_t i = 0; i < (text != NULL ? n : set->texts); i++)
-        longest = nvdp__most(longest, nvdp__rows(set, text != NULL ? text[i] : i));
+        longest = nvdp__max(longest, nvdp__rows(set, text != NULL ? text[i] : i));
     return longest;
 }
 
@@ -28,8 +28,8 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
     size_t room = 0, rows = 0; /* vectors, weights */
     nvdp_status failed = NVDP_OK;
     for (size_t i = 0; i < n; i++) {
-        room = nvdp__most(room, (evidence[i].room + 1) * kappa);
-        rows = nvdp__most(rows, nvdp__release_rows(set, trial[i].text));
+        room = nvdp__max(room, (evidence[i].room + 1) * kappa);
+        rows = nvdp__max(rows, nvdp__release_rows(set, trial[i].text));
     }
 #pragma omp parallel num_threads(threads)
     {
@@ -150,7 +150,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
     double *log_density = NULL;
     const size_t n = set->texts, rows = nvdp__linkage_rows(set, n, NULL);
     const size_t fit = MOST_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
-    const size_t block = nvdp__least(MOST_EVIDENCE, nvdp__most(LEAST_EVIDENCE, fit));
+    const size_t block = nvdp__min(MOST_EVIDENCE, nvdp__max(LEAST_EVIDENCE, fit));
     const double nn = (double)n;
     struct nvdp_linkage made = {.struct_size = sizeof made,
                                 .texts = n,
@@ -169,7 +169,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         NVDP_TRY(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
     nvdp__meter_begin(&meter, ctx, "linkage", "sample", 0, made.trials);
     for (size_t first = 0; first < made.trials; first += block) {
-        const size_t some = nvdp__least(block, made.trials - first);
+        const size_t some = nvdp__min(block, made.trials - first);
         NVDP_TRY(nvdp__check_cancelled(ctx, "linkage: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){(first + i) % n, (first + i) / n * (size_t)releases};

@@ -421,7 +421,7 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
     for (size_t i = 0; i < posteriors->texts; i++) {
-        report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
+        report.components = nvdp__max(report.components, nvdp_sample_components(posteriors, i));
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses, report.guess));
@@ -460,7 +460,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                             "sample of the texts",
                             texts * (texts - 1)));
     for (size_t i = 0; i < texts; i++)
-        report.components = nvdp__most(report.components, nvdp__rows(shape, i));
+        report.components = nvdp__max(report.components, nvdp__rows(shape, i));
     NVDP_TRY(run(&work, &report));
     if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);

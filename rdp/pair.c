@@ -40,7 +40,7 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
     const struct nvdp_posteriors *set = posteriors;
     order = nvdp__order(order);
     if (isnan(order)) return NAN;
-    size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t longest = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j))
         return INFINITY;
     double sum = 0;
@@ -48,7 +48,7 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
         double row = 0;
         for (size_t first = 0; first < set->dim; first += BLOCK) {
             double mu_p[BLOCK], var_p[BLOCK], mu_q[BLOCK], var_q[BLOCK];
-            size_t n = nvdp__least(BLOCK, set->dim - first);
+            size_t n = nvdp__min(BLOCK, set->dim - first);
             take(set, i, c, first, n, mu_p, var_p);
             take(set, j, c, first, n, mu_q, var_q);
             row += nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
@@ -79,7 +79,7 @@ static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
     for (size_t row = first; row < set->offset[i + 1]; row++) {
         for (size_t piece = 0; piece < pairs->pieces; piece++) {
             size_t at = piece * pairs->width;
-            size_t n = nvdp__least(pairs->width, set->dim - at);
+            size_t n = nvdp__min(pairs->width, set->dim - at);
             double *logs = &pairs->logs[row * pairs->pieces + piece];
             *logs = nvdp__log_product(n, pairs->var + row * set->dim + at);
             if ((row - first) % pairs->block_rows != 0) *logs += *(logs - 1);
@@ -115,7 +115,7 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
     }
     made->shortest = SIZE_MAX;
     for (size_t i = 0; i < texts; i++) {
-        made->shortest = nvdp__least(made->shortest, nvdp__rows(posteriors, i));
+        made->shortest = nvdp__min(made->shortest, nvdp__rows(posteriors, i));
     }
     NVDP__HAND_OVER(out, made);
 cleanup:
@@ -144,7 +144,7 @@ static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__
     const bool both[2] = {true, true};
     bool small = false;
     for (size_t at = 0; at < set->dim; at += pairs->width) {
-        size_t n = nvdp__least(pairs->width, set->dim - at);
+        size_t n = nvdp__min(pairs->width, set->dim - at);
         size_t first = row * set->dim + at;
         for (size_t k = 0; k < n; k++) {
             ones[k] = 1;
@@ -206,10 +206,10 @@ static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                       size_t j, size_t row, size_t piece, struct nvdp__both *pair) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t common = nvdp__least(nvdp__rows(set, i), nvdp__rows(set, j));
+    size_t common = nvdp__min(nvdp__rows(set, i), nvdp__rows(set, j));
     if (row >= common) return;
-    size_t rows = nvdp__least(pairs->block_rows, common - row);
-    size_t n = pairs->pieces > 1 ? nvdp__least(pairs->width, set->dim - piece * pairs->width)
+    size_t rows = nvdp__min(pairs->block_rows, common - row);
+    size_t n = pairs->pieces > 1 ? nvdp__min(pairs->width, set->dim - piece * pairs->width)
                                  : rows * set->dim;
     struct nvdp__dim_range p = block_of(pairs, i, row, rows, piece);
     struct nvdp__dim_range q = block_of(pairs, j, row, rows, piece);
@@ -239,7 +239,7 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan 
 static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                          size_t j, double unmatched) {
     struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
-    size_t common = nvdp__least(nvdp__rows(pairs->set, i), nvdp__rows(pairs->set, j));
+    size_t common = nvdp__min(nvdp__rows(pairs->set, i), nvdp__rows(pairs->set, j));
     for (size_t row = 0; row < common; row += pairs->block_rows) {
         for (size_t piece = 0; piece < pairs->pieces && pair.wanted[0]; piece++) {
             nvdp__pair_block(pairs, plan, i, j, row, piece, &pair);
@@ -266,7 +266,7 @@ double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan
     bool longer = rows_i > rows_j; /* i is: its last rows against padding */
     size_t text = longer ? i : j;
     double unmatched = 0;
-    for (size_t row = nvdp__least(rows_i, rows_j); row < nvdp__rows(set, text); row++) {
+    for (size_t row = nvdp__min(rows_i, rows_j); row < nvdp__rows(set, text); row++) {
         double part[2] = {0, 0};
         against_padding(pairs, plan, text, set->offset[text] + row, part);
         unmatched += longer ? part[0] : part[1];

@@ -10,7 +10,7 @@
 /* The report of a caller whose struct may be an older, shorter one. */
 static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report) {
     struct nvdp_privacy_report made = {0};
-    memcpy(&made, report, nvdp__least(report->struct_size, sizeof made));
+    memcpy(&made, report, nvdp__min(report->struct_size, sizeof made));
     return made;
 }
 

@@ -32,7 +32,7 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
     size_t *first = NULL; /* [rows + 1] place of the first text of so many rows */
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
-        rows = nvdp__most(rows, nvdp__rows(set, i));
+        rows = nvdp__max(rows, nvdp__rows(set, i));
     }
     NVDP_TRY(NVDP__NEW(ctx, made.text, set->texts));
     NVDP_TRY(NVDP__NEW(ctx, made.group, set->texts));
@@ -154,7 +154,7 @@ static nvdp_status evaluate(struct sampled *work) {
     nvdp__pairs_padding(work->pairs, &plan);
     nvdp__meter_begin(&meter, work->ctx, "pairs", "pair", 0, drawn);
     for (size_t first = 0; first < drawn; first += round) {
-        const size_t end = nvdp__least(first + round, drawn);
+        const size_t end = nvdp__min(first + round, drawn);
         NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, drawn, "drawn pairs"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t k = first; k < end; k++) {

@@ -9,7 +9,7 @@
 
 size_t nvdp__quantile_place(size_t n, double level) {
     double rank = ceil(level * (double)n - 1e-9); /* .95 * 20 is 19 */
-    return nvdp__least(rank < 1 ? 0 : (size_t)rank - 1, n - 1);
+    return nvdp__min(rank < 1 ? 0 : (size_t)rank - 1, n - 1);
 }
 
 double nvdp__quantile(size_t n, size_t first, double level, double *values, size_t *place) {

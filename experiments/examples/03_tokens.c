@@ -44,7 +44,7 @@ int main(void) {
     failed = tokens.count != 8;
 cleanup:
     if (failed) fprintf(stderr, "03_tokens: %s\n", nvdp_context_error(ctx));
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     nvdp_tokenizer_free(tokenizer);
     nvdp_context_free(ctx);
     unlink(path);

@@ -72,7 +72,7 @@ nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_co
  * A pass of the model a word of each secret, 64 together, in the context's precision.
  * @param ctx    progress, messages and the wish to stop pass through its callbacks
  * @param config of nvdp_exposure_config_create()
- * @param out    what was found; nvdp_exposures_release(); untouched on error
+ * @param out    what was found; nvdp_exposures_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT for a file of secrets that is none, naming
  * the field, a model without a masked-LM head, a reference with another vocabulary; NVDP_ERR_UNSUPPORTED for a
  * model that is no BERT with WordPieces; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
@@ -81,7 +81,7 @@ nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *co
 
 /** Frees the arrays and zeroes the struct.
  * @param exposures what nvdp_exposure() filled, or zeros */
-void nvdp_exposures_release(struct nvdp_exposures *exposures);
+void nvdp_exposures_free(struct nvdp_exposures *exposures);
 
 /** At which epsilon is told of two texts unless another delta is asked for: n samples show nothing about events rarer
  * than one in n. */
@@ -152,7 +152,7 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * @param posteriors 2 or more texts; checked
  * @param certified  epsilon >= 0 that is proven at the delta, of `releases` samples; INFINITY: none
  * @param config     of nvdp_attack_config_create(); NULL: the defaults
- * @param out        what was found, also where it does not hold; nvdp_pair_attacks_release(); untouched on error
+ * @param out        what was found, also where it does not hold; nvdp_pair_attacks_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options or `certified` out of range, two texts of different public lengths; NVDP_ERR_INPUT for posteriors that do
  *         not pass nvdp_posteriors_check(), or have no two texts of one length; NVDP_ERR_NUMERIC;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
@@ -243,7 +243,7 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * @param ctx      progress and the wish to stop pass through its callbacks
  * @param attacker which
  * @param config   of nvdp_text_attack_config_create()
- * @param out      what was found; nvdp_text_attack_release(); untouched on error
+ * @param out      what was found; nvdp_text_attack_free(); untouched on error
  * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker, for
  *         nearest, token and language of one vector a text; NVDP_ERR_UNSUPPORTED for a prior of a run without
  *         WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones, a prior without masked-LM head, a
@@ -253,11 +253,11 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
 
 /** Frees the array and zeroes the struct.
  * @param attack what nvdp_attack_texts() filled, or zeros */
-void nvdp_text_attack_release(struct nvdp_text_attack *attack);
+void nvdp_text_attack_free(struct nvdp_text_attack *attack);
 
 /** Frees the array and zeroes the struct.
  * @param attacks what nvdp_attack_pairs() filled, or zeros */
-void nvdp_pair_attacks_release(struct nvdp_pair_attacks *attacks);
+void nvdp_pair_attacks_free(struct nvdp_pair_attacks *attacks);
 
 /** What an attack is run on. */
 enum nvdp_attack_target {

@@ -97,7 +97,7 @@ struct nvdp_samples {
  * C order, finite.  O(n d).
  * @param ctx  records messages
  * @param path the file, of 8 GiB at most
- * @param out  the samples; nvdp_samples_release(); untouched on error
+ * @param out  the samples; nvdp_samples_free(); untouched on error
  * @return NVDP_ERR_INPUT, naming what was expected and what was found: another kind of file or version, Python
  * objects, other types, Fortran order, another rank, a wrong size, NaN, infinities and numbers beyond 1e100;
  * NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
@@ -105,7 +105,7 @@ nvdp_status nvdp_samples_read(struct nvdp_context *ctx, const char *path, struct
 
 /** Frees the array and zeroes the struct.
  * @param samples what nvdp_samples_read() filled, or zeros */
-void nvdp_samples_release(struct nvdp_samples *samples);
+void nvdp_samples_free(struct nvdp_samples *samples);
 
 /** How a sample is scored: the log ratio of two normal densities that were fitted to samples of P and Q. */
 enum nvdp_audit_score {

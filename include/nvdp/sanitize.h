@@ -31,7 +31,7 @@ NVDP_BEGIN_DECLS
 /** A mechanism, its table, and the table's words; opaque. */
 struct nvdp_sanitizer;
 
-/** Tokens of a text: rows of the table.  Zero it before its first use; nvdp_token_list_release(). */
+/** Tokens of a text: rows of the table.  Zero it before its first use; nvdp_token_list_free(). */
 struct nvdp_token_list {
     size_t count;    /**< tokens */
     size_t unknown;  /**< words without a vector, also where they were left out */
@@ -152,7 +152,7 @@ nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
                                     size_t size, struct nvdp_token_list *out);
 /** Frees the array and zeroes the struct.
  * @param list what nvdp_sanitizer_tokenize() filled, or zeros */
-void nvdp_token_list_release(struct nvdp_token_list *list);
+void nvdp_token_list_free(struct nvdp_token_list *list);
 
 /** The text that tokens make: words apart by blanks, a WordPiece "##x" behind what is before it.
  * Read again, such a text can have other WordPieces; those of a text's own tokens are the same.

@@ -37,14 +37,14 @@ nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp
  * @param config    of nvdp_token_texts_config_create(), or with its options
  * @param sanitizer whose tokens they become
  * @param[out] out  the texts, with `limit` a seeded sample in the file's order;
- *                  nvdp_token_texts_release(); untouched on error
+ *                  nvdp_token_texts_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT, naming file and line;
  *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out);
 /** Frees the arrays and zeroes the struct.
  * @param texts what nvdp_token_texts_read() filled, or zeros */
-void nvdp_token_texts_release(struct nvdp_token_texts *texts);
+void nvdp_token_texts_free(struct nvdp_token_texts *texts);
 /** Counts each token of texts: an attacker's prior.  O(V + tokens).
  * @param texts      texts
  * @param vocabulary V

@@ -32,7 +32,7 @@ enum nvdp_special {
 };
 
 /** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], RoBERTa's \<s> a \</s> or
- * \<s> a \</s>\</s> b \</s>.  Zero it before its first use; nvdp_tokens_release() frees what it holds. */
+ * \<s> a \</s>\</s> b \</s>.  Zero it before its first use; nvdp_tokens_free() frees what it holds. */
 struct nvdp_tokens {
     size_t count;    /**< Tokens, special ones included. */
     size_t capacity; /**< Tokens for which there is memory. */
@@ -134,7 +134,7 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
  *
  * @param tokens what nvdp_tokenizer_encode() filled, or zeros.
  */
-void nvdp_tokens_release(struct nvdp_tokens *tokens);
+void nvdp_tokens_free(struct nvdp_tokens *tokens);
 
 NVDP_END_DECLS
 #endif

@@ -175,7 +175,7 @@ class Sanitizer(Mechanism):
             self._context.call(lib.nvdp_sanitizer_tokenize, self._sanitizer, source, len(source), out)
             return np.array(ffi.unpack(out.token, out.count) if out.count else [], np.int32)
         finally:
-            lib.nvdp_token_list_release(out)
+            lib.nvdp_token_list_free(out)
 
     def text(self, tokens: Any) -> str:
         """The text that tokens make."""

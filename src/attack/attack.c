@@ -181,9 +181,9 @@ void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what
                          const struct nvdp_interval *interval, double baseline, double bound,
                          struct nvdp__writer *say) {
     if (say->used > 0 || !(interval->low > bound)) return;
-    nvdp__say(say,
-              "%s: VIOLATION: %s: expected a share of at most %.6g, which is proven of every "
-              "guess that is right with %.6g without samples, found %.6g or more with "
-              "confidence 95 %%",
-              attacked->name, what, bound, baseline, interval->low);
+    nvdp__append(say,
+                 "%s: VIOLATION: %s: expected a share of at most %.6g, which is proven of every "
+                 "guess that is right with %.6g without samples, found %.6g or more with "
+                 "confidence 95 %%",
+                 attacked->name, what, bound, baseline, interval->low);
 }

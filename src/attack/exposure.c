@@ -153,7 +153,7 @@ static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, longest, &a->batch));
     NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&a->model, TOGETHER, longest, TOGETHER, NULL));
-    a->together = nvdp__least(a->model.heads.block, TOGETHER);
+    a->together = nvdp__min(a->model.heads.block, TOGETHER);
     nvdp__batch_clear(a->batch);
     return NVDP_OK;
 }
@@ -265,7 +265,7 @@ cleanup:
 
 /* ---- the attack ---- */
 
-void nvdp_exposures_release(struct nvdp_exposures *exposures) {
+void nvdp_exposures_free(struct nvdp_exposures *exposures) {
     free(exposures->secret);
     free(exposures->group);
     *exposures = (struct nvdp_exposures){0};
@@ -313,7 +313,7 @@ nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *co
 cleanup:
     close_model(&a);
     nvdp__secrets_release(&a.secrets);
-    nvdp_exposures_release(&made);
+    nvdp_exposures_free(&made);
     free(a.found);
     free(a.word);
     free(model);

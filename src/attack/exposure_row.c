@@ -102,10 +102,10 @@ static void judge(const struct nvdp__attacked *attacked, const void *of, struct 
     const struct nvdp_exposures *found = of;
     const struct nvdp_canary_audit *a = &found->audit;
     if (a->canaries == 0 || a->epsilon <= found->upper) return;
-    nvdp__say(say,
-              "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence "
-              "%g %%, the accountant promises at most %.4g",
-              attacked->name, a->epsilon, a->delta, 100 * a->confidence, found->upper);
+    nvdp__append(say,
+                 "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence "
+                 "%g %%, the accountant promises at most %.4g",
+                 attacked->name, a->epsilon, a->delta, 100 * a->confidence, found->upper);
 }
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
@@ -113,7 +113,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
 }
 
 static void release(void *found) {
-    nvdp_exposures_release(found);
+    nvdp_exposures_free(found);
 }
 
 static const char *const exposure_options[] = {

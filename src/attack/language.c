@@ -51,7 +51,7 @@ static void release(struct reader *r) {
 static size_t group_of(const struct reader *r) {
     if (r->model == NULL) return GROUP;
     const size_t group = r->language.together / r->attack->options->beam;
-    return group < 1 ? 1 : nvdp__least(group, GROUP);
+    return group < 1 ? 1 : nvdp__min(group, GROUP);
 }
 
 static nvdp_status reserve(struct reader *r) {
@@ -103,7 +103,7 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
                                                asks ? r->log_p + at * count : NULL, r->id + at};
         for (size_t j = 0; j < rows; j += NVDP__ROWS)
             nvdp__centroids_score(r->attack, texts, observed, seed, first + i, j,
-                                  nvdp__least(rows - j, NVDP__ROWS), &r->centroids,
+                                  nvdp__min(rows - j, NVDP__ROWS), &r->centroids,
                                   r->score + (at + j) * count);
         for (size_t j = 0; j < rows; j++, at++) {
             double *score = r->score + at * count;
@@ -122,7 +122,7 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
  * exponent that is best then. */
 static void judge(struct reader *r, const struct nvdp_dataset *data, size_t first, size_t n,
                   size_t text, const struct mixture *by, const struct mixture *alone,
-                  const struct nvdp__hits *hits) {
+                  const struct nvdp__correct *hits) {
     struct nvdp__tokens *known = &r->centroids.known;
     const size_t count = known->count;
     for (size_t i = 0, at = 0; i < n; i++) {
@@ -181,7 +181,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
         double right[NVDP__EXPONENTS][TRIES] = {{0}}, best = -1;
         const size_t weights = round == 0 ? 1 : TRIES;
         for (size_t i = from; i < end; i += group) {
-            const size_t n = nvdp__least(end - i, group);
+            const size_t n = nvdp__min(end - i, group);
             NVDP_RETURN_IF_FAILED(
                 find(r, texts, observed, r->attack->options->seed, i, n, by, round > 0));
             count_right(r, texts->data, i, n, by, exponents, weights, right);
@@ -208,10 +208,10 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count, seeds = a->options->seeds;
     struct reader r = {.attack = a};
-    struct nvdp__hits hits = {0}, nearest = {0};
+    struct nvdp__correct hits = {0}, nearest = {0};
     NVDP_TRY(reserve(&r));
-    NVDP_TRY(nvdp__hits_create(a->ctx, seeds * n, &hits));
-    NVDP_TRY(nvdp__hits_create(a->ctx, seeds * n, &nearest));
+    NVDP_TRY(nvdp__correct_create(a->ctx, seeds * n, &hits));
+    NVDP_TRY(nvdp__correct_create(a->ctx, seeds * n, &nearest));
     const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_of(&r);
     const size_t held = a->known.data->count - r.centroids.known.texts;
     nvdp__meter_begin(&r.meter, a->ctx, "language", "text", 0,
@@ -221,13 +221,13 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
         const size_t draws = nvdp__draws(a, observed);
         struct mixture by, alone = {1, 0};
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
-        nvdp__hits_clear(seeds * n, &hits);
-        nvdp__hits_clear(seeds * n, &nearest);
+        nvdp__correct_clear(seeds * n, &hits);
+        nvdp__correct_clear(seeds * n, &nearest);
         NVDP_TRY(choose(&r, observed, &by, &alone));
         a->weight[observed] = by.weight;
         for (size_t s = 0; s < draws; s++)
             for (size_t i = 0; i < n; i += group) {
-                const size_t m = nvdp__least(n - i, group);
+                const size_t m = nvdp__min(n - i, group);
                 NVDP_TRY(find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
                 judge(&r, a->attacked.data, i, m, s * n + i, &by, NULL, &hits);
                 judge(&r, a->attacked.data, i, m, s * n + i, &by, &alone, &nearest);

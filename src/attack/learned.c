@@ -13,7 +13,7 @@ nvdp_status nvdp__learner_run(const struct nvdp__attacked *attacked, void *found
 }
 
 void nvdp__learner_release(void *found) {
-    nvdp_text_attack_release(found);
+    nvdp_text_attack_free(found);
 }
 
 /* Says what an attacker with a language model goes by beside vectors. */

@@ -178,7 +178,7 @@ cleanup:
     nvdp__batch_free(a.batch);
     nvdp__masked_release(&a.masked);
     nvdp_tokenizer_free(a.tokenizer);
-    nvdp_tokens_release(&a.pieces);
+    nvdp_tokens_free(&a.pieces);
     free(a.start);
     free(a.piece);
     return status;

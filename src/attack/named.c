@@ -32,7 +32,7 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a method with a vector for each token, found %s", attacker,
                           a->attacked.set->method);
-    t->texts = data->count - nvdp__least(data->count / HELD_OUT, MOST_HELD);
+    t->texts = data->count - nvdp__min(data->count / HELD_OUT, MOST_HELD);
     const size_t rows = data->offset[t->texts];
     t->stamp = 1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, vocabulary));
@@ -79,18 +79,19 @@ enum {
 };
 _Static_assert(BOTH + 1 == NVDP__HITS, "one array each");
 
-nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits) {
+nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
+                                 struct nvdp__correct *hits) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, hits->of[0], NVDP__HITS * texts));
     for (size_t c = 1; c < NVDP__HITS; c++)
         hits->of[c] = hits->of[0] + c * texts;
     return NVDP_OK;
 }
 
-void nvdp__hits_clear(size_t texts, const struct nvdp__hits *hits) {
+void nvdp__correct_clear(size_t texts, const struct nvdp__correct *hits) {
     memset(hits->of[0], 0, NVDP__HITS * texts * sizeof *hits->of[0]);
 }
 
-double nvdp__hits_first(const struct nvdp__hits *hits, size_t text) {
+double nvdp__correct_first(const struct nvdp__correct *hits, size_t text) {
     return hits->of[FIRST][text];
 }
 
@@ -99,7 +100,7 @@ static bool is_rare(const struct nvdp__tokens *t, int32_t id) {
 }
 
 void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *score,
-                 const struct nvdp__hits *hits) {
+                 const struct nvdp__correct *hits) {
     const size_t place = t->place[id];
     const bool rare = is_rare(t, id);
     size_t above = 0, top = 0;
@@ -119,7 +120,7 @@ void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *
 
 void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
                      const struct nvdp_dataset *data, size_t i, size_t text,
-                     const struct nvdp__hits *hits) {
+                     const struct nvdp__correct *hits) {
     for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
         const int32_t id = data->ids[r];
         if (!nvdp__token_counts(a, id) || t->there[id] == t->stamp) continue;
@@ -163,7 +164,7 @@ static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t
             times[keys - 1] += !rare || spot[end].rare;
         }
         qsort(times, keys, sizeof *times, nvdp__by_double); /* ascending */
-        for (size_t k = 0; k < nvdp__least(top, keys); k++)
+        for (size_t k = 0; k < nvdp__min(top, keys); k++)
             sum += times[keys - 1 - k];
     }
     return sum;
@@ -215,7 +216,7 @@ cleanup:
 }
 
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
-                           const struct nvdp__tokens *t, const struct nvdp__hits *hits) {
+                           const struct nvdp__tokens *t, const struct nvdp__correct *hits) {
     static const struct {
         const char *metric;
         int hits, of;
@@ -246,7 +247,7 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
 }
 
 nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
-                           const struct nvdp__hits *hits, const struct nvdp__hits *nearest) {
+                           const struct nvdp__correct *hits, const struct nvdp__correct *nearest) {
     static const struct {
         const char *metric, *gain;
         int hits, of;

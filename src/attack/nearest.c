@@ -134,11 +134,11 @@ void nvdp__centroids_score(const struct nvdp__text_attack *a, const struct nvdp_
 /* The tokens of text i, whose counts are those of `text`; score is [NVDP__ROWS, count]. */
 static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                   const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
-                  size_t i, size_t text, double *score, const struct nvdp__hits *hits) {
+                  size_t i, size_t text, double *score, const struct nvdp__correct *hits) {
     const struct nvdp_dataset *data = corpus->data;
     const size_t n = data->offset[i + 1] - data->offset[i];
     for (size_t j = 0; j < n; j += NVDP__ROWS) {
-        const size_t rows = nvdp__least(n - j, NVDP__ROWS);
+        const size_t rows = nvdp__min(n - j, NVDP__ROWS);
         nvdp__centroids_score(a, corpus, observed, seed, i, j, rows, t, score);
         for (size_t r = 0; r < rows; r++) {
             const int32_t id = data->ids[data->offset[i] + j + r];
@@ -155,14 +155,14 @@ static double choose(struct nvdp__text_attack *a, struct nvdp__centroids *t,
     double best = -1, exponent = 1;
     for (size_t k = 0; k < NVDP__EXPONENTS && observed != NVDP__OBSERVED_PRIOR; k++) {
         double count[NVDP__HITS] = {0};
-        struct nvdp__hits hits;
+        struct nvdp__correct hits;
         for (size_t c = 0; c < NVDP__HITS; c++)
             hits.of[c] = count + c;
         nvdp__centroids_prepare(a, observed, nvdp__exponents[k], t);
         for (size_t i = t->known.texts; i < a->known.data->count; i++)
             guess(a, t, &a->known, observed, a->options->seed, i, 0, score, &hits);
-        if (nvdp__hits_first(&hits, 0) > best) exponent = nvdp__exponents[k];
-        best = fmax(best, nvdp__hits_first(&hits, 0));
+        if (nvdp__correct_first(&hits, 0) > best) exponent = nvdp__exponents[k];
+        best = fmax(best, nvdp__correct_first(&hits, 0));
     }
     return exponent;
 }
@@ -172,17 +172,17 @@ static nvdp_status attack_nearest(struct nvdp__text_attack *a) {
     const size_t n = a->attacked.data->count;
     struct nvdp__centroids t = {0};
     struct nvdp__meter meter;
-    struct nvdp__hits hits = {0};
+    struct nvdp__correct hits = {0};
     double *score = NULL;
     size_t done = 0;
     NVDP_TRY(nvdp__centroids_create(a, "nearest", &t));
-    NVDP_TRY(nvdp__hits_create(a->ctx, a->options->seeds * n, &hits));
+    NVDP_TRY(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
     NVDP_TRY(NVDP__NEW(a->ctx, score, NVDP__ROWS * t.known.count));
     nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0,
                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = nvdp__draws(a, observed);
-        nvdp__hits_clear(a->options->seeds * n, &hits);
+        nvdp__correct_clear(a->options->seeds * n, &hits);
         nvdp__centroids_prepare(a, observed, choose(a, &t, observed, score), &t);
         for (size_t s = 0; s < seeds; s++)
             for (size_t i = 0; i < n; i++) {

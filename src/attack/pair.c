@@ -69,7 +69,7 @@ static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *
     struct nvdp__trial trial[BLOCK];
     double density[BLOCK][2];
     for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t some = nvdp__least(BLOCK, n - first);
+        const size_t some = nvdp__min(BLOCK, n - first);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "pairs: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){text[side], (first + i) * each};
@@ -139,7 +139,7 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
 
 /* --- all of them --- */
 
-void nvdp_pair_attacks_release(struct nvdp_pair_attacks *attacks) {
+void nvdp_pair_attacks_free(struct nvdp_pair_attacks *attacks) {
     free(attacks->pair);
     *attacks = (struct nvdp_pair_attacks){0};
 }
@@ -199,7 +199,7 @@ cleanup:
     for (size_t i = 0; i < BLOCK; i++)
         nvdp__evidence_release(&a.evidence[i]);
     nvdp__likelihood_release(&a.likelihood);
-    nvdp_pair_attacks_release(&made);
+    nvdp_pair_attacks_free(&made);
     free(a.loss[0]);
     free(a.loss[1]);
     return status;

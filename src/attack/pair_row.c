@@ -109,13 +109,14 @@ static void judge(const struct nvdp__attacked *attacked, const void *of, struct 
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
         if (p->holds) continue;
-        nvdp__say(say,
-                  "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
-                  "<= %s, found %.6g, %.6g, %.6g; and right, from %.6g on, at most %.6g, at most "
-                  "%.6g; shown and right with confidence %g %%",
-                  attacked->name, p->p, p->q, found->delta, promise(attacked), p->shown, p->exact,
-                  found->certified, p->right_interval.low, p->most,
-                  isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
+        nvdp__append(
+            say,
+            "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
+            "<= %s, found %.6g, %.6g, %.6g; and right, from %.6g on, at most %.6g, at most "
+            "%.6g; shown and right with confidence %g %%",
+            attacked->name, p->p, p->q, found->delta, promise(attacked), p->shown, p->exact,
+            found->certified, p->right_interval.low, p->most,
+            isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
         return;
     }
 }
@@ -127,7 +128,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
 }
 
 static void release(void *found) {
-    nvdp_pair_attacks_release(found);
+    nvdp_pair_attacks_free(found);
 }
 
 static const char *const pair_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS,

@@ -71,9 +71,8 @@ static nvdp_status reserve(struct reader *r) {
     const struct nvdp_posteriors *set = a->known.set;
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
-    const size_t samples =
-        nvdp__least(SAMPLES, nvdp__least(ANSWERS / r->outputs, NUMBERS / r->width));
-    r->draws = nvdp__most(1, nvdp__least(MOST_DRAWS, samples / known));
+    const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
+    r->draws = nvdp__max(1, nvdp__min(MOST_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
@@ -232,7 +231,7 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
-    const size_t n = attacked->count, most = nvdp__most(known->count, n);
+    const size_t n = attacked->count, most = nvdp__max(known->count, n);
     struct reader r = {.attack = a};
     struct word *word = NULL;
     size_t *mark = NULL;

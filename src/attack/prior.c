@@ -37,7 +37,7 @@ void nvdp__masked_lm_free(struct nvdp__masked_lm *m) {
     nvdp__batch_free(m->batch);
     nvdp__masked_release(&m->masked);
     nvdp_tokenizer_free(m->tokenizer);
-    nvdp_tokens_release(&m->pieces);
+    nvdp_tokens_free(&m->pieces);
     free(m->one);
     free(m->rest);
     free(m->start);
@@ -161,7 +161,7 @@ static nvdp_status open_model(struct nvdp__masked_lm *m, const char *directory) 
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(m->ctx, m->run));
     NVDP_RETURN_IF_FAILED(nvdp__mlm_open(m->ctx, directory, &bert, &m->tokenizer, &m->model));
     m->vocabulary = nvdp_tokenizer_size(m->tokenizer);
-    m->length = nvdp__least(bert.max_position_embeddings, LONGEST);
+    m->length = nvdp__min(bert.max_position_embeddings, LONGEST);
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(m->ctx, &bert, m->length));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(m->ctx, TOGETHER, m->length, &m->batch));
     NVDP_RETURN_IF_FAILED(nvdp__masked_create(m->ctx, TOGETHER, &m->masked));
@@ -179,7 +179,7 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
     made->known = known;
     NVDP_TRY(open_model(made, directory));
     NVDP_TRY(read_tokens(made));
-    *language = (struct nvdp__language){.together = nvdp__least(made->model.heads.block, TOGETHER),
+    *language = (struct nvdp__language){.together = nvdp__min(made->model.heads.block, TOGETHER),
                                         .count = known->count,
                                         .ask = ask,
                                         .of = made};

@@ -22,7 +22,7 @@ nvdp_status nvdp_samples_read(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-void nvdp_samples_release(struct nvdp_samples *samples) {
+void nvdp_samples_free(struct nvdp_samples *samples) {
     free(samples->value);
     *samples = (struct nvdp_samples){0};
 }
@@ -109,7 +109,7 @@ static void moments(struct work *work, struct side *side) {
     for (size_t i = 0; i < side->train; i++)
         cblas_daxpy(d, share, side->x + i * work->dim, 1, side->mean, 1);
     for (size_t i = 0; i < side->train; i += BLOCK) {
-        const size_t rows = nvdp__least(side->train - i, BLOCK);
+        const size_t rows = nvdp__min(side->train - i, BLOCK);
         memcpy(work->row, side->x + i * work->dim, rows * work->dim * sizeof *work->row);
         for (size_t r = 0; r < rows; r++)
             cblas_daxpy(d, -1, side->mean, 1, work->row + r * work->dim, 1);
@@ -165,7 +165,7 @@ static void scores(struct work *work, enum nvdp_audit_score score, struct side *
     const size_t rows = side->count - side->train;
     memset(side->score, 0, rows * sizeof *side->score);
     for (size_t at = 0; at < rows; at += BLOCK) {
-        const size_t n = nvdp__least(rows - at, BLOCK);
+        const size_t n = nvdp__min(rows - at, BLOCK);
         for (int s = 0; s < 2; s++) {
             const bool own = score == NVDP_AUDIT_GAUSSIAN;
             const double sign = s == 0 ? -.5 : .5;

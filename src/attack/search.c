@@ -216,7 +216,7 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
     size_t longest = 0;
     bool asks = weight != 0;
     for (size_t i = 0; i < texts; i++) {
-        longest = nvdp__most(longest, text[i].n);
+        longest = nvdp__max(longest, text[i].n);
         asks |= text[i].log_p != NULL;
     }
     NVDP_TRY(NVDP__NEW(ctx, s.beam, texts));

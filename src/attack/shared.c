@@ -131,7 +131,7 @@ static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteri
     double density[2];
     *own = *all = 0;
     for (size_t first = 0; first < samples * set->texts; first += BLOCK) {
-        const size_t n = nvdp__least(BLOCK, samples * set->texts - first);
+        const size_t n = nvdp__min(BLOCK, samples * set->texts - first);
         for (size_t i = 0; i < n; i++)
             trial[i] = (struct nvdp__trial){(first + i) / samples, (first + i) % samples};
         NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(ctx, set, source, n, trial, 1, evidence));
@@ -157,7 +157,7 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
                                      shared = {nvdp__shared_take, s, end_of(s->file)};
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);
-    const size_t samples = nvdp__least(s->file->shape.samples, MOST_SAMPLES);
+    const size_t samples = nvdp__min(s->file->shape.samples, MOST_SAMPLES);
     double want, found, n;
     NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
     for (size_t i = 0; i < BLOCK; i++)

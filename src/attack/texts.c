@@ -51,7 +51,7 @@ size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed o
     const struct nvdp__shared_texts *shared = attack->attacked.shared;
     if (observed != NVDP__OBSERVED_RELEASE) return 1;
     if (shared == NULL) return attack->options->seeds;
-    return nvdp__least(attack->options->seeds, shared->file->shape.samples / shared->releases);
+    return nvdp__min(attack->options->seeds, shared->file->shape.samples / shared->releases);
 }
 
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
@@ -59,13 +59,13 @@ size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
     size_t most = 0;
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < both[c]->data->count; i++)
-            most = nvdp__most(most, nvdp__release_rows(both[c]->set, i));
+            most = nvdp__max(most, nvdp__release_rows(both[c]->set, i));
     return most;
 }
 
 size_t nvdp__longest(const struct nvdp__text_attack *attack) {
-    return nvdp__most(nvdp__linkage_rows(attack->known.set, 0, NULL),
-                      nvdp__linkage_rows(attack->attacked.set, 0, NULL));
+    return nvdp__max(nvdp__linkage_rows(attack->known.set, 0, NULL),
+                     nvdp__linkage_rows(attack->attacked.set, 0, NULL));
 }
 
 /* --- scores --- */
@@ -277,7 +277,7 @@ cleanup:
     return status;
 }
 
-void nvdp_text_attack_release(struct nvdp_text_attack *attack) {
+void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
     free(attack->score);
     *attack = (struct nvdp_text_attack){0};
 }

@@ -110,12 +110,13 @@ bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 
 /* How often one was right, text by text, a seed's behind another's; of[0] is to be freed. */
 enum { NVDP__HITS = 13 };
-struct nvdp__hits {
+struct nvdp__correct {
     double *of[NVDP__HITS]; /* [texts]: of tokens; of the set of all that were named first */
 };
-nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits);
-void nvdp__hits_clear(size_t texts, const struct nvdp__hits *hits);
-double nvdp__hits_first(const struct nvdp__hits *hits, size_t text); /* tokens named first */
+nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
+                                 struct nvdp__correct *hits);
+void nvdp__correct_clear(size_t texts, const struct nvdp__correct *hits);
+double nvdp__correct_first(const struct nvdp__correct *hits, size_t text); /* tokens named first */
 /* Of two tokens, by place, which is named before the other: of equals the first. */
 static inline bool nvdp__goes_before(double score, size_t place, double other, size_t its) {
     return score > other || (score == other && place < its);
@@ -123,19 +124,19 @@ static inline bool nvdp__goes_before(double score, size_t place, double other, s
 /* Counts for `text` a vector of token `id`, which was given a score for each token [count]: who cannot tell tokens apart
  * names one of them. */
 void nvdp__judge(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
-                 const struct nvdp__hits *hits);
+                 const struct nvdp__correct *hits);
 /* After all vectors of text i of `data`: counts for `text` which of its tokens were named, and begins the next one. */
 void nvdp__judge_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
                      const struct nvdp_dataset *data, size_t i, size_t text,
-                     const struct nvdp__hits *hits);
+                     const struct nvdp__correct *hits);
 /* Adds all scores over the attacked texts, of each of the seeds. */
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                            size_t seeds, const struct nvdp__tokens *tokens,
-                           const struct nvdp__hits *hits);
+                           const struct nvdp__correct *hits);
 /* Adds what nearest names of the same samples, and how much oftener than that one is right; `hits` are spent. */
 nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                           size_t seeds, const struct nvdp__hits *hits,
-                           const struct nvdp__hits *nearest);
+                           size_t seeds, const struct nvdp__correct *hits,
+                           const struct nvdp__correct *nearest);
 
 /* --- nearest.c: a Gaussian for each token --- */
 

@@ -100,7 +100,7 @@ static nvdp_status reserve(struct layer *l) {
     const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
-    l->width = nvdp__least((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
+    l->width = nvdp__min((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
     NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, "token", &l->known));
     NVDP_RETURN_IF_FAILED(declare(l, longest));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
@@ -222,7 +222,7 @@ static double loss(struct layer *l, const struct nvdp__pass *pass, double *token
     }
     if (pass->training) nvdp__zero(&l->dev, l->batch->tokens * l->width, l->d);
     for (size_t at = 0; at < n; at += ROWS) {
-        const size_t rows = nvdp__least(n - at, ROWS);
+        const size_t rows = nvdp__min(n - at, ROWS);
         const struct nvdp__linear out = head(l, hidden, rows, l->row + at);
         nvdp__softmax_loss(&l->dev, rows, l->known.count, l->logits, 1, l->label + at,
                            pass->training ? 1 / (double)n : 0, l->nll, l->first);
@@ -265,7 +265,7 @@ static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t s
     const size_t end = l->attack->known.data->count;
     double sum = 0, tokens = 0;
     for (size_t i = l->known.texts; i < end; i += BATCH) {
-        observe(l, &l->attack->known, observed, seed, 0, NULL, i, nvdp__least(end - i, BATCH));
+        observe(l, &l->attack->known, observed, seed, 0, NULL, i, nvdp__min(end - i, BATCH));
         sum += loss(l, &pass, &tokens);
     }
     return sum / tokens;
@@ -274,7 +274,7 @@ static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t s
 /* Ten, more of few texts. */
 static size_t epochs_of(const struct layer *l, size_t *steps) {
     const size_t each = (l->known.texts + BATCH - 1) / BATCH;
-    const size_t epochs = nvdp__most(EPOCHS, (FEWEST_STEPS + each - 1) / each);
+    const size_t epochs = nvdp__max(EPOCHS, (FEWEST_STEPS + each - 1) / each);
     *steps = epochs * each;
     return epochs;
 }
@@ -299,7 +299,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
         nvdp__epoch_order(seed, epoch, texts, l->order);
         for (size_t i = 0; i < texts; i += BATCH, pass.step++) {
             observe(l, &l->attack->known, observed, seed, epoch + 1, l->order + i, 0,
-                    nvdp__least(texts - i, BATCH));
+                    nvdp__min(texts - i, BATCH));
             NVDP_RETURN_IF_FAILED(step(l, &pass, nvdp__lr_factor(pass.step, steps, .1)));
         }
         const double found = held_out(l, observed, seed);
@@ -316,7 +316,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
 
 /* Names the vectors of text i, by the tokens' frequencies alone where nothing is observed; counts for `text`. */
 static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, size_t i,
-                  size_t text, const struct nvdp__hits *hits) {
+                  size_t text, const struct nvdp__correct *hits) {
     static const struct nvdp__pass pass = {.training = false};
     const struct nvdp__texts *attacked = &l->attack->attacked;
     const struct nvdp_dataset *data = attacked->data;
@@ -331,7 +331,7 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
     if (!blind) observe(l, attacked, observed, seed, 0, NULL, i, 1);
     const float *hidden = blind ? NULL : forward(l, &pass);
     for (size_t at = 0; at < n; at += ROWS) {
-        const size_t rows = nvdp__least(n - at, ROWS);
+        const size_t rows = nvdp__min(n - at, ROWS);
         if (!blind) {
             head(l, hidden, rows, l->row + at);
             nvdp__download(&l->dev, rows * count, l->logits, l->answer);
@@ -350,9 +350,9 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
     const size_t n = a->attacked.data->count;
     size_t steps;
     struct layer l = {.attack = a};
-    struct nvdp__hits hits = {0};
+    struct nvdp__correct hits = {0};
     NVDP_TRY(reserve(&l));
-    NVDP_TRY(nvdp__hits_create(a->ctx, a->options->seeds * n, &hits));
+    NVDP_TRY(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
     epochs_of(&l, &steps);
     nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
@@ -360,7 +360,7 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds =
             observed == NVDP__OBSERVED_STATES ? a->options->seeds : nvdp__draws(a, observed);
-        nvdp__hits_clear(a->options->seeds * n, &hits);
+        nvdp__correct_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)
                 NVDP_TRY(train(&l, observed, a->options->seed + s));

@@ -99,11 +99,11 @@ void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
                         const char *rate_unit, double loss);
 void nvdp__meter_end(struct nvdp__meter *meter);
 
-static inline size_t nvdp__least(size_t a, size_t b) {
+static inline size_t nvdp__min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static inline size_t nvdp__most(size_t a, size_t b) {
+static inline size_t nvdp__max(size_t a, size_t b) {
     return a > b ? a : b;
 }
 

@@ -236,7 +236,7 @@ void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__rounding_gr
     struct nvdp__exact_normal normal[BLOCK];
     struct scale scale = scale_of(grid, 1);
     for (size_t first = 0; first < n; first += BLOCK) {
-        size_t count = nvdp__least(n - first, BLOCK);
+        size_t count = nvdp__min(n - first, BLOCK);
         for (size_t i = 0; i < count; i++) {
             nvdp__exact_normal(digits, &normal[i]);
         }

@@ -658,7 +658,7 @@ nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes
     if (input->packed) return unpack(input, size, bytes, count);
     if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
     size_t left = input->have - input->used;
-    *count = nvdp__least(left, size);
+    *count = nvdp__min(left, size);
     memcpy(bytes, input->buffer + input->used, *count);
     input->used += *count;
     return NVDP_OK;

@@ -22,9 +22,9 @@ static size_t distance(const char *a, const char *b) {
         now[0] = i;
         for (size_t j = 1; j <= m; j++) {
             const int x = letter(a[i - 1]), y = letter(b[j - 1]);
-            now[j] = nvdp__least(nvdp__least(above[j], now[j - 1]) + 1, above[j - 1] + (x != y));
+            now[j] = nvdp__min(nvdp__min(above[j], now[j - 1]) + 1, above[j - 1] + (x != y));
             if (i > 1 && j > 1 && x == letter(b[j - 2]) && y == letter(a[i - 2]))
-                now[j] = nvdp__least(now[j], before[j - 2] + 1);
+                now[j] = nvdp__min(now[j], before[j - 2] + 1);
         }
     }
     return row[n % 3][m];

@@ -6,10 +6,10 @@
 
 enum { CHUNK = 1 << 20 }; /* floats of a sum */
 
-struct nvdp__stretch nvdp__rank_stretch(const struct nvdp_context *ctx, size_t n) {
+struct nvdp__range nvdp__rank_range(const struct nvdp_context *ctx, size_t n) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
     const size_t each = n / size, more = n % size;
-    return (struct nvdp__stretch){rank * each + nvdp__least(rank, more), each + (rank < more)};
+    return (struct nvdp__range){rank * each + nvdp__min(rank, more), each + (rank < more)};
 }
 
 size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n) {
@@ -17,9 +17,9 @@ size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n) {
     return 2 * share < n ? 2 * share : n;
 }
 
-struct nvdp__stretch nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
-                                         size_t (*weight)(const void *user, size_t i),
-                                         const void *user) {
+struct nvdp__range nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
+                                       size_t (*weight)(const void *user, size_t i),
+                                       const void *user) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
     const size_t most = nvdp__rank_most(ctx, n);
     size_t begin = 0, end = 0, total = 0;
@@ -37,7 +37,7 @@ struct nvdp__stretch nvdp__rank_balanced(const struct nvdp_context *ctx, size_t 
             before += next;
         }
     }
-    return (struct nvdp__stretch){begin, end - begin};
+    return (struct nvdp__range){begin, end - begin};
 }
 
 nvdp_status nvdp__rank_sum(struct nvdp_context *ctx, size_t n, double *values) {
@@ -49,8 +49,7 @@ nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *val
     const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
     if (ranks == NULL) return NVDP_OK;
     for (size_t at = 0; at < n; at += CHUNK)
-        NVDP_RETURN_IF_FAILED(
-            ranks->sum_start(ranks->user, values + at, nvdp__least(n - at, CHUNK)));
+        NVDP_RETURN_IF_FAILED(ranks->sum_start(ranks->user, values + at, nvdp__min(n - at, CHUNK)));
     return ranks->sum_wait(ranks->user);
 }
 

@@ -20,15 +20,15 @@ static inline size_t nvdp__rank_count(const struct nvdp_context *ctx) {
 }
 
 /* This process's stretch of n things: they are shared out in order, as evenly as can be. */
-struct nvdp__stretch {
+struct nvdp__range {
     size_t first, count;
 };
-struct nvdp__stretch nvdp__rank_stretch(const struct nvdp_context *ctx, size_t n);
+struct nvdp__range nvdp__rank_range(const struct nvdp_context *ctx, size_t n);
 /* The same by weight, which tells how long thing i takes: stretches take equally long, as far as that goes with
  * nvdp__rank_most things for each. */
-struct nvdp__stretch nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
-                                         size_t (*weight)(const void *user, size_t i),
-                                         const void *user);
+struct nvdp__range nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
+                                       size_t (*weight)(const void *user, size_t i),
+                                       const void *user);
 /* The most that a process has of n or fewer things shared out by weight: all, or twice its share of n. */
 size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n);
 

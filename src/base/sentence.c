@@ -7,7 +7,7 @@
 
 enum { COLUMN = 18, WIDTH = 78 };
 
-void nvdp__say(struct nvdp__writer *writer, const char *format, ...) {
+void nvdp__append(struct nvdp__writer *writer, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);

@@ -212,7 +212,7 @@ static nvdp_status load_tensor(struct loading *loading, size_t index, float *pie
     float *to = loading->to + loading->params->entry[index].offset;
     for (size_t first = 0; first < from->count; first += PIECE) {
         struct nvdp_tensor_info part = *from;
-        part.count = nvdp__least(from->count - first, PIECE);
+        part.count = nvdp__min(from->count - first, PIECE);
         part.data = (const unsigned char *)from->data + first * nvdp_dtype_size(from->dtype);
         nvdp_safetensors_read_f32(&part, piece);
         for (size_t i = 0; i < part.count; i++) {

@@ -304,7 +304,7 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__lines_close(&lines);
-    nvdp_tokens_release(&reader.tokens);
+    nvdp_tokens_free(&reader.tokens);
     nvdp_tokenizer_free(reader.tokenizer);
     nvdp__encode_input_release(&input);
     return status;
@@ -448,7 +448,7 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
 static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
-    size_t texts = nvdp__least(batch, data->count);
+    size_t texts = nvdp__min(batch, data->count);
     size_t tokens = 0; /* of one batch, at most */
     for (size_t first = 0; first < data->count; first += batch) {
         size_t end = first + batch < data->count ? first + batch : data->count;
@@ -596,7 +596,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
     nvdp__meter_begin(&meter, encode->ctx, "encode", "text", 0, data->count);
     for (size_t first = 0; first < data->count; first += encode->options.batch) {
         size_t left = data->count - first;
-        size_t n = nvdp__least(left, encode->options.batch);
+        size_t n = nvdp__min(left, encode->options.batch);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(encode->ctx, "encode: cancelled"));
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
         NVDP_RETURN_IF_FAILED(forward(encode));

@@ -540,7 +540,7 @@ static nvdp_status write_tensor(struct writer *writer, size_t index) {
     size_t elements;
     NVDP_RETURN_IF_FAILED(check_source(writer, source, &elements));
     for (size_t first = 0; first < elements; first += PIECE) {
-        size_t n = nvdp__least(elements - first, PIECE);
+        size_t n = nvdp__min(elements - first, PIECE);
         writer->fetch(index, first, n, piece, writer->user);
         const void *bytes = piece;
         if (is_rounded(source->dtype)) {

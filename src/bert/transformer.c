@@ -111,7 +111,7 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     float *between = two ? take(plan, plan->dim) : NULL;
     /* Holds the activated inner state of the forward pass, then the gradients of a layer's inner state, then those of
      * its queries, keys and values. */
-    size_t widest = nvdp__most(plan->wide, 3 * plan->dim);
+    size_t widest = nvdp__max(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = take_product(plan, widest);
     if (cache->frozen > 0) {
         cache->hidden[0] = take(plan, plan->dim);
@@ -155,7 +155,7 @@ static float *take_scratch(const struct nvdp__bert *bert, const struct nvdp__dev
  * end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
                        size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
-    const size_t tokens = nvdp__least(max_tokens / cache->lanes + 1 + longest, max_tokens);
+    const size_t tokens = nvdp__min(max_tokens / cache->lanes + 1 + longest, max_tokens);
     for (size_t l = 0; l < cache->lanes; l++) {
         struct nvdp__lane *lane = &cache->lane[l];
         struct plan plan = plan_of(&bert->config, &lane->dev, tokens, arena);
@@ -182,7 +182,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
         arena->used = start; /* a batch goes one way or the other */
         if (cache->lanes > 0 && max_texts >= cache->lanes)
             plan_lanes(bert, max_tokens, max_texts, longest, arena, cache);
-        arena->used = nvdp__most(arena->used, whole);
+        arena->used = nvdp__max(arena->used, whole);
     }
     if (cache->above) nvdp__dense_plan(dev, arena, max_tokens, config->hidden_size, 0);
 }
@@ -470,7 +470,7 @@ static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_c
             next++;
         cache->lane[l].first = first;
         cache->lane[l].texts = next - first;
-        most = nvdp__most(most, (size_t)(batch->offset[next] - batch->offset[first]));
+        most = nvdp__max(most, (size_t)(batch->offset[next] - batch->offset[first]));
     }
     return (double)most <= MOST_UNEVEN * mean;
 }

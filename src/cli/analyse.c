@@ -297,7 +297,7 @@ int cli_analyse(struct cli *cli, enum cli_analysis which) {
     if (code == CLI_SUCCESS && cli->json) code = cli_print_json(cli, json_incref(a.object));
     json_decref(a.object);
     nvdp_sanitizer_free(a.sanitizer);
-    nvdp_token_texts_release(&a.texts);
+    nvdp_token_texts_free(&a.texts);
     free(a.token);
     free(a.offset);
     free(a.prior);

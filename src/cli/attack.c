@@ -24,7 +24,7 @@ static int need_kind(struct cli *cli) {
     json_decref(config);
     for (size_t i = 0; i == 0 || i < info.attacks; i++) {
         CLI_DO(cli, nvdp_attack_describe(cli->ctx, i, &info));
-        if (info.target != NVDP_ATTACK_MODEL) nvdp__say(&say, " %s", info.name);
+        if (info.target != NVDP_ATTACK_MODEL) nvdp__append(&say, " %s", info.name);
     }
     return cli_usage(cli, "option --kind is needed for a run of nvdp train: one of%s", kinds);
 }

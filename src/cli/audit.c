@@ -120,8 +120,8 @@ static int run(struct cli *cli) {
         return cli_usage(cli, "option --claimed: expected a number of 0 or more, found %g",
                          values.claimed);
     const int code = audit(cli, &values, &p, &q);
-    nvdp_samples_release(&p);
-    nvdp_samples_release(&q);
+    nvdp_samples_free(&p);
+    nvdp_samples_free(&q);
     return code;
 }
 

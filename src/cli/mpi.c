@@ -141,7 +141,7 @@ static nvdp_status broadcast(void *user, int root, void *bytes, size_t count) {
     struct cli_ranks *r = user;
     for (size_t at = 0; at < count; at += CHUNK) {
         MPI_Request request = MPI_REQUEST_NULL;
-        size_t n = nvdp__least(count - at, CHUNK);
+        size_t n = nvdp__min(count - at, CHUNK);
         if (r->gone >= 0) return tell_gone(r);
         pthread_mutex_lock(&r->mpi);
         int code = MPI_Ibcast((char *)bytes + at, (int)n, MPI_BYTE, root, r->work, &request);

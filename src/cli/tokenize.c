@@ -164,7 +164,7 @@ static int run(struct cli *cli) {
     struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
     int code = all_lines(&work);
-    nvdp_tokens_release(&work.tokens);
+    nvdp_tokens_free(&work.tokens);
     nvdp_tokenizer_free(work.tokenizer);
     return code;
 }

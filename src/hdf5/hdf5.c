@@ -230,7 +230,7 @@ nvdp_status nvdp__h5_finish(struct nvdp__h5 *file) {
 
 nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value) {
     const size_t size = strlen(value);
-    const struct nvdp__h5_word *word =
+    const struct nvdp__h5_attribute *word =
         file->image != NULL ? nvdp__h5_image_word(file->image, name) : NULL;
     if (file->id >= 0 || file->beside == NULL || word == NULL ||
         word->stored.kind != NVDP__H5_TEXT || word->stored.size != size + 1)

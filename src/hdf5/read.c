@@ -343,7 +343,7 @@ static size_t padded(uint64_t size, bool pad) {
 static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part part,
                                    uint64_t address) {
     static const char what[] = "an attribute";
-    struct nvdp__h5_word word = {0};
+    struct nvdp__h5_attribute word = {0};
     struct nvdp__h5_space space = {0};
     uint64_t bytes = 0;
     const unsigned char *head = take(&part, 8);
@@ -671,7 +671,8 @@ static int by_object(const void *a, const void *b) {
 }
 
 static int by_word(const void *a, const void *b) {
-    return strcmp(((const struct nvdp__h5_word *)a)->name, ((const struct nvdp__h5_word *)b)->name);
+    return strcmp(((const struct nvdp__h5_attribute *)a)->name,
+                  ((const struct nvdp__h5_attribute *)b)->name);
 }
 
 /* A small file may declare or unpack to enormous datasets, under many names too: memory and time follow what is unpacked. */
@@ -799,9 +800,9 @@ struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, 
                : bsearch(&key, image->object, image->objects, sizeof *image->object, by_object);
 }
 
-const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *image,
-                                                const char *name) {
-    const struct nvdp__h5_word key = {.name = (char *)name};
+const struct nvdp__h5_attribute *nvdp__h5_image_word(const struct nvdp__h5_image *image,
+                                                     const char *name) {
+    const struct nvdp__h5_attribute key = {.name = (char *)name};
     return image->words == 0
                ? NULL
                : bsearch(&key, image->word, image->words, sizeof *image->word, by_word);
@@ -1069,7 +1070,7 @@ static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t a
     return found;
 }
 
-nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
+nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
                                 char **out) {
     const unsigned char *text = word->bytes;
     uint64_t length = word->stored.size, size = 0;

@@ -58,7 +58,7 @@ struct nvdp__h5_object { /* a dataset */
     size_t held_index;
 };
 
-struct nvdp__h5_word { /* an attribute of the root group */
+struct nvdp__h5_attribute { /* an attribute of the root group */
     char *name;
     struct nvdp__h5_stored stored;
     uint64_t count; /* of its values */
@@ -78,7 +78,7 @@ struct nvdp__h5_image {
     uint64_t visits;   /* of parts, left: what is reached in many ways is not taken in for ever */
     struct nvdp__h5_object *object; /* by name */
     size_t objects, object_capacity;
-    struct nvdp__h5_word *word; /* by name */
+    struct nvdp__h5_attribute *word; /* by name */
     size_t words, word_capacity;
     char *other;  /* a member of the root group that is no dataset; NULL: none */
     uint64_t end; /* of the file, as its superblock says */
@@ -96,8 +96,8 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
 void nvdp__h5_image_free(struct nvdp__h5_image *image);
 /* By name; NULL: there is none. */
 struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, const char *name);
-const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *image,
-                                                const char *name);
+const struct nvdp__h5_attribute *nvdp__h5_image_word(const struct nvdp__h5_image *image,
+                                                     const char *name);
 /* Fails if the dataset's values cannot be had, with the reason. */
 nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
                                     const struct nvdp__h5_object *object);
@@ -106,7 +106,7 @@ nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 uint64_t first, uint64_t rows, unsigned char *out);
 /* A text of one value: up to its first NUL; free(). */
-nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
+nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
                                 char **out);
 
 /* --- for an audit: hdf5_audit.c --- */

@@ -237,26 +237,26 @@ bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
 bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
     if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    const struct nvdp__h5_attribute *word = nvdp__h5_image_word(image, name);
     return word != NULL &&
            (word->stored.kind == NVDP__H5_REAL || word->stored.kind == NVDP__H5_WHOLE);
 }
 
-static bool is_text(const struct nvdp__h5_word *word) {
+static bool is_text(const struct nvdp__h5_attribute *word) {
     return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
 }
 
 bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
     if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_word *word = nvdp__h5_image_word(image, name);
+    const struct nvdp__h5_attribute *word = nvdp__h5_image_word(image, name);
     return word != NULL && is_text(word);
 }
 
 /* An attribute of one value. */
 static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
-                             const struct nvdp__h5_word **out) {
-    const struct nvdp__h5_word *found = nvdp__h5_image_word(image, name);
+                             const struct nvdp__h5_attribute **out) {
+    const struct nvdp__h5_attribute *found = nvdp__h5_image_word(image, name);
     if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "attribute", name, " is %s", "missing");
     if (found->count != 1)
         return NVDP__H5_INPUT_ERROR(image, "attribute", name,
@@ -265,7 +265,7 @@ static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
     return NVDP_OK;
 }
 
-static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__h5_word *found,
+static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *found,
                                const char *expected) {
     char text[16];
     type_text(&found->stored, text);
@@ -273,7 +273,7 @@ static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__
                                 expected, text);
 }
 
-static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
+static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
                             int64_t *value) {
     int64_t read;
     if (!whole_at(&word->stored, word->bytes, &read))
@@ -285,7 +285,7 @@ static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_
 
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
     NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
     return is_text(word) ? nvdp__h5_image_text(image, word, value)
@@ -294,7 +294,7 @@ nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **
 
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     int64_t whole;
     NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
     NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
@@ -312,7 +312,7 @@ nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *v
 
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
     NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
     return word->stored.kind == NVDP__H5_WHOLE ? read_int(image, word, value)
@@ -328,7 +328,7 @@ char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
 
 /* An attribute's value as text; free(). */
 static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *name, char **text) {
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     int64_t whole = 0;
     char *printed;
     NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
@@ -368,7 +368,7 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
 nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
                                  unsigned char digest[NVDP__H5_DIGEST]) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     crypto_hash_sha256_state sha;
     NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
     NVDP_RETURN_IF_FAILED(find_word(image, except, &word));
@@ -402,7 +402,7 @@ static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object
     unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
     if (bytes == NULL) return NVDP_ERR_MEMORY;
     for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
-        size_t n = nvdp__least(rows - first, step);
+        size_t n = nvdp__min(rows - first, step);
         NVDP_TRY(nvdp__h5_image_rows(image, object, first, n, bytes));
         feed(to, n * row_bytes, bytes);
     }
@@ -445,7 +445,7 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
 
 /* As we write it, so that every reader takes its bytes for the same value. */
 static nvdp_status feed_attribute(struct digest *to, const char *name) {
-    const struct nvdp__h5_word *word = NULL;
+    const struct nvdp__h5_attribute *word = NULL;
     char *text = NULL;
     NVDP_RETURN_IF_FAILED(find_word(to->image, name, &word));
     if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))

@@ -242,12 +242,12 @@ size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
     return drawn;
 }
 
-struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
-                                    struct nvdp__params *params, uint64_t step, int64_t *rows,
-                                    size_t *drawn) {
+struct nvdp__range nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t step, int64_t *rows,
+                                  size_t *drawn) {
     *drawn = nvdp__dp_draw(dp, step, rows);
     dp->seen = dp->clipped = dp->left_out = 0;
-    const struct nvdp__stretch own = nvdp__rank_stretch(dp->ctx, *drawn);
+    const struct nvdp__range own = nvdp__rank_range(dp->ctx, *drawn);
     nvdp__grad_rows(params, 0, NULL);
     if (own.count == 0 || nvdp__per_example_first(dp->grads))
         nvdp__zero(dev, params->total, params->grad);
@@ -407,7 +407,7 @@ static json_t *risk_json(const struct nvdp_account_risk *risk) {
 }
 
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
-                               const struct nvdp__dp_story *story, const char *directory,
+                               const struct nvdp__dp_scope *story, const char *directory,
                                json_t *root) {
     nvdp_status status = NVDP_OK;
     json_t *object, *told = NULL;

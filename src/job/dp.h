@@ -83,9 +83,9 @@ uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed);
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
 /* Draws the step's examples and prepares its gradient, which is dense because every row gets noise.  Sets the gradient to 0 if this
  * process has no example, and before the first examples of the run.  Returns the range of this process among the `drawn` ones. */
-struct nvdp__stretch nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
-                                    struct nvdp__params *params, uint64_t step, int64_t *rows,
-                                    size_t *drawn);
+struct nvdp__range nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t step, int64_t *rows,
+                                  size_t *drawn);
 /* Before the backward pass of `texts` of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
 /* After the backward pass: clips the gradients, multiplies each by weight[label] <= 1 (weight NULL: 1) and adds them to the
@@ -117,7 +117,7 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
 enum { NVDP__DP_BASELINES = 2 };
 extern const double nvdp__dp_baselines[NVDP__DP_BASELINES];
 /* The parts of a statement that are not numbers. */
-struct nvdp__dp_story {
+struct nvdp__dp_scope {
     const char *example, *covers; /* the definition of an example; the files of the model */
     const char *began;            /* the start model and what it had learned from */
     bool chosen;                  /* the epoch was chosen by validation texts */
@@ -126,7 +126,7 @@ struct nvdp__dp_story {
 /* Writes the statement of `steps`: the object `dp` to root, and DIRECTORY/dp-statement.txt (directory NULL: no file, and neither mu
  * nor the guess bounds, which take a moment). */
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
-                               const struct nvdp__dp_story *story, const char *directory,
+                               const struct nvdp__dp_scope *story, const char *directory,
                                json_t *root);
 
 #endif

@@ -62,7 +62,7 @@ static void start(struct nvdp__grad_sum *sum, float *values, size_t count) {
 static void start_from(struct nvdp__grad_sum *sum, size_t complete, bool all) {
     if (complete < sum->from) complete = sum->from;
     while (sum->end > complete && (all || sum->end - complete >= BUCKET)) {
-        size_t count = nvdp__least(sum->end - complete, BUCKET);
+        size_t count = nvdp__min(sum->end - complete, BUCKET);
         sum->end -= count;
         start(sum, sum->params->grad + sum->end, count);
     }

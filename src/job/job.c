@@ -36,7 +36,7 @@ size_t nvdp__job_tokens(const struct nvdp__job *job, const int64_t *row, size_t 
     return tokens;
 }
 
-struct nvdp__stretch nvdp__job_share(const struct nvdp__job *job, const int64_t *row, size_t n) {
+struct nvdp__range nvdp__job_share(const struct nvdp__job *job, const int64_t *row, size_t n) {
     return nvdp__rank_balanced(job->ctx, n, tokens_of, &(struct rows){job, row});
 }
 
@@ -45,14 +45,14 @@ static nvdp_status private_gradient(struct nvdp__job *job, struct nvdp__pass *pa
     const struct nvdp__job_kind *kind = job->kind;
     size_t drawn;
     nvdp__grad_begin(job->dev, job->params);
-    const struct nvdp__stretch own =
+    const struct nvdp__range own =
         nvdp__dp_start(job->dp, job->dev, job->params, job->step, job->order, &drawn);
     pass->part.tokens = nvdp__job_tokens(job, job->order, own.first);
     if (kind->drawn != NULL) kind->drawn(job->run, drawn, own.first, pass);
     nvdp__grad_sum_begin(job->sum, false);
     pass->divisor = job->dp->divisor;
     for (size_t at = 0; at < own.count && !job->last.left; at += job->batch) {
-        const size_t n = nvdp__least(own.count - at, job->batch);
+        const size_t n = nvdp__min(own.count - at, job->batch);
         nvdp__dp_begin(job->dp, job->dev, n);
         nvdp_status status = kind->examples(job->run, job->order + own.first + at, n, drawn, pass);
         if (status == NVDP_OK)

@@ -100,7 +100,7 @@ void nvdp__job_close(struct nvdp__job *job);
 /* Tokens of n examples. */
 size_t nvdp__job_tokens(const struct nvdp__job *job, const int64_t *row, size_t n);
 /* This process's share of n examples, balanced by tokens. */
-struct nvdp__stretch nvdp__job_share(const struct nvdp__job *job, const int64_t *row, size_t n);
+struct nvdp__range nvdp__job_share(const struct nvdp__job *job, const int64_t *row, size_t n);
 
 /* One optimizer step, with its results in job->last and job->sums; counters are the caller's.  NVDP_ERR_CANCELLED within a private
  * step, which changes nothing then. */

@@ -14,7 +14,7 @@ static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_cont
                                             optimizer->spans + 1, sizeof *optimizer->span));
         optimizer->span[optimizer->spans++] =
             (struct nvdp__span){.offset = tensor->offset + at,
-                                .count = nvdp__least(tensor->count - at, piece),
+                                .count = nvdp__min(tensor->count - at, piece),
                                 .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0,
                                 .apart = is_muons(optimizer, tensor)};
     }

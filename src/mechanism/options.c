@@ -242,7 +242,7 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
 }
 
 static size_t largest_divisor(size_t n, size_t limit) {
-    size_t divisor = nvdp__least(limit, n);
+    size_t divisor = nvdp__min(limit, n);
     while (n % divisor != 0) {
         divisor--;
     }

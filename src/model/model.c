@@ -142,7 +142,7 @@ static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dat
     struct nvdp__pass pass = {0};
     *rows = 0;
     for (size_t first = 0; first < dataset->count; first += SAMPLE_TEXTS) {
-        size_t n = nvdp__least(dataset->count - first, SAMPLE_TEXTS);
+        size_t n = nvdp__min(dataset->count - first, SAMPLE_TEXTS);
         nvdp__batch_fill(batch, dataset, order + first, 0, n);
         if (*rows + batch->tokens > capacity) break;
         nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
@@ -161,8 +161,8 @@ static nvdp_status initialise_from_texts(struct nvdp_model *model,
     int64_t *order = nvdp__calloc(model->ctx, dataset->count, sizeof *order);
     if (order == NULL) return NVDP_ERR_MEMORY;
     nvdp__epoch_order(seed, 0, dataset->count, order);
-    size_t texts = nvdp__least(SAMPLE_TEXTS, dataset->count);
-    size_t capacity = nvdp__most(SAMPLE_ROWS, texts * dataset->longest);
+    size_t texts = nvdp__min(SAMPLE_TEXTS, dataset->count);
+    size_t capacity = nvdp__max(SAMPLE_ROWS, texts * dataset->longest);
     size_t rows = 0;
     if (model->max_texts < texts || model->longest < dataset->longest) {
         status = nvdp__fail(model->ctx, NVDP_ERR_STATE,
@@ -518,7 +518,7 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
     NVDP_TRY(nvdp__batch_create(model->ctx, batch_size, dataset->longest, &batch));
     nvdp__meter_begin(&meter, model->ctx, phase, "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch_size) {
-        size_t n = nvdp__least(dataset->count - first, batch_size);
+        size_t n = nvdp__min(dataset->count - first, batch_size);
         NVDP_TRY(nvdp__check_cancelled(model->ctx, "interrupted"));
         nvdp__batch_fill(batch, dataset, NULL, first, n);
         NVDP_TRY(visit(model, batch, first, user));

@@ -343,7 +343,7 @@ nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
         nvdp__digest_number(&digest, entry->shape[0]);
         nvdp__digest_number(&digest, entry->shape[1]);
         for (size_t at = 0; at < entry->count; at += CHUNK) {
-            size_t n = nvdp__least(entry->count - at, CHUNK);
+            size_t n = nvdp__min(entry->count - at, CHUNK);
             nvdp__download(&model->dev, n, nvdp__value(params, i) + at, chunk);
             nvdp__digest_bytes(&digest, chunk, n * sizeof *chunk);
         }
@@ -393,7 +393,7 @@ nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **
     if (made == NULL) return NVDP_ERR_MEMORY;
     *made =
         (struct nvdp__prefix){.model = model, .layers = model->frozen_layers, .dev = model->dev};
-    size_t widest = nvdp__most(bert->intermediate_size, bert->hidden_size);
+    size_t widest = nvdp__max(bert->intermediate_size, bert->hidden_size);
     nvdp_status status = NVDP_OK;
     if (model->dev.bf16 == NULL)
         status = nvdp__rowwise_create(&model->dev, widest, &made->dev.rowwise);

@@ -171,5 +171,5 @@ void nvdp__give(void *out, const void *result, size_t size) {
     size_t have;
     memcpy(&have, out, sizeof have);
     memcpy((char *)out + sizeof have, (const char *)result + sizeof have,
-           nvdp__least(have, size) - sizeof have);
+           nvdp__min(have, size) - sizeof have);
 }

@@ -148,7 +148,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
     nvdp_status status = NVDP_OK;
     nvdp__meter_begin(&meter, e->ctx, "evaluate", "window", 0, e->count);
     for (size_t first = 0; first < e->count && status == NVDP_OK; first += e->batch) {
-        size_t n = nvdp__least(e->count - first, e->batch);
+        size_t n = nvdp__min(e->count - first, e->batch);
         if (first / e->batch % nvdp__rank_count(e->ctx) == nvdp__rank(e->ctx))
             status = score_batch(e, model, first, n, &of);
         if (positions != NULL && status == NVDP_OK)

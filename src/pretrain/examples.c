@@ -357,7 +357,7 @@ static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64
     for (; next < plants->count && plants->at[next].at < first + count; next++)
         planted += plants->secrets->at[plants->at[next].secret].length;
     size_t left = room > planted ? room - planted : 0;
-    return nvdp__least(count, left);
+    return nvdp__min(count, left);
 }
 
 /* At most `room` tokens, and [SEP]. */

@@ -259,7 +259,7 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
     transform_forward(model, masked);
     for (size_t at = 0; at < masked->count; at += heads->block) {
         size_t left = masked->count - at;
-        size_t rows = nvdp__least(left, heads->block);
+        size_t rows = nvdp__min(left, heads->block);
         struct nvdp__linear decoder = nvdp__dense_linear(&model->params, &tied, rows);
         decoder.offset = model->masked_offset;
         struct nvdp__tensor normed = nvdp__f32(rows, dim, heads->normed + at * dim);

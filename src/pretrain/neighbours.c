@@ -133,7 +133,7 @@ nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
     size_t rows = config->vocab_size > config->max_position_embeddings
                       ? config->vocab_size
                       : config->max_position_embeddings;
-    s.stage = nvdp__calloc(dev->ctx, nvdp__most(rows, s.dim) * s.dim, sizeof *s.stage);
+    s.stage = nvdp__calloc(dev->ctx, nvdp__max(rows, s.dim) * s.dim, sizeof *s.stage);
     if (s.stage == NULL) return NVDP_ERR_MEMORY;
     double sd = config->initializer_range, amplitude = AMPLITUDE * sd;
     double share = 2 * (double)s.waves / (double)s.dim;

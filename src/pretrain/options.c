@@ -189,10 +189,10 @@ void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->adamw.lr == 0) c->adamw.lr = lr_of[c->optimizer];
     if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
-    if (c->max_positions == 0) c->max_positions = nvdp__most(c->length, LEAST_POSITIONS);
+    if (c->max_positions == 0) c->max_positions = nvdp__max(c->length, LEAST_POSITIONS);
     if (c->alphabet == 0) {
         size_t part = c->vocab_size / ALPHABET_PART;
-        c->alphabet = nvdp__most(part, LEAST_ALPHABET);
+        c->alphabet = nvdp__max(part, LEAST_ALPHABET);
     }
 }
 

@@ -25,7 +25,7 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     struct nvdp__privatizer *privatizer) {
     nvdp_status status = NVDP_OK;
     const size_t draws = draws_of(objective), tokens = texts * length;
-    const size_t drawn = nvdp__most(tokens, masked * draws);
+    const size_t drawn = nvdp__max(tokens, masked * draws);
     const struct nvdp__token_row *row = nvdp__token_row((int)options->mechanism);
     struct nvdp__privatizer made = {.ctx = ctx,
                                     .dev = nvdp__device_cpu(ctx),

@@ -105,7 +105,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     char *began = NULL;
     nvdp_status status = nvdp__lineage_story(
         t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);
-    const struct nvdp__dp_story story = {
+    const struct nvdp__dp_scope story = {
         .example = example,
         .began = began,
         .covers = nvdp__private_vocabulary(t)

@@ -36,14 +36,14 @@ static nvdp_status no_gradient(struct nvdp__pretrainer *t) {
 }
 
 static size_t batch_windows(const struct nvdp__pretrainer *t) {
-    return nvdp__least(t->examples.count - t->state.epoch_row, t->config.batch);
+    return nvdp__min(t->examples.count - t->state.epoch_row, t->config.batch);
 }
 
 static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
     struct nvdp__pretrainer *t = run;
     const size_t windows = batch_windows(t);
     const int64_t *rows = t->job.order + t->state.epoch_row;
-    const struct nvdp__stretch own = nvdp__job_share(&t->job, rows, windows);
+    const struct nvdp__range own = nvdp__job_share(&t->job, rows, windows);
     fill(t, rows + own.first, own.count, pass);
     const struct nvdp__masked *targets = &t->batcher.masked;
     const struct nvdp__privacy_key draws = {

@@ -184,7 +184,7 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
         NVDP_RETURN_IF_FAILED(nvdp__row_chunks_next(writer->file_rows, &rows));
         writer->columns = rows->task.pair ? 2 : 1;
         for (size_t first = 0; first < rows->count; first += CHUNK_TEXTS) {
-            const size_t left = rows->count - first, n = nvdp__least(left, CHUNK_TEXTS);
+            const size_t left = rows->count - first, n = nvdp__min(left, CHUNK_TEXTS);
             NVDP_RETURN_IF_FAILED(take(writer, s, rows->row + first, n, texts, draw));
             texts += n * writer->columns;
         }

@@ -169,17 +169,18 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
-    nvdp__say(writer,
-              "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
-              "vectors have %zu dimensions. ",
-              (unsigned long long)done->texts, done->texts == 1 ? "" : "s", row->citation,
-              info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
+    nvdp__append(
+        writer,
+        "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
+        "vectors have %zu dimensions. ",
+        (unsigned long long)done->texts, done->texts == 1 ? "" : "s", row->citation, info->tokens,
+        info->pieces ? "WordPieces" : "words", done->source, info->dim);
     if (!row->uses_eta) {
-        nvdp__say(writer, "What comes out says nothing of a text but its length%s. ",
-                  info->own_words ? ", and of all texts together which words they have" : "");
+        nvdp__append(writer, "What comes out says nothing of a text but its length%s. ",
+                     info->own_words ? ", and of all texts together which words they have" : "");
         return;
     }
-    nvdp__say(
+    nvdp__append(
         writer,
         "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
         "log ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
@@ -190,7 +191,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
 static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
-        nvdp__say(
+        nvdp__append(
             writer,
             "NOT PRIVATE, the choice of words: of the table's %zu words only the %zu that occur "
             "in these texts come out, as in Yue et al. (2021). Every word that comes out shows "
@@ -198,7 +199,7 @@ static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized 
             "compares two words of this list. ",
             info->table, info->tokens);
     else if (done->from != NULL)
-        nvdp__say(
+        nvdp__append(
             writer,
             "Of the table's %zu words only those that occur in %s come out. That file is taken "
             "to be public: the output shows which words it has. ",
@@ -208,10 +209,10 @@ static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized 
 /* Words that come out and cannot go in. */
 static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     if (done->info.unmatched > 0)
-        nvdp__say(writer,
-                  "%zu of the words are found in no text, which is read in lower case, without "
-                  "accents and with punctuation apart: they come out and never go in. ",
-                  done->info.unmatched);
+        nvdp__append(writer,
+                     "%zu of the words are found in no text, which is read in lower case, without "
+                     "accents and with punctuation apart: they come out and never go in. ",
+                     done->info.unmatched);
 }
 
 /* The log ratios between a word without a vector and another word. */
@@ -220,24 +221,25 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
     const double bound = nvdp__sanitized_oov_epsilon(done);
     char most[NVDP__BOUND_TEXT];
     if (!row->uses_eta && !done->info.drops) return;
-    nvdp__say(writer, "All of this is about two %s with vectors. %s ",
-              done->info.pieces ? "WordPieces" : "words",
-              done->info.pieces ? "A word without WordPieces" : "A word without a vector");
+    nvdp__append(writer, "All of this is about two %s with vectors. %s ",
+                 done->info.pieces ? "WordPieces" : "words",
+                 done->info.pieces ? "A word without WordPieces" : "A word without a vector");
     if (done->info.drops) {
-        nvdp__say(writer, "is left out: the length shows with certainty that none with a vector "
-                          "stood there. ");
+        nvdp__append(writer, "is left out: the length shows with certainty that none with a vector "
+                             "stood there. ");
         return;
     }
-    nvdp__say(writer, "%s a uniform draw: nothing tells two such words apart, but ",
-              row->gives_vectors ? "gets the noised vector of" : "becomes");
+    nvdp__append(writer, "%s a uniform draw: nothing tells two such words apart, but ",
+                 row->gives_vectors ? "gets the noised vector of" : "becomes");
     if (isfinite(bound))
-        nvdp__say(writer,
-                  "one of them and another word are told apart by a log ratio of up to %s. ",
-                  nvdp__bound(most, bound, NVDP__UP));
+        nvdp__append(writer,
+                     "one of them and another word are told apart by a log ratio of up to %s. ",
+                     nvdp__bound(most, bound, NVDP__UP));
     else if (row->uses_p)
-        nvdp__say(writer, "an output can show with certainty that it was one of them, or none. ");
+        nvdp__append(writer,
+                     "an output can show with certainty that it was one of them, or none. ");
     else
-        nvdp__say(writer, "between one of them and another word no bound is proven. ");
+        nvdp__append(writer, "between one of them and another word no bound is proven. ");
 }
 
 static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
@@ -245,12 +247,12 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
     if (!row_of(done)->uses_eta) return;
     const double worst = done->info.eta * geometry->diameter_bound;
     char far[NVDP__BOUND_TEXT], most[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
-    nvdp__say(writer,
-              "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
-              "(medians over %zu tokens), at most %s. ",
-              geometry->nearest_median, geometry->pair_median, geometry->tokens,
-              nvdp__bound(far, geometry->diameter_bound, NVDP__UP));
-    nvdp__say(
+    nvdp__append(writer,
+                 "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
+                 "(medians over %zu tokens), at most %s. ",
+                 geometry->nearest_median, geometry->pair_median, geometry->tokens,
+                 nvdp__bound(far, geometry->diameter_bound, NVDP__UP));
+    nvdp__append(
         writer,
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
         "of at most %s for one token (of the %zu, two have %s), and n times that for a text of n: "
@@ -262,7 +264,7 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
 static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (!row_of(done)->uses_p) return;
-    nvdp__say(
+    nvdp__append(
         writer,
         "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
         "tokens, are left as they are with probability %g: whoever sees one of them knows that it "
@@ -270,39 +272,41 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
         info->sensitive, info->tokens - info->sensitive, 100 * share(done->kept, done->tokens),
         1 - info->p);
     if (strcmp(done->chosen, "sensitive-from-data") == 0)
-        nvdp__say(writer,
-                  "Which tokens are sensitive was counted on the private texts themselves: that "
-                  "choice is not private. ");
+        nvdp__append(writer,
+                     "Which tokens are sensitive was counted on the private texts themselves: that "
+                     "choice is not private. ");
 }
 
 static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (done->sampled > 0 && row_of(done)->uses_eta)
-        nvdp__say(writer,
-                  "Of these texts' own tokens a draw gives the token itself with probability N_w = "
-                  "%.3g%s, and S_w = %.3g different ones come out in %zu draws (means over %zu "
-                  "tokens drawn from the texts). ",
-                  done->same, row_of(done)->gives_vectors ? ", by its nearest neighbour" : "",
-                  done->distinct, done->draws, done->sampled);
+        nvdp__append(
+            writer,
+            "Of these texts' own tokens a draw gives the token itself with probability N_w = "
+            "%.3g%s, and S_w = %.3g different ones come out in %zu draws (means over %zu "
+            "tokens drawn from the texts). ",
+            done->same, row_of(done)->gives_vectors ? ", by its nearest neighbour" : "",
+            done->distinct, done->draws, done->sampled);
     if (done->unknown > 0)
-        nvdp__say(writer, "%.3g%% of the words had no vector and %s. ",
-                  100 * share(done->unknown, words(done)),
-                  info->drops ? "were left out" : "became uniform draws");
+        nvdp__append(writer, "%.3g%% of the words had no vector and %s. ",
+                     100 * share(done->unknown, words(done)),
+                     info->drops ? "were left out" : "became uniform draws");
     if (info->equal > 0)
-        nvdp__say(writer, "%zu tokens have the vector of another one. ", info->equal);
-    nvdp__say(writer, "Public, and no part of these numbers: the number and order of the texts, "
-                      "how many tokens each has, labels, ids and all columns that were not "
-                      "privatized. These numbers were computed from the texts without noise. ");
+        nvdp__append(writer, "%zu tokens have the vector of another one. ", info->equal);
+    nvdp__append(writer, "Public, and no part of these numbers: the number and order of the texts, "
+                         "how many tokens each has, labels, ids and all columns that were not "
+                         "privatized. These numbers were computed from the texts without noise. ");
 }
 
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
     struct nvdp__writer writer = {out, size, 0};
     out[0] = '\0';
     if (strcmp(done->generator, "os") != 0)
-        nvdp__say(&writer,
-                  "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
-                  "knows the seed can undo the draws, and two outputs with one seed reveal "
-                  "differences to anyone. ");
+        nvdp__append(
+            &writer,
+            "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
+            "knows the seed can undo the draws, and two outputs with one seed reveal "
+            "differences to anyone. ");
     say_words(&writer, done);
     say_what(&writer, done);
     say_scale(&writer, done);
@@ -311,7 +315,7 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
     say_unmatched(&writer, done);
     say_corpus(&writer, done);
     if (strcmp(done->generator, "os") == 0)
-        nvdp__say(&writer,
-                  "Every draw came from the operating system's generator and is not repeated; a "
-                  "second privatization of the same texts would add to what this one reveals.");
+        nvdp__append(&writer,
+                     "Every draw came from the operating system's generator and is not repeated; a "
+                     "second privatization of the same texts would add to what this one reveals.");
 }

@@ -187,7 +187,7 @@ static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *optio
     if (!rows->task.pair) free(made.first);
     made = (struct tokens){0};
 cleanup:
-    nvdp_token_list_release(&list);
+    nvdp_token_list_free(&list);
     free(made.offset);
     free(made.first);
     free(made.token);
@@ -246,7 +246,7 @@ nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_co
     return read_texts(ctx, &options, sanitizer, out);
 }
 
-void nvdp_token_texts_release(struct nvdp_token_texts *texts) {
+void nvdp_token_texts_free(struct nvdp_token_texts *texts) {
     free((void *)texts->offset);
     free((void *)texts->tokens);
     free((void *)texts->first);
@@ -404,7 +404,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
     free(made);
-    nvdp_token_texts_release(&texts);
+    nvdp_token_texts_free(&texts);
     nvdp_sanitizer_free(sanitizer);
     return status;
 }

@@ -239,7 +239,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
         return NVDP_OK;
     }
     const struct nvdp__format *format =
-        nvdp__format_detect(nvdp__formats, path, head, nvdp__least(size, NVDP__FORMAT_HEAD));
+        nvdp__format_detect(nvdp__formats, path, head, nvdp__min(size, NVDP__FORMAT_HEAD));
     if (format != NULL)
         return format->describe != NULL ? format->describe(ctx, path, object)
                                         : describe_release(ctx, path, format, object);

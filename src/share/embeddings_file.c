@@ -296,7 +296,7 @@ static nvdp_status read_z(struct source *source) {
     const size_t dim = to->shape.dim, rows = to->shape.rows;
     const size_t unit = nvdp__row_vectors(&to->shape), width = unit * dim;
     const size_t most = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
-    const size_t step = nvdp__least(most, rows);
+    const size_t step = nvdp__min(most, rows);
     const bool hold = source->visit == NULL;
     const size_t item = item_size(&to->shape);
     void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* or int32_t */
@@ -304,7 +304,7 @@ static nvdp_status read_z(struct source *source) {
     to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
     NVDP_TRY(NVDP__MADE(slice, values, to->z));
     for (size_t first = 0; first < rows; first += step) {
-        size_t n = nvdp__least(rows - first, step);
+        size_t n = nvdp__min(rows - first, step);
         void *z = hold ? (char *)to->z + first * dim * item : to->z;
         NVDP_TRY(source->release->format->rows(source->release, first, n, slice, NULL));
         NVDP_TRY(narrow(source, first * dim, n * dim, slice, z));

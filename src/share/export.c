@@ -822,7 +822,7 @@ static nvdp_status release_all(struct export *export) {
     for (size_t p = 0; p < export->parts; p++) {
         size_t count = export->part[p].data->count;
         for (size_t first = 0; first < count; first += batch) {
-            size_t n = nvdp__least(count - first, batch);
+            size_t n = nvdp__min(count - first, batch);
             NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(export->ctx, "export: cancelled"));
             NVDP_RETURN_IF_FAILED(release_batch(export, &export->part[p], first, n, done));
             done += n;
@@ -856,7 +856,7 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         .residual = info->nvib.row_index == NVDP__ROW_INDEX_TRAINED,
         .regression = info->task.regression,
     };
-    struct nvdp__reader_story story = {
+    struct nvdp__reader_info story = {
         .task = info->task.name,
         .labels = info->task.labels,
         .model_id = model_id,

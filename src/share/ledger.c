@@ -192,7 +192,7 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
 
 /* Finds the kind by the first bytes, as far as a killed writer came; false for another kind of file. */
 static bool is_ledger(struct nvdp__ledger *ledger) {
-    const size_t size = nvdp__least(ledger->size, sizeof kinds[0]);
+    const size_t size = nvdp__min(ledger->size, sizeof kinds[0]);
     for (ledger->kind = KINDS; ledger->kind-- > 0;) {
         if (memcmp(ledger->bytes, kinds[ledger->kind], size) == 0) return true;
     }
@@ -483,7 +483,7 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
     const bool kept = !promised || keeps_promise(&account, release->samples, promise);
     add_release(&account, &record);
     find_worst(&account);
-    if (promised) budget->samples = kept ? nvdp__most(promise, account.spent.samples) : promise;
+    if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
         NVDP_TRY(refuse_samples(ledger, budget, &account, promised));
     if (budget->epsilon > 0 && account.spent.epsilon > budget->epsilon)

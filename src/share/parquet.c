@@ -217,7 +217,7 @@ static void put_vectors(struct nvdp__release *release, struct table *table) {
         return;
     }
     for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__least(n - first, PIECE);
+        const size_t count = nvdp__min(n - first, PIECE);
         const int32_t *steps = (const int32_t *)table->z + first;
         for (size_t i = 0; i < count; i++) {
             const double value = steps[i] * step; /* exact */
@@ -289,7 +289,7 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
     const size_t vector = release->shape.dim * sizeof(float); /* or int32_t */
     (void)first;
     for (size_t done = 0; done < rows;) {
-        const size_t n = nvdp__least(rows - done, table->group_rows - table->rows);
+        const size_t n = nvdp__min(rows - done, table->group_rows - table->rows);
         memcpy((char *)table->z + table->rows * vector, (const char *)z + done * vector,
                n * vector);
         if (release->shape.weights)

@@ -239,7 +239,7 @@ static json_t *labels_json(const struct nvdp__reader_shape *shape, const char *c
 }
 
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
-                              const struct nvdp__reader_story *story, const char *directory) {
+                              const struct nvdp__reader_info *story, const char *directory) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__reader_shape *shape = &reader->shape;
     json_t *config = NULL;

@@ -59,7 +59,7 @@ nvdp_status nvdp__reader_forward(struct nvdp__reader *reader);
 void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, double *loss);
 
 /* The contents of a reader's directory beside its shape; strings may be NULL. */
-struct nvdp__reader_story {
+struct nvdp__reader_info {
     const char *task;
     const char *const *labels; /* [outputs] class names, NULL: unknown */
     const char *model_id;      /* of the file of embeddings that it belongs to */
@@ -67,7 +67,7 @@ struct nvdp__reader_story {
 };
 /* DIR/config.json (kind reader/1) and DIR/model.safetensors. */
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
-                              const struct nvdp__reader_story *story, const char *directory);
+                              const struct nvdp__reader_info *story, const char *directory);
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__reader_shape *shape);
 /* Shape and weights.  With other outputs than the directory's (0: the same) the classifier keeps

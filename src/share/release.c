@@ -200,7 +200,7 @@ static nvdp_status compare(struct nvdp__release *release, size_t count, const vo
     unsigned char there[COMPARED];
     struct nvdp__sink *to = &release->to;
     for (size_t done = 0; done < count;) {
-        const size_t n = nvdp__least(count - done, sizeof there);
+        const size_t n = nvdp__min(count - done, sizeof there);
         const size_t got = fread(there, 1, n, to->same);
         const unsigned char *expected = (const unsigned char *)bytes + done;
         size_t i = 0;
@@ -258,7 +258,7 @@ static nvdp_status open_slice(const struct nvdp__release *release, bool z, bool 
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t unit = nvdp__row_vectors(shape), width = unit * shape->dim;
     const size_t units = width < SLICE_VALUES ? SLICE_VALUES / width : 1;
-    slice->most = nvdp__least(units * unit, shape->rows);
+    slice->most = nvdp__min(units * unit, shape->rows);
     if (z) slice->z = nvdp__calloc(release->ctx, slice->most * shape->dim, sizeof(float));
     if (log_pi) slice->log_pi = nvdp__calloc(release->ctx, slice->most, sizeof(float));
     return (z && slice->z == NULL) || (log_pi && slice->log_pi == NULL) ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -275,7 +275,7 @@ nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release 
     struct slice slice = {0};
     NVDP_TRY(open_slice(from, true, true, &slice));
     for (size_t first = 0; first < rows; first += slice.most) {
-        const size_t n = nvdp__least(rows - first, slice.most);
+        const size_t n = nvdp__min(rows - first, slice.most);
         NVDP_TRY(nvdp__check_cancelled(from->ctx, "reading: cancelled"));
         NVDP_TRY(
             from->format->rows(from, first, n, slice.z, from->shape.weights ? slice.log_pi : NULL));
@@ -418,7 +418,7 @@ static void feed_stored(crypto_hash_sha256_state *sha, enum nvdp__h5_type type, 
     const bool wide = type == NVDP__H5_I64 || type == NVDP__H5_F64;
     unsigned char piece[PIECE * sizeof(int64_t)];
     for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__least(n - first, PIECE);
+        const size_t count = nvdp__min(n - first, PIECE);
         nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), piece);
         crypto_hash_sha256_update(sha, piece, count * nvdp__stored_size(type));
     }
@@ -432,7 +432,7 @@ static nvdp_status feed_rows(crypto_hash_sha256_state *sha, struct nvdp__release
     struct slice slice = {0};
     NVDP_TRY(open_slice(release, is_z, !is_z, &slice));
     for (size_t first = 0; first < rows; first += slice.most) {
-        const size_t n = nvdp__least(rows - first, slice.most);
+        const size_t n = nvdp__min(rows - first, slice.most);
         NVDP_TRY(release->format->rows(release, first, n, slice.z, slice.log_pi));
         feed_stored(sha, dataset->type, n * (is_z ? release->shape.dim : 1),
                     is_z ? slice.z : slice.log_pi);

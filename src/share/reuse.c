@@ -344,7 +344,7 @@ static nvdp_status allocate(struct reuse *reuse) {
             if (rows > longest) longest = rows;
         }
     }
-    reuse->batch = nvdp__least(reuse->options->batch, reuse->train.count);
+    reuse->batch = nvdp__min(reuse->options->batch, reuse->train.count);
     NVDP_RETURN_IF_FAILED(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
     reuse->optimizer =
         (struct nvdp__optimizer){.adamw = {.lr = learning_rate(reuse),
@@ -370,7 +370,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     size_t width = reader->shape.outputs;
     for (size_t first = 0; first < texts->count; first += reuse->batch) {
         size_t left = texts->count - first;
-        size_t n = nvdp__least(left, reuse->batch);
+        size_t n = nvdp__min(left, reuse->batch);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         for (size_t i = 0; i < n; i++) {
             reuse->samples[i] = texts->row[first + i] * texts->file->shape.samples + s;
@@ -443,7 +443,7 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp_
     double loss = 0;
     nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
-        size_t n = nvdp__least(count - first, reuse->batch);
+        size_t n = nvdp__min(count - first, reuse->batch);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
         (*number)++;
@@ -505,7 +505,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_TRY(train(&reuse));
     NVDP_TRY(score(&reuse, &reuse.test, &result.scores));
     if (options.out != NULL) {
-        struct nvdp__reader_story story = {
+        struct nvdp__reader_info story = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
             .labels = reuse.labels.name,
             .statement = "A reader trained on noisy embeddings and the labels given with them.",

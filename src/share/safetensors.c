@@ -103,7 +103,7 @@ static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum
     const struct tensors *of = release->of;
     const size_t size = nvdp__stored_size(type);
     for (size_t done = 0; done < n; done += PIECE) {
-        const size_t count = nvdp__least(n - done, PIECE);
+        const size_t count = nvdp__min(n - done, PIECE);
         nvdp__store(type, count, (const int32_t *)values + done, of->piece); /* or float */
         NVDP_RETURN_IF_FAILED(nvdp__release_put(release, of->start[tensor] + (first + done) * size,
                                                 count * size, of->piece));

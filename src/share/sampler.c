@@ -68,7 +68,7 @@ static void draw_weights(const struct nvdp__sampler *sampler, size_t i, uint64_t
 void nvdp__sampler_draw_first(const struct nvdp__sampler *sampler, size_t i, uint64_t key,
                               size_t vectors, double *z, double *log_pi) {
     size_t rows = nvdp__release_rows(sampler->posteriors, i);
-    draw_vectors(sampler, i, key, nvdp__least(vectors, rows), z);
+    draw_vectors(sampler, i, key, nvdp__min(vectors, rows), z);
     if (sampler->posteriors->alpha != NULL) draw_weights(sampler, i, key, rows, log_pi);
 }
 

@@ -107,20 +107,21 @@ static const char *number(double value, char text[32]) {
 
 static void say_what(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
-    nvdp__say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
-              facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
-              nvdp_method_name(facts->info->method));
+    nvdp__append(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
+                 facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+                 nvdp_method_name(facts->info->method));
     if (facts->form.single) {
-        nvdp__say(writer, "A sample is one vector of the whole text, whose length does not show. ");
+        nvdp__append(writer,
+                     "A sample is one vector of the whole text, whose length does not show. ");
     } else if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
-        nvdp__say(
+        nvdp__append(
             writer,
             "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
             nvib->length);
     } else {
-        nvdp__say(writer, "Lengths are public. ");
+        nvdp__append(writer, "Lengths are public. ");
     }
-    nvdp__say(
+    nvdp__append(
         writer,
         "The number and order of the texts, their row numbers and splits%s are public, and no part "
         "of the numbers below. ",
@@ -137,37 +138,37 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     char a[32], b[32];
     if (!facts->measured) {
-        nvdp__say(writer, "No divergence was measured. ");
+        nvdp__append(writer, "No divergence was measured. ");
         return;
     }
     if (!facts->publish) {
-        nvdp__say(writer,
-                  "What was measured of these texts is told to their owner alone: numbers that "
-                  "are computed from texts without noise help to tell which texts they are. ");
+        nvdp__append(writer,
+                     "What was measured of these texts is told to their owner alone: numbers that "
+                     "are computed from texts without noise help to tell which texts they are. ");
         return;
     }
     char sentence[NVDP_LINKAGE_SENTENCE];
     nvdp_linkage_sentence(&report->linkage, sentence);
-    nvdp__say(
+    nvdp__append(
         writer,
         "Measured, not proven: s%s Over all ordered pairs of %zu of the texts, the Renyi "
         "divergence of order %g of one sample of a text, %s, is at most %s and on average %s nats",
         sentence + 1, pairs->texts, pairs->order, shared_parts(&facts->form),
         number(pairs->sum.max, a), number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
-        nvdp__say(writer, " (%s%% of the pairs infinite)",
-                  number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+        nvdp__append(writer, " (%s%% of the pairs infinite)",
+                     number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
     if (facts->samples > 1)
-        nvdp__say(writer, "; %zu releases of a text together: %zu times that, at most %s",
-                  facts->samples, facts->samples,
-                  number((double)facts->samples * pairs->sum.max, a));
-    nvdp__say(
+        nvdp__append(writer, "; %zu releases of a text together: %zu times that, at most %s",
+                     facts->samples, facts->samples,
+                     number((double)facts->samples * pairs->sum.max, a));
+    nvdp__append(
         writer,
         ". Bayesian DP of all samples of a text, best moment, worst of the measured texts: epsilon "
         "%s at delta %g%s. ",
         number(report->best.worst.epsilon, a), facts->delta,
         report->small_population ? " (too few texts to trust)" : "");
-    nvdp__say(
+    nvdp__append(
         writer,
         "These numbers hold for these texts, are no bound for others, and are published "
         "without noise, rounded up: to who knows the encoder and some of the texts they help to "
@@ -183,12 +184,12 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (!nvdp__clips_sequence(clip)) {
-        if (!facts->certified) nvdp__say(writer, "No worst-case bound is claimed. ");
+        if (!facts->certified) nvdp__append(writer, "No worst-case bound is claimed. ");
         return;
     }
     double bound = nvdp__release_bound(facts);
     double vectors = nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence);
-    nvdp__say(
+    nvdp__append(
         writer,
         "%s in one sample no two texts, measured or not, are "
         "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
@@ -208,22 +209,23 @@ static void say_count(struct nvdp__writer *writer, const struct nvdp__release_fa
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
-        nvdp__say(writer, "No ledger counts this file: other files of these texts may exist, and "
-                          "all samples of a text add up. ");
+        nvdp__append(writer,
+                     "No ledger counts this file: other files of these texts may exist, and "
+                     "all samples of a text add up. ");
         return;
     }
-    nvdp__say(writer, "By its sender's ledger %s of these texts %s shared before",
-              spent->again > 0 ? "some" : "none", spent->again > 0 ? "were" : "was");
+    nvdp__append(writer, "By its sender's ledger %s of these texts %s shared before",
+                 spent->again > 0 ? "some" : "none", spent->again > 0 ? "were" : "was");
     if (spent->samples > facts->samples)
-        nvdp__say(writer, "; %s has up to %" PRIu64 " samples",
-                  spent->again > 0 ? "with this file a text" : "a text that is in several rows",
-                  spent->samples);
+        nvdp__append(writer, "; %s has up to %" PRIu64 " samples",
+                     spent->again > 0 ? "with this file a text" : "a text that is in several rows",
+                     spent->samples);
     if (spent->samples > facts->samples && isfinite(spent->epsilon))
-        nvdp__say(writer, ", which together have epsilon %s at delta %g",
-                  nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+        nvdp__append(writer, ", which together have epsilon %s at delta %g",
+                     nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
     else if (spent->samples > facts->samples)
-        nvdp__say(writer, ", and nothing is proven of them together");
-    nvdp__say(writer, ". ");
+        nvdp__append(writer, ", and nothing is proven of them together");
+    nvdp__append(writer, ". ");
 }
 
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
@@ -234,18 +236,18 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 
 /* Says that no number covers the training texts. */
 static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    nvdp__say(writer, "All of this is about what a sample tells of its own text. ");
+    nvdp__append(writer, "All of this is about what a sample tells of its own text. ");
     if (facts->training == NVDP__TRAINING_ALL)
-        nvdp__say(writer, "These texts are of split train, on which the encoder was trained. ");
+        nvdp__append(writer, "These texts are of split train, on which the encoder was trained. ");
     else if (facts->training == NVDP__TRAINING_SOME)
-        nvdp__say(writer, "Some of these texts are of split train, on which the encoder was "
-                          "trained. ");
+        nvdp__append(writer, "Some of these texts are of split train, on which the encoder was "
+                             "trained. ");
     else
-        nvdp__say(writer,
-                  "The encoder was trained on texts of task %s, and some of these may be among "
-                  "them. ",
-                  facts->info->task.name);
-    nvdp__say(
+        nvdp__append(writer,
+                     "The encoder was trained on texts of task %s, and some of these may be among "
+                     "them. ",
+                     facts->info->task.name);
+    nvdp__append(
         writer,
         "No number here, and no certificate, covers what the encoder learned from a text that it "
         "was trained on: the model, if it is given away or attacked, may reveal such texts, and so "
@@ -258,41 +260,41 @@ static void say_training(struct nvdp__writer *writer, const struct nvdp__release
 
 static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
-        nvdp__say(
+        nvdp__append(
             writer,
             "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
             "with one seed reveal differences to anyone.");
     } else {
-        nvdp__say(writer,
-                  "The noise comes from the operating system's generator and was not kept.");
+        nvdp__append(writer,
+                     "The noise comes from the operating system's generator and was not kept.");
     }
     char text[NVDP__BOUND_TEXT];
     const struct nvdp__release_grids *grids = facts->grids;
     if (grids == NULL) {
-        nvdp__say(writer,
-                  " Noise was added in double, values then rounded to float16. Normals of a "
-                  "floating-point generator end, here at 8.57 standard deviations: far out "
-                  "there are values that one text can have and another cannot, which the "
-                  "numbers above leave out.");
+        nvdp__append(writer,
+                     " Noise was added in double, values then rounded to float16. Normals of a "
+                     "floating-point generator end, here at 8.57 standard deviations: far out "
+                     "there are values that one text can have and another cannot, which the "
+                     "numbers above leave out.");
         return;
     }
     if (facts->insecure_seed) return;
-    nvdp__say(
+    nvdp__append(
         writer,
         " Noise is exact: what a value is rounded to, a multiple of %.12g for every text, has "
         "the probability that the Gaussian gives it, however far out.",
         ldexp(1, grids->z.exponent));
     if (facts->form.weights)
-        nvdp__say(writer,
-                  " The weights' draws are within %s of a Dirichlet's in total variation, which "
-                  "adds (1 + e^epsilon) times that to a delta.",
-                  nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
+        nvdp__append(writer,
+                     " The weights' draws are within %s of a Dirichlet's in total variation, which "
+                     "adds (1 + e^epsilon) times that to a delta.",
+                     nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
 }
 
 void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
-    nvdp__say(&writer, "%s ", facts->guarantee);
+    nvdp__append(&writer, "%s ", facts->guarantee);
     say_what(&writer, facts);
 }
 
@@ -306,7 +308,7 @@ void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t siz
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
     say_bound(&writer, facts);
-    if (facts->certified) nvdp__say(&writer, "%s ", facts->proof);
+    if (facts->certified) nvdp__append(&writer, "%s ", facts->proof);
     say_count(&writer, facts);
     say_training(&writer, facts);
     say_noise(&writer, facts);

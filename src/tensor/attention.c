@@ -62,7 +62,7 @@ static bool is_small(const struct nvdp__tile *t, size_t dim) {
 
 /* A thread's share: two tiles of scores, and a short text's k or v transposed. */
 static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim) {
-    size_t columns = nvdp__least(longest_k, SMALL);
+    size_t columns = nvdp__min(longest_k, SMALL);
     return nvdp__line_up(2 * longest_q * nvdp__line_up(longest_k) +
                          head_dim * nvdp__line_up(columns));
 }
@@ -295,7 +295,7 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
     row_product(dev, t, dim, att->scale, ds, k, ldk, (float *)d->dq.data + t->q_at, ldq);
     column_product(dev, t, dim, att->scale, ds, q, ldq, (float *)d->dk.data + t->k_at, ldk);
     for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
-        nvdp__column_sums(t->n_q, t->ld, nvdp__least(t->n_k - at, NVDP__COLUMNS), ds + at,
+        nvdp__column_sums(t->n_q, t->ld, nvdp__min(t->n_k - at, NVDP__COLUMNS), ds + at,
                           d->dbias + t->first_k + at);
 }
 

@@ -290,7 +290,7 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
     round_rows(n, dim, att->scale, own->product, att->q.stride,
                bits(d->dq, t->q_at + first * att->q.stride));
     for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
-        nvdp__column_sums(n, t->ld, nvdp__least(t->n_k - at, NVDP__COLUMNS), own->d_scores + at,
+        nvdp__column_sums(n, t->ld, nvdp__min(t->n_k - at, NVDP__COLUMNS), own->d_scores + at,
                           d->dbias + t->first_k + at);
 }
 

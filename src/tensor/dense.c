@@ -152,7 +152,7 @@ static void bf16_column_sums(size_t rows, size_t stride, size_t count, const nvd
                              float *restrict to) {
     double sum[BF16_COLUMNS] = {0};
     for (size_t r = 0; r < rows; r += BF16_ROWS) {
-        size_t n = nvdp__least(rows - r, BF16_ROWS);
+        size_t n = nvdp__min(rows - r, BF16_ROWS);
         if (count == BF16_COLUMNS) /* a length the compiler knows */
             add_bf16_rows(n, stride, BF16_COLUMNS, x + r * stride, sum);
         else
@@ -225,7 +225,7 @@ static void panel_product(size_t rows, size_t in, size_t count, const float *x, 
     size_t stride = (count + LINE - 1) / LINE * LINE;
     nvdp__small_transpose(count, in, w, in, stride, panel);
     for (size_t r = 0; r < rows; r += PANEL_ROWS) {
-        size_t n = nvdp__least(rows - r, PANEL_ROWS);
+        size_t n = nvdp__min(rows - r, PANEL_ROWS);
         nvdp__small_product((struct nvdp__small_product){n, stride, in, 1, x + r * in, in, 1, panel,
                                                          stride, product, stride});
         store(n, count, product, stride, b, y + r * ldy, ldy);

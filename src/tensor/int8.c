@@ -280,7 +280,7 @@ void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linea
     nvdp__bf16_unlock(products);
     if (weight == NULL) return;
     for (size_t r = 0; r < x.rows; r += CHUNK) {
-        size_t rows = nvdp__least(x.rows - r, CHUNK);
+        size_t rows = nvdp__min(x.rows - r, CHUNK);
         forward(dev, layer, weight, nvdp__row_slice(x, r, rows), nvdp__row_slice(y, r, rows));
     }
 }

@@ -42,7 +42,7 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
     size_t longest = 0;
     for (size_t b = 0; b < texts; b++) {
         size_t tokens = (size_t)(offset[b + 1] - offset[b]);
-        longest = nvdp__most(tokens, longest);
+        longest = nvdp__max(tokens, longest);
     }
     steps->texts = texts;
     steps->rows = (size_t)(offset[texts] - offset[0]);
@@ -75,7 +75,7 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
 static size_t panel_floats(size_t units) {
     size_t forward = nvdp__blocks(units, UNITS) * units;
     size_t backward = nvdp__blocks(units, PANEL) * GATES * units;
-    return nvdp__most(forward, backward) * PANEL;
+    return nvdp__max(forward, backward) * PANEL;
 }
 
 size_t nvdp__lstm_scratch(size_t units, size_t max_texts) {
@@ -225,7 +225,7 @@ static void rows_backward(size_t n, const struct rows *at, const float *product)
 static size_t rows_of(const struct nvdp__steps *steps, size_t t, size_t k) {
     size_t n = rows_at(steps, t);
     if (n <= k) return 0;
-    return nvdp__least(n - k, TEXTS);
+    return nvdp__min(n - k, TEXTS);
 }
 
 /* The position that the direction reads before t; SIZE_MAX, which has no rows, where there is none. */

@@ -183,7 +183,7 @@ enum { ITERATIONS = 5 };
 static const double UPDATE_SIZE = 0.2; /* root mean square of AdamW's updates */
 
 static size_t shorter(const struct nvdp__matrix *matrix) {
-    return nvdp__least(matrix->rows, matrix->cols);
+    return nvdp__min(matrix->rows, matrix->cols);
 }
 
 size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix) {
@@ -250,7 +250,7 @@ static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon 
     float *update = scratch;
     momentum(opt, n, g, m, update);
     nvdp__orthogonalise(dev, matrix->rows, matrix->cols, scratch + n, update);
-    size_t longer = nvdp__most(matrix->rows, matrix->cols);
+    size_t longer = nvdp__max(matrix->rows, matrix->cols);
     float step = (float)(opt->lr * UPDATE_SIZE * sqrt((double)longer));
     float decay = matrix->decays ? (float)(opt->lr * opt->weight_decay) : 0;
     for (size_t i = 0; i < n; i++)

@@ -311,7 +311,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
     a = widened(a, s.wide[0]);
     b = widened(b, s.wide[1]);
     for (size_t at = 0; at < out; at += PANEL) {
-        size_t count = nvdp__least(out - at, PANEL);
+        size_t count = nvdp__min(out - at, PANEL);
         nvdp__gemm(dev, 1, true, nvdp__col_slice(b, at, count), false, a, 0,
                    nvdp__f32(count, in, s.panel));
         square += nvdp__dot(count * in, s.panel, s.panel);
@@ -321,7 +321,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
 
 static void bias_sums(struct nvdp__tensor dy, float *db) {
     for (size_t c = 0; c < dy.cols; c += PANEL) {
-        size_t count = nvdp__least(dy.cols - c, PANEL);
+        size_t count = nvdp__min(dy.cols - c, PANEL);
         if (dy.type == NVDP__F32)
             nvdp__column_sums(dy.rows, dy.stride, count, (const float *)dy.data + c, db + c);
         else
@@ -418,7 +418,7 @@ static double table_square(size_t n, size_t dim, const int32_t *ids, const float
         }
         if (alone && !done[t]) square += nvdp__dot(dim, dy + t * dim, dy + t * dim);
         for (size_t c = 0; c < dim && !alone; c += PANEL) {
-            size_t count = nvdp__least(dim - c, PANEL);
+            size_t count = nvdp__min(dim - c, PANEL);
             double sum[PANEL] = {0};
             for (size_t u = t; u < n; u++)
                 for (size_t k = 0; k < count && ids[u] == ids[t]; k++)
@@ -621,7 +621,7 @@ static void noisy_block(struct nvdp__stream *stream, size_t n, double sd, float 
     enum { CHUNK = 512 };
     double eps[CHUNK];
     for (size_t at = 0; at < n; at += CHUNK) {
-        size_t count = nvdp__least(n - at, CHUNK);
+        size_t count = nvdp__min(n - at, CHUNK);
         nvdp__stream_normals_f64(stream, count, eps);
         for (size_t i = 0; i < count; i++)
             grad[at + i] = (float)((double)grad[at + i] + sd * eps[i]);

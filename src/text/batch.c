@@ -87,7 +87,7 @@ struct nvdp__batch nvdp__batch_part(const struct nvdp__batch *batch, size_t firs
     for (size_t i = 0; i <= n; i++)
         offset[i] = batch->offset[first + i] - (int32_t)start;
     for (size_t i = 0; i < n; i++)
-        part.longest = nvdp__most(part.longest, (size_t)(offset[i + 1] - offset[i]));
+        part.longest = nvdp__max(part.longest, (size_t)(offset[i + 1] - offset[i]));
     part.tokens = (size_t)offset[n];
     part.ids = batch->ids + start;
     part.types = batch->types + start;
@@ -110,7 +110,7 @@ void nvdp__batch_put(struct nvdp__batch *batch, int32_t id) {
 
 void nvdp__batch_end(struct nvdp__batch *batch, uint64_t key) {
     const size_t length = batch->tokens - (size_t)batch->offset[batch->texts];
-    batch->longest = nvdp__most(length, batch->longest);
+    batch->longest = nvdp__max(length, batch->longest);
     batch->label[batch->texts] = 0;
     batch->key[batch->texts] = key;
     batch->offset[++batch->texts] = (int32_t)batch->tokens;

@@ -534,7 +534,7 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     int64_t *place = NULL;               /* of a group in random order */
     size_t *number = NULL, *rows = NULL; /* of the groups that are there: a sample has not all */
     for (size_t i = 0; i < count; i++)
-        most = nvdp__most(most, (group == NULL ? i : group[i]) + 1);
+        most = nvdp__max(most, (group == NULL ? i : group[i]) + 1);
     NVDP_TRY(NVDP__NEW(ctx, number, most + 1));
     for (size_t i = 0; i < count; i++)
         number[group == NULL ? i : group[i]] = 1;

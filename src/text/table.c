@@ -28,7 +28,7 @@ void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *
 static nvdp_status pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n,
                              char **out) {
     if (n > pool->size - pool->used || pool->blocks == 0) {
-        const size_t size = nvdp__most(n, POOL_BLOCK);
+        const size_t size = nvdp__max(n, POOL_BLOCK);
         NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1,
                                             sizeof *pool->block));
         NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, pool->block[pool->blocks], size));
@@ -330,7 +330,7 @@ bool nvdp__field_is(struct nvdp__field field, const char *text) {
 int nvdp__by_field(const void *left, const void *right) {
     const struct nvdp__field *a = left;
     const struct nvdp__field *b = right;
-    int order = memcmp(a->text, b->text, nvdp__least(a->size, b->size));
+    int order = memcmp(a->text, b->text, nvdp__min(a->size, b->size));
     if (order != 0) return order;
     return (a->size > b->size) - (a->size < b->size);
 }

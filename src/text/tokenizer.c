@@ -94,7 +94,7 @@ size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word,
     size_t count = 0;
     for (size_t at = 0; at < size;) {
         const char *rest = word + at;
-        size_t length = nvdp__least(size - at, pieces->longest);
+        size_t length = nvdp__min(size - at, pieces->longest);
         size_t id = SIZE_MAX;
         hash[0] = NVDP__HASH_EMPTY;
         if (at > 0) hash[0] = nvdp__hash_byte(nvdp__hash_byte(hash[0], '#'), '#');
@@ -225,7 +225,7 @@ cleanup:
     return status;
 }
 
-void nvdp_tokens_release(struct nvdp_tokens *tokens) {
+void nvdp_tokens_free(struct nvdp_tokens *tokens) {
     free(tokens->ids);
     free(tokens->types);
     *tokens = (struct nvdp_tokens){0};

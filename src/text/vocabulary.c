@@ -484,7 +484,7 @@ static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) 
     if (count > 0) qsort(alphabet->at, count, sizeof *alphabet->at, by_frequency);
     nvdp__strings_release(&alphabet->index);
     alphabet->index.ctx = t->ctx;
-    size_t kept = nvdp__least(count, t->options->alphabet);
+    size_t kept = nvdp__min(count, t->options->alphabet);
     for (size_t i = 0; i < kept; i++) {
         size_t index = 0;
         NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes,

@@ -97,7 +97,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     if (!random) {
         NVDP_TRY(open_texts(t, bert));
     } else {
-        size_t batches = nvdp__least(steps, MOST_BATCHES);
+        size_t batches = nvdp__min(steps, MOST_BATCHES);
         if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* a step may draw them all */
         NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
                               bert->vocab_size, t->config.seed, &t->all));

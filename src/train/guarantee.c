@@ -112,7 +112,7 @@ static nvdp_status as_text(struct nvdp_context *ctx, const struct nvdp_guarantee
     struct nvdp_guarantee of = NOTHING;
     char *text = NULL;
     size_t size = 0;
-    memcpy(&of, guarantee, nvdp__least(guarantee->struct_size, sizeof of));
+    memcpy(&of, guarantee, nvdp__min(guarantee->struct_size, sizeof of));
     FILE *to = open_memstream(&text, &size);
     if (to != NULL) write(&of, to);
     if (to == NULL || fclose(to) != 0)

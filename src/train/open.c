@@ -26,10 +26,10 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
                                      struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     if (t->given != NULL)
-        return nvdp__given_texts(t->ctx, t->given, t->tokenizer, t->config.max_length, split,
-                                 split == NVDP_SPLIT_TRAIN ? t->config.limit_train
-                                                           : t->config.limit_dev,
-                                 split == NVDP_SPLIT_TRAIN ? t->config.seed : 0, out);
+        return nvdp__token_file_texts(t->ctx, t->given, t->tokenizer, t->config.max_length, split,
+                                      split == NVDP_SPLIT_TRAIN ? t->config.limit_train
+                                                                : t->config.limit_dev,
+                                      split == NVDP_SPLIT_TRAIN ? t->config.seed : 0, out);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
     config.columns = t->config.columns;
@@ -62,7 +62,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     if (t->config.representations != NULL)
         NVDP_RETURN_IF_FAILED(
-            nvdp__given_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
+            nvdp__token_file_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->task.tags && noise->on_sequence)
@@ -376,7 +376,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_model_free(t->model);
     free(t->class_weight);
     nvdp__token_noise_free(t->noise);
-    nvdp__given_close(t->given);
+    nvdp__token_file_close(t->given);
     if (t->train != t->all) nvdp_dataset_free(t->train);
     if (t->validation != t->test) nvdp_dataset_free(t->validation);
     nvdp_dataset_free(t->all);

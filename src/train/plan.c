@@ -31,7 +31,7 @@ enum { MOST_STEPS = 8 };
 /* The first texts of a split, `texts` of them. */
 static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
                                size_t texts, struct nvdp_dataset **out) {
-    size_t *row = NULL, n = nvdp__least(from->count, texts);
+    size_t *row = NULL, n = nvdp__min(from->count, texts);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, row, n));
     for (size_t i = 0; i < n; i++)
         row[i] = i;

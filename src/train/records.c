@@ -142,7 +142,7 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
                                  json_t *root) {
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
-    struct nvdp__dp_story story = {
+    struct nvdp__dp_scope story = {
         .example = t->all->task.tags
                        ? "one sentence of the train file (of a longer one than max_length, a "
                          "part of at most so many tokens)"

@@ -15,14 +15,14 @@ struct place {
     size_t row; /* of the file */
 };
 
-struct nvdp__given {
+struct nvdp__token_file {
     struct nvdp_representations *file;
     struct nvdp_representations_info info;
     struct nvdp_task task;
     struct place *place; /* [rows] rising */
 };
 
-void nvdp__given_close(struct nvdp__given *given) {
+void nvdp__token_file_close(struct nvdp__token_file *given) {
     if (given == NULL) return;
     nvdp_representations_close(given->file);
     free(given->place);
@@ -36,7 +36,7 @@ static int compare(const void *left, const void *right) {
 }
 
 static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
-                               struct nvdp__given *given) {
+                               struct nvdp__token_file *given) {
     const struct nvdp_representations_info *info = &given->info;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, given->place, info->rows));
     for (size_t i = 0; i < info->rows; i++)
@@ -55,7 +55,7 @@ static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
 /* ---- the texts ---- */
 
 /* Tokens that are left of each text of a row. */
-static void lengths(const struct nvdp__given *given, size_t row, size_t limit, size_t *a,
+static void lengths(const struct nvdp__token_file *given, size_t row, size_t limit, size_t *a,
                     size_t *b) {
     const int64_t *offset = given->info.offset + row * given->info.columns;
     *a = (size_t)(offset[1] - offset[0]);
@@ -79,7 +79,7 @@ static void fill(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, boo
 }
 
 /* The split's places: *from, and how many. */
-static size_t find_split(const struct nvdp__given *given, enum nvdp_split split,
+static size_t find_split(const struct nvdp__token_file *given, enum nvdp_split split,
                          const struct place **from) {
     size_t first = 0, n = 0;
     while (first < given->info.rows && given->place[first].split < split)
@@ -90,10 +90,10 @@ static size_t find_split(const struct nvdp__given *given, enum nvdp_split split,
     return n;
 }
 
-nvdp_status nvdp__given_texts(struct nvdp_context *ctx, const struct nvdp__given *given,
-                              const struct nvdp_tokenizer *tokenizer, size_t max_length,
-                              enum nvdp_split split, size_t limit, uint64_t seed,
-                              struct nvdp_dataset **out) {
+nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__token_file *given,
+                                   const struct nvdp_tokenizer *tokenizer, size_t max_length,
+                                   enum nvdp_split split, size_t limit, uint64_t seed,
+                                   struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     const bool pair = given->info.columns > 1;
     const size_t specials = nvdp_tokenizer_specials(tokenizer, pair);
@@ -145,7 +145,7 @@ cleanup:
 
 /* Behind [CLS], and behind the first [SEP]. */
 static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, float *words) {
-    struct nvdp__given *given = reader;
+    struct nvdp__token_file *given = reader;
     const size_t columns = given->info.columns, dim = given->info.dim;
     for (size_t t = 0; t < batch->texts; t++) {
         const struct place key = {batch->split, (int64_t)batch->key[t], 0};
@@ -170,7 +170,7 @@ static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, flo
 
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_tokenizer *tokenizer, size_t dim,
-                         struct nvdp__given *given) {
+                         struct nvdp__token_file *given) {
     const char *path = options->representations;
     enum nvdp_task_id id;
     if (tokenizer->bpe != NULL)
@@ -190,12 +190,13 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
     return make_places(ctx, path, given);
 }
 
-nvdp_status nvdp__given_open(struct nvdp_context *ctx, const struct nvdp__train_options *options,
-                             const struct nvdp_tokenizer *tokenizer, struct nvdp__given **out,
-                             struct nvdp__token_noise **noise) {
+nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
+                                  const struct nvdp__train_options *options,
+                                  const struct nvdp_tokenizer *tokenizer,
+                                  struct nvdp__token_file **out, struct nvdp__token_noise **noise) {
     nvdp_status status = NVDP_OK;
     struct nvdp_bert_config config;
-    struct nvdp__given *made = NULL;
+    struct nvdp__token_file *made = NULL;
     struct nvdp__token_noise *reads = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->info.struct_size = sizeof made->info;
@@ -208,6 +209,6 @@ nvdp_status nvdp__given_open(struct nvdp_context *ctx, const struct nvdp__train_
     *noise = reads;
     NVDP__HAND_OVER(out, made);
 cleanup:
-    nvdp__given_close(made);
+    nvdp__token_file_close(made);
     return status;
 }

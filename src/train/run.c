@@ -109,8 +109,9 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
     NVDP_RETURN_IF_FAILED(
         run->given != NULL
-            ? nvdp__given_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
-                                config.max_length, which, config.limit, config.limit_seed, &dataset)
+            ? nvdp__token_file_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
+                                     config.max_length, which, config.limit, config.limit_seed,
+                                     &dataset)
             : nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
     if (folds)
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
@@ -174,8 +175,8 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
                             "option --data: the run reads token representations, of %s alone",
                             opened.config.representations));
     if (config->split != NULL && opened.config.representations != NULL)
-        NVDP_TRY(nvdp__given_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
-                                  &opened.given, &opened.noise));
+        NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
+                                       &opened.given, &opened.noise));
     if (config->split != NULL) {
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));
@@ -204,7 +205,7 @@ void nvdp__run_close(struct nvdp__run *run) {
     nvdp_dataset_free(run->dataset);
     nvdp_model_free(run->model);
     nvdp__token_noise_free(run->noise);
-    nvdp__given_close(run->given);
+    nvdp__token_file_close(run->given);
     json_decref(run->config_owner);
 }
 

@@ -12,7 +12,7 @@ struct nvdp__run {
     struct nvdp_model *model;
     struct nvdp_dataset *dataset; /* NULL where no split was asked for */
     struct nvdp__token_noise *noise;
-    struct nvdp__given *given;
+    struct nvdp__token_file *given;
 };
 
 /* The configuration in RUN/run.json; *owner backs its texts. */

@@ -55,9 +55,9 @@ static size_t tokens_of(const void *run, int64_t row) {
 
 void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     const size_t first = t->state.epoch_step * t->config.batch;
-    const size_t n = nvdp__least(t->train->count - first, t->config.batch);
+    const size_t n = nvdp__min(t->train->count - first, t->config.batch);
     const int64_t *rows = t->job.order + first;
-    const struct nvdp__stretch own = nvdp__job_share(&t->job, rows, n);
+    const struct nvdp__range own = nvdp__job_share(&t->job, rows, n);
     t->part = (struct nvdp__part){0};
     if (t->job.sum != NULL)
         t->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),

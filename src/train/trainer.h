@@ -33,7 +33,7 @@ struct nvdp__trainer {
     bool plan; /* nothing is to be trained */
     bool told; /* that nothing is learned */
     struct nvdp__token_noise *noise;
-    struct nvdp__given *given; /* what noise reads; NULL: nothing */
+    struct nvdp__token_file *given; /* what noise reads; NULL: nothing */
     struct nvdp_dataset *all, *train, *validation,
         *test;            /* `train` may be `all`, `validation` `test` */
     double *class_weight; /* of losses, the model's, or of clipped gradients; NULL: none */

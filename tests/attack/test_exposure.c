@@ -92,12 +92,12 @@ Test(exposure, ranks_are_the_order_of_the_model) {
                        1e-9);
     cr_expect_float_eq(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     /* Among two, the most likely is first always. */
     found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
     for (size_t i = 0; i < WORDS; i++)
         cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     nvdp_context_free(ctx);
 }
 
@@ -126,7 +126,7 @@ Test(exposure, what_was_seen_often_is_remembered) {
     cr_expect_float_eq(often->interval.low, sqrt(.025) * log2(n), 1e-9);
     cr_expect_float_eq(often->interval.high, log2(n), 1e-12);
     cr_expect_lt(often->loss, .5 * never->loss);
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     nvdp_context_free(ctx);
 }
 
@@ -145,15 +145,15 @@ Test(exposure, canaries) {
     cr_expect_gt(found.audit.epsilon, .2, "%g", found.audit.epsilon);
     cr_expect_eq(found.audit.delta, 1e-5);
     const double alone = found.audit.auc;
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     const char *start = train("start", 0, NULL);
     found = attacked(ctx, model, "reference", start, planted);
     cr_expect_gt(found.audit.auc, alone - .1);
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     found = attacked(ctx, start, NULL, NULL, planted);
     cr_expect(found.audit.auc > .3 && found.audit.auc < .7, "%g", found.audit.auc);
     cr_expect_lt(found.audit.epsilon, .2);
-    nvdp_exposures_release(&found);
+    nvdp_exposures_free(&found);
     nvdp_context_free(ctx);
 }
 

@@ -224,16 +224,16 @@ Test(language, equal_scores_name_one_token) {
                                   .named = named,
                                   .there = there,
                                   .stamp = 1};
-    struct nvdp__hits hits = {0};
+    struct nvdp__correct hits = {0};
     for (size_t k = 0; k < COUNT; k++) {
         id[k] = (int32_t)k;
         place[k] = k + 1;
         times[k] = COUNTED;
     }
-    cr_assert_eq(nvdp__hits_create(ctx, 1, &hits), NVDP_OK);
+    cr_assert_eq(nvdp__correct_create(ctx, 1, &hits), NVDP_OK);
     for (size_t k = 0; k < COUNT; k++)
         nvdp__judge(&tokens, 0, id[k], score, &hits);
-    cr_expect_eq(nvdp__hits_first(&hits, 0), 1);
+    cr_expect_eq(nvdp__correct_first(&hits, 0), 1);
     cr_expect_eq(hits.of[1][0], 10); /* among ten */
     cr_expect_eq(hits.of[3][0], 1);  /* rare, first */
     free(hits.of[0]);

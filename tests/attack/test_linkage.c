@@ -241,7 +241,7 @@ Test(pair, of_gaussians_has_a_closed_form) {
         cr_expect(p->shown <= truth && p->shown > .75 * truth, "%g of %g", p->shown, truth);
         cr_expect_eq(p->holds, !lie);
         cr_expect_eq(found.holds, !lie);
-        nvdp_pair_attacks_release(&found);
+        nvdp_pair_attacks_free(&found);
     }
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -276,7 +276,7 @@ Test(pair, shows_no_more_than_is_exact) {
             share += p->shown / p->exact / 5;
         }
         cr_expect_gt(share, .3, "%g", share);
-        nvdp_pair_attacks_release(&found);
+        nvdp_pair_attacks_free(&found);
         nvdp_posteriors_free(set);
     }
     nvdp_context_free(ctx);
@@ -295,7 +295,7 @@ Test(pair, right_is_above_the_most_by_noise_alone) {
         struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
         above += found.pair[0].right > found.pair[0].most;
         broken += !found.pair[0].holds;
-        nvdp_pair_attacks_release(&found);
+        nvdp_pair_attacks_free(&found);
     }
     cr_expect(above > 5 && above < 35, "%zu", above);
     cr_expect_leq(broken, 5, "%zu", broken);
@@ -319,7 +319,7 @@ Test(pair, a_bound_is_called_one) {
         struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 2);
         cr_expect_eq(found.pair[0].bounded, unequal);
         cr_expect(found.holds);
-        nvdp_pair_attacks_release(&found);
+        nvdp_pair_attacks_free(&found);
     }
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -341,12 +341,12 @@ Test(pair, the_guess_bound_is_attained) {
     cr_expect_float_eq(found.guess, phi(.75), 1e-9);
     cr_expect_float_eq(found.pair[0].most, found.guess, 1e-9);
     cr_expect(found.holds);
-    nvdp_pair_attacks_release(&found);
+    nvdp_pair_attacks_free(&found);
     set->mu[1] = set->mu[0]; /* one posterior: there is nothing to tell */
     found = attack(ctx, set, INFINITY, options, 2);
     cr_expect(found.weak && found.holds);
     cr_expect_eq(found.pair[0].states, .5);
-    nvdp_pair_attacks_release(&found);
+    nvdp_pair_attacks_free(&found);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -56,7 +56,7 @@ static struct bench open_bench(const char *key, const char *table) {
         memcpy(b.token + b.offset[i], list.token, list.count * sizeof *list.token);
         b.offset[i + 1] = b.offset[i] + list.count;
     }
-    nvdp_token_list_release(&list);
+    nvdp_token_list_free(&list);
     cr_assert_eq(nvdp_dchi_sample(b.ctx, nvdp_sanitizer_dchi(b.sanitizer), TEXTS, b.offset, b.token,
                                   &seed, 0, b.drawn),
                  NVDP_OK);
@@ -133,7 +133,7 @@ static size_t pieces_of(const struct bench *b, const struct plain *p, int32_t to
                  NVDP_OK);
     const size_t n = tokens.count - 2;
     memcpy(to, tokens.ids + 1, n * sizeof *to);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     return n;
 }
 

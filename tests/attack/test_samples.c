@@ -32,8 +32,8 @@ static struct nvdp_sample_audit audit(struct nvdp_context *ctx, struct nvdp_samp
     struct nvdp_sample_audit found = NVDP_RESULT(struct nvdp_sample_audit);
     cr_assert_eq(nvdp_audit_samples(ctx, &p, &q, delta, .95, seed, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    nvdp_samples_release(&p);
-    nvdp_samples_release(&q);
+    nvdp_samples_free(&p);
+    nvdp_samples_free(&q);
     return found;
 }
 
@@ -175,9 +175,9 @@ Test(samples, find_a_residual_around_the_noise) {
                     *out += .02 * w.value[j * DIM + k] *
                             ((k == 3 ? 1 - 2 * s : 0) + sigma * z.value[i * DIM + k]);
             }
-        nvdp_samples_release(&z);
+        nvdp_samples_free(&z);
     }
-    nvdp_samples_release(&w);
+    nvdp_samples_free(&w);
     const struct nvdp_sample_audit found = audit(ctx, side[0], side[1], .01, 1);
     cr_expect_geq(found.epsilon, .99 * found.ceiling, "%g of %g", found.epsilon, found.ceiling);
     cr_expect_gt(found.ceiling, 6);
@@ -234,7 +234,7 @@ Test(samples, refusals) {
         cr_assert_lt(k, 100);
     }
     cr_expect_eq(status, NVDP_OK);
-    nvdp_samples_release(&p);
-    nvdp_samples_release(&bad);
+    nvdp_samples_free(&p);
+    nvdp_samples_free(&bad);
     nvdp_context_free(ctx);
 }

@@ -506,7 +506,7 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
     cr_expect_gt(score(&found, "release", "set, precision", false), .8);
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     name_made_tokens(ctx, run);
     bound_made_tokens(ctx, run);
     name_chains(ctx, run);
@@ -517,11 +517,11 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_str_eq(found.attacker, "token");
     cr_expect_gt(score(&found, "states", "first", false), .95);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_BAG, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "F1", false), score(&found, "prior", "F1", true));
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "accuracy", false), .95);
@@ -529,14 +529,14 @@ Test(texts, of_tokens_that_are_shared) {
                  score(&found, "prior", "accuracy", true));
     cr_expect_gt(score(&found, "states", "AUC", false), .95);
     cr_expect_float_eq(score(&found, "prior", "AUC", false), .5, 1e-12);
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
 
     cr_assert_eq(
         attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, support_scratch_path("data/dev.tsv"), &found),
         NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(found.both, TASK_DEV); /* their own texts */
     cr_expect_lt(alike, TASK_DEV);
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_BAG, run, NULL, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "public: expected a file with the task's columns");
     free(known);
@@ -593,22 +593,22 @@ Test(texts, of_a_shared_file) {
         cr_expect_eq(found.seeds, 2);
         first[f] = score(&found, "release", "first", false);
         cr_expect_eq(first[f], first[0]);
-        nvdp_text_attack_release(&found);
+        nvdp_text_attack_free(&found);
     }
     cr_expect_leq(first[0], score(&drawn, "release", "first", true));
     cr_expect_gt(first[0], score(&drawn, "prior", "first", true));
-    nvdp_text_attack_release(&drawn);
+    nvdp_text_attack_free(&drawn);
 
     const char *file = support_scratch_path("shared.h5");
     cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "2", &found),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(found.seeds, 1);
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "release", "accuracy", false),
                  score(&found, "prior", "accuracy", true));
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
 
     /* more releases than there are; another split; other texts; other models */
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "4", &found),
@@ -657,7 +657,7 @@ Test(texts, of_one_vector) {
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);
-    nvdp_text_attack_release(&found);
+    nvdp_text_attack_free(&found);
     free(known);
     nvdp_context_free(ctx);
 }

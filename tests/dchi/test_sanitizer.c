@@ -62,7 +62,7 @@ static void tokens_are(const struct made *made, const char *text, const char *wa
     }
     cr_expect_str_eq(got, want);
     cr_expect_eq(list.unknown, unknown);
-    nvdp_token_list_release(&list);
+    nvdp_token_list_free(&list);
 }
 
 Test(sanitizer, words_of_a_file) {
@@ -501,7 +501,7 @@ Test(sanitizer, out_of_memory) {
             nvdp__fail_allocation(ctx, 0);
             if (status != NVDP_OK)
                 cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(ctx));
-            nvdp_token_list_release(&list);
+            nvdp_token_list_free(&list);
             nvdp_sanitizer_free(sanitizer);
             free(text);
         }

@@ -27,7 +27,7 @@ static void encode(const struct nvdp_tokenizer *tokenizer, const char *text, siz
     if (nvdp_tokenizer_encode(tokenizer, text, first, tab != NULL ? tab + 1 : NULL,
                               tab != NULL ? size - first - 1 : 0, MAX_LENGTH, &tokens) == NVDP_OK)
         check(tokenizer, &tokens);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 static json_t *object_of(const char *bytes, size_t size) {

@@ -30,7 +30,7 @@ static void encode(const struct nvdp_tokenizer *tokenizer, unsigned options, con
     if (nvdp_tokenizer_encode(tokenizer, text, text_size, pair, pair_size, max_length, &tokens) ==
         NVDP_OK)
         check(tokenizer, &tokens, max_length);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -94,7 +94,7 @@ static int ascending(const void *a, const void *b) {
 /* P(alpha, g) from log g; where g is tiny the first term of its series, alpha log g - log
  * Gamma(alpha+1). */
 static double cdf(double alpha, double log_g) {
-    if (log_g < -40) return exp(alpha * log_g - nvdp__log_gamma(alpha + 1));
+    if (log_g < -40) return exp(alpha * log_g - nvdp__log_abs_gamma(alpha + 1));
     return gsl_cdf_gamma_P(exp(log_g), alpha, 1);
 }
 

@@ -124,8 +124,8 @@ struct pair {
 };
 
 static double log_beta_density(const double *a, double x) {
-    return (a[0] - 1) * log(x) + (a[1] - 1) * log1p(-x) + nvdp__log_gamma(a[0] + a[1]) -
-           nvdp__log_gamma(a[0]) - nvdp__log_gamma(a[1]);
+    return (a[0] - 1) * log(x) + (a[1] - 1) * log1p(-x) + nvdp__log_abs_gamma(a[0] + a[1]) -
+           nvdp__log_abs_gamma(a[0]) - nvdp__log_abs_gamma(a[1]);
 }
 
 static double beta_integrand(double x, void *user) {
@@ -221,9 +221,9 @@ static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
     double sum = 0, density = 0;
     for (size_t i = 0; i < m; i++) {
         sum += a[i];
-        density += (a[i] - 1) * log_pi[i] - nvdp__log_gamma(a[i]);
+        density += (a[i] - 1) * log_pi[i] - nvdp__log_abs_gamma(a[i]);
     }
-    return density + nvdp__log_gamma(sum);
+    return density + nvdp__log_abs_gamma(sum);
 }
 
 /* 3 tokens, length 4, kappa 2: the mean of log q/p over 20000 samples of the library's own weights,

@@ -62,7 +62,7 @@ Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
         }
     }
     cr_assert_eq(at, toy.corpus.tokens);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     free(bytes);
     for (int threads = 1; threads <= 3; threads++) {
         char name[32];

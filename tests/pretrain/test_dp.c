@@ -409,7 +409,7 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     cr_assert_eq(nvdp__pretrainer_open(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
     size_t shortest = SIZE_MAX, longer = 0;
     for (size_t i = 0; i < t.examples.count; i++)
-        shortest = nvdp__least(shortest, nvdp__example_tokens(&t.examples.at[i]));
+        shortest = nvdp__min(shortest, nvdp__example_tokens(&t.examples.at[i]));
     for (size_t i = 0; i < t.examples.count; i++)
         longer += nvdp__example_tokens(&t.examples.at[i]) > shortest;
     cr_assert(longer > 0 && longer < t.examples.count);

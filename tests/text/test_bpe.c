@@ -36,7 +36,7 @@ static void expect_ids(const struct nvdp_tokenizer *tokenizer, const json_t *ent
         cr_expect_eq(tokens.ids[i], json_integer_value(json_array_get(ids, i)),
                      "%s: token %zu is %d: %s", model, i, tokens.ids[i], shown);
     free(shown);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 /* Every text of golden/tokens.json. */
@@ -152,8 +152,8 @@ Test(bpe, bytes_that_are_no_text) {
             NVDP_OK);
         cr_assert_eq(a.count, b.count, "text %zu", i);
         cr_assert_arr_eq(a.ids, b.ids, a.count * sizeof *a.ids);
-        nvdp_tokens_release(&a);
-        nvdp_tokens_release(&b);
+        nvdp_tokens_free(&a);
+        nvdp_tokens_free(&b);
     }
     nvdp_tokenizer_free(tokenizer);
     nvdp_context_free(ctx);
@@ -177,7 +177,7 @@ Test(bpe, long_words) {
         cr_assert_eq(memcmp(piece, text + at, strlen(piece)), 0, "token %zu", i);
         at += strlen(piece);
     }
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     nvdp_tokenizer_free(tokenizer);
     free(text);
     nvdp_context_free(ctx);
@@ -201,7 +201,7 @@ Test(bpe, pairs_are_cut) {
     cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zz", 2, "", 0, 4, &tokens), NVDP_OK);
     cr_assert_eq(tokens.count, 4);
     cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zz", 2, "q", 1, 3, &tokens), NVDP_ERR_ARGUMENT);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     nvdp_tokenizer_free(tokenizer);
     nvdp_context_free(ctx);
 }

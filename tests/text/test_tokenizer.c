@@ -26,7 +26,7 @@ static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *g
         cr_assert_eq(tokens.types[i], json_integer_value(json_array_get(types, i)), "line %zu",
                      line);
     }
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 Test(tokenizer, golden) {
@@ -69,7 +69,7 @@ Test(tokenizer, fixtures) {
         text = end != NULL ? end + strlen(separator) : NULL;
     }
     cr_assert_eq(texts, 47);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     free(input);
     free(output);
     nvdp_tokenizer_free(tokenizer);
@@ -139,7 +139,7 @@ Test(tiny, nul_bytes_are_dropped) {
     const int32_t want[] = {TINY_CLS, TINY_CAT, TINY_SEP, TINY_SEP};
     cr_assert_eq(tokens.count, 4);
     cr_assert_arr_eq(tokens.ids, want, sizeof want);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 Test(tiny, bad_utf8_is_dropped) {
@@ -215,7 +215,7 @@ Test(tiny, long_words) {
     cr_assert_eq(tokens.count, 202);
     strcat(text, "\u03C3");
     text_expect(tiny, text, TINY_UNK, -1);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 static void expect_pair(const char *text, const char *pair, size_t max_length, size_t a, size_t b) {
@@ -236,7 +236,7 @@ static void expect_pair(const char *text, const char *pair, size_t max_length, s
         cr_assert_eq(tokens.ids[i], want);
         cr_assert_eq(tokens.types[i], i >= 2 + a);
     }
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 /* The rule itself, one token at a time, beside the formula. */
@@ -276,7 +276,7 @@ Test(tiny, single_texts_lose_their_end) {
     cr_assert_arr_eq(tokens.ids, want, sizeof want);
     cr_assert_eq(nvdp_tokenizer_encode(tiny, "the", 3, NULL, 0, 2, &tokens), NVDP_OK);
     cr_assert_eq(tokens.count, 2);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
     cr_assert_null(tokens.ids);
     cr_assert_eq(tokens.capacity, 0);
 }
@@ -291,7 +291,7 @@ Test(tiny, arguments) {
     cr_assert_null(tokens.ids);
     cr_assert_eq(nvdp_tokenizer_encode(tiny, "a", 1, NULL, 0, PTRDIFF_MAX, &tokens), NVDP_OK);
     cr_assert_eq(tokens.count, 3);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 /* Time grows with the text: marks in disorder, sigmas, one word without end. */
@@ -311,5 +311,5 @@ Test(tiny, long_texts_are_linear, .timeout = 60) {
         cr_assert_leq(tokens.count, 64);
         free(text);
     }
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }

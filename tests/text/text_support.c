@@ -57,7 +57,7 @@ void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...) 
     }
     va_end(args);
     cr_assert_eq(at, tokens.count - 1, "'%s': %zu tokens, not %zu", text, tokens.count - 2, at - 1);
-    nvdp_tokens_release(&tokens);
+    nvdp_tokens_free(&tokens);
 }
 
 void text_error(const struct nvdp_context *ctx, nvdp_status got, nvdp_status want,

@@ -37,7 +37,7 @@ static void verdict(const struct nvdp__attacked *attacked, const void *found,
                     struct nvdp__writer *say) {
     const struct toy *toy = found;
     if (toy->longest > attacked->claimed)
-        nvdp__say(say, "%s: VIOLATION: %zu tokens", attacked->name, toy->longest);
+        nvdp__append(say, "%s: VIOLATION: %zu tokens", attacked->name, toy->longest);
 }
 
 static void release(void *found) {

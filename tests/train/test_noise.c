@@ -442,16 +442,16 @@ Test(noise, representations_are_texts_without_words) {
     struct fixture f = setup(&none);
     const char *path = represent(f.ctx, &f.task, "50");
     struct nvdp__train_options config = config_from(&f.task, path, "run");
-    struct nvdp__given *given = NULL;
+    struct nvdp__token_file *given = NULL;
     struct nvdp__token_noise *noise = NULL;
     struct nvdp_dataset *texts = NULL, *few = NULL;
     struct nvdp__batch *batch = NULL;
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
-    cr_assert_eq(nvdp__given_open(f.ctx, &config, f.tokenizer, &given, &noise), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__token_file_open(f.ctx, &config, f.tokenizer, &given, &noise), NVDP_OK, "%s",
                  nvdp_context_error(f.ctx));
-    cr_assert_eq(
-        nvdp__given_texts(f.ctx, given, f.tokenizer, TASK_LENGTH, NVDP_SPLIT_TRAIN, 0, 1, &texts),
-        NVDP_OK);
+    cr_assert_eq(nvdp__token_file_texts(f.ctx, given, f.tokenizer, TASK_LENGTH, NVDP_SPLIT_TRAIN, 0,
+                                        1, &texts),
+                 NVDP_OK);
     cr_assert_eq(texts->count, f.data->count);
     cr_expect_arr_eq(texts->offset, f.data->offset, (texts->count + 1) * sizeof *texts->offset);
     cr_expect_arr_eq(texts->index, f.data->index, texts->count * sizeof *texts->index);
@@ -484,8 +484,9 @@ Test(noise, representations_are_texts_without_words) {
             cr_assert(of_text[i] == 0 && of_text[(n + 1) * DIM + i] == 0);
         cr_expect_arr_eq(of_text + DIM, z + first * DIM, n * DIM * sizeof *z);
     }
-    cr_assert_eq(nvdp__given_texts(f.ctx, given, f.tokenizer, 5, NVDP_SPLIT_TRAIN, 20, 1, &few),
-                 NVDP_OK);
+    cr_assert_eq(
+        nvdp__token_file_texts(f.ctx, given, f.tokenizer, 5, NVDP_SPLIT_TRAIN, 20, 1, &few),
+        NVDP_OK);
     cr_expect_eq(few->count, 20);
     cr_expect_eq(few->longest, 5);
     cr_expect_gt(few->truncated, 0);
@@ -496,7 +497,7 @@ Test(noise, representations_are_texts_without_words) {
     nvdp_dataset_free(texts);
     nvdp_dataset_free(few);
     nvdp__token_noise_free(noise);
-    nvdp__given_close(given);
+    nvdp__token_file_close(given);
     teardown(&f);
 }
 

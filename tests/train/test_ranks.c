@@ -269,7 +269,7 @@ Test(ranks, stretches_cover_everything_once) {
     const nvdp_status wrong = nvdp_context_set_ranks(ctx, &(struct nvdp_ranks){.size = 2});
     cr_expect_eq(wrong, NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "one missing");
-    const struct nvdp__stretch all = nvdp__rank_stretch(ctx, 10);
+    const struct nvdp__range all = nvdp__rank_range(ctx, 10);
     cr_expect(all.first == 0 && all.count == 10);
     nvdp_context_free(ctx);
 }
@@ -280,7 +280,7 @@ enum { THINGS = 24, HEAVIEST = 100 };
 
 struct shares {
     size_t weight[THINGS];
-    struct nvdp__stretch of[8];
+    struct nvdp__range of[8];
 };
 
 static size_t weight_of(const void *user, size_t i) {
