@@ -6,6 +6,7 @@
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
  *     loss.c          delta and epsilon of text pairs
  *     sample.c        draws
+ *     scratch.c       memory that a call keeps
  *     geometry.c      distances within a table, plausible deniability
  *     inversion.c     attackers who guess the token
  *     privacy.c       all pairs of a data set's texts                      (privacy.h)

@@ -48,27 +48,6 @@ static nvdp_status open_source(struct nvdp_context *ctx, const uint64_t *seed, s
     return NVDP_OK;
 }
 
-/* ---- memory ---- */
-
-void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
-                         enum nvdp__scratch_block block, size_t count, size_t size) {
-    size_t bytes;
-    const bool fits = nvdp__mul(count, size, &bytes) && bytes <= scratch->block[block].bytes;
-    if (fits && scratch->block[block].at != NULL) return scratch->block[block].at;
-    free(scratch->block[block].at);
-    scratch->block[block].at = nvdp__calloc(ctx, count, size);
-    scratch->block[block].bytes = scratch->block[block].at != NULL ? bytes : 0;
-    return scratch->block[block].at;
-}
-
-void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch) {
-    for (int i = 0; i < NVDP__SCRATCH_BLOCKS; i++)
-        free(scratch->block[i].at);
-    nvdp__rowwise_free(scratch->rowwise);
-    nvdp__bf16_free(scratch->integers);
-    *scratch = (struct nvdp__dchi_scratch){0};
-}
-
 static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                                size_t texts, const size_t *offset, uint64_t first,
                                struct nvdp__token_place **out) {

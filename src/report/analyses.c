@@ -38,10 +38,6 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-int report_stem(const char *name) {
-    return (int)(strlen(name) - (nvdp__ends_with(name, ".json") ? strlen(".json") : 0));
-}
-
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct report_analysis *a) {
     NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
     const char *attack = text_of(a, "attack", NULL);

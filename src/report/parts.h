@@ -200,6 +200,9 @@ static inline const char *report_method_of(const struct report_run *run) {
 
 enum { NVDP__NUMBER_SIZE = 64 };
 
+/* Bytes of a file's name without .json. */
+int report_stem(const char *name);
+
 /* Three digits or more: "0.0123", "66.1", "392488", "1.25e-06"; "inf", "-inf"; "-" for NaN. */
 const char *report_say_number(char text[NVDP__NUMBER_SIZE], double value);
 /* A score between -1 and 1 as 100 times it, with one decimal. */
@@ -481,8 +484,6 @@ char *report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *n
 
 /* --- attacks.c: of what runs share --- */
 
-/* Bytes of a file's name without .json. */
-int report_stem(const char *name);
 /* NVDP_ERR_INPUT where the object is none that nvdp attack prints. */
 nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
                                 struct report_analysis *a);

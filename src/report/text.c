@@ -171,3 +171,7 @@ const char *report_text_of(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
 }
+
+int report_stem(const char *name) {
+    return (int)(strlen(name) - (nvdp__ends_with(name, ".json") ? strlen(".json") : 0));
+}
