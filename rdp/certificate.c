@@ -460,17 +460,14 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
           to);
 }
 
+static void print_statement(const void *certificate, FILE *to) {
+    const struct nvdp_certificate from = whole(certificate);
+    say(&from, to);
+}
+
 nvdp_status nvdp_certificate_statement(struct nvdp_context *ctx,
                                        const struct nvdp_certificate *certificate, char **out) {
-    const struct nvdp_certificate from = whole(certificate);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (to != NULL) say(&from, to);
-    if (to == NULL || fclose(to) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "certificate: out of memory");
-    *out = text;
-    return NVDP_OK;
+    return nvdp__printed(ctx, print_statement, certificate, out);
 }
 
 #define number nvdp__json_number

@@ -259,7 +259,7 @@ void nvdp_text_attack_free(struct nvdp_text_attack *attack);
  * @param attacks what nvdp_attack_pairs() filled, or zeros */
 void nvdp_pair_attacks_free(struct nvdp_pair_attacks *attacks);
 
-/** What an attack is run on. */
+/** The input of an attack. */
 enum nvdp_attack_target {
     NVDP_ATTACK_MODEL,     /**< a model of nvdp pretrain: option model */
     NVDP_ATTACK_RUN,       /**< a run of nvdp train: option run */
@@ -271,7 +271,7 @@ struct nvdp_attack_info {
     size_t struct_size;             /**< NVDP_RESULT() sets it */
     const char *name;               /**< value of the option kind; static */
     const char *help;               /**< what it finds out, in a few words; static */
-    enum nvdp_attack_target target; /**< what it is run on */
+    enum nvdp_attack_target target; /**< its input */
     const char *const *options;     /**< options that apply, ended by NULL; static */
     const char *exclusive[2];       /**< two options of which only one may be given; NULL: none */
     size_t attacks;                 /**< number of attacks */
@@ -291,31 +291,32 @@ nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_attacks_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** What an attack found. */
+/** The result of an attack; opaque. */
 struct nvdp_attack_result;
 /** Runs the attack that the option kind names.  Options that do not apply to it are not read.
  * @param ctx      progress and the wish to stop pass through its callbacks; outlives the result
  * @param config   of nvdp_attacks_config_create(); copied
- * @param[out] out what was found, also where it exceeds a bound; nvdp_attack_free(); untouched on error
+ * @param[out] out the result, also if it exceeds a bound; nvdp_attack_free(); untouched on error
  * @return as the attack's own function: nvdp_exposure(), nvdp_attack_pairs(), nvdp_linkage_measure(), nvdp_attack_shared(),
  *         nvdp_attack_texts(); NVDP_ERR_ARGUMENT where the target is missing or given twice */
 nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_attack_result **out);
-/** What was found as a JSON object, as nvdp attack --json prints it.
+/** Gives the result as a JSON object, as nvdp attack --json prints it.
  * @param ctx      records messages
  * @param result   of nvdp_attack()
  * @param[out] out the text; free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_attack_json(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                              char **out);
-/** What was found for people, as nvdp attack prints it.
+/** Gives the result as a text for people, as nvdp attack prints it.
  * @param ctx      records messages
  * @param result   of nvdp_attack()
  * @param[out] out the text; free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                              char **out);
-/** What exceeds a bound that is proven or promised: sampler, densities, training or proof are wrong, or it is chance.
+/** Says which result exceeds a bound that is proven or promised.  Then the sampler, the densities, the training or the
+ * proof is wrong, or the excess is chance.
  * @param ctx      records messages
  * @param result   of nvdp_attack()
  * @param[out] out one sentence, "" where nothing exceeds a bound; free()

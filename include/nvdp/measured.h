@@ -29,7 +29,7 @@ nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_confi
 nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 char **text);
 
-/** What was measured of a run: a JSON array with an object for each file privacy*.json: `file`, `complete`, `texts`,
+/** Lists the measurements of a run: a JSON array with an object for each file privacy*.json: `file`, `complete`, `texts`,
  * `of_texts` (texts of the split; null: unknown), `releases` and `settings` (null of earlier versions).  The first one
  * speaks for the run: a complete measurement comes before a partial one, one sample of a text before several, the
  * defaults before other options.

@@ -140,7 +140,7 @@ struct nvdp_spread {
 
 /** Bins of log10 of the tokens' pseudo-counts. */
 #define NVDP_ALPHA_BINS 48
-/** Where bin 0 begins. */
+/** The lower end of bin 0. */
 #define NVDP_ALPHA_FIRST (-8.)
 /** The width of a bin. */
 #define NVDP_ALPHA_WIDTH .25

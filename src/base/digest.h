@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Adds a number as eight bytes, the least significant first. */
-static inline void nvdp__digest_number(crypto_hash_sha256_state *sha, uint64_t number) {
+static inline void nvdp__sha256_number(crypto_hash_sha256_state *sha, uint64_t number) {
     unsigned char bytes[8];
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (unsigned char)(number >> 8 * i);
@@ -16,8 +16,8 @@ static inline void nvdp__digest_number(crypto_hash_sha256_state *sha, uint64_t n
 }
 
 /* Adds the length of a text, then its bytes. */
-static inline void nvdp__digest_text(crypto_hash_sha256_state *sha, const char *text) {
-    nvdp__digest_number(sha, strlen(text));
+static inline void nvdp__sha256_text(crypto_hash_sha256_state *sha, const char *text) {
+    nvdp__sha256_number(sha, strlen(text));
     crypto_hash_sha256_update(sha, (const unsigned char *)text, strlen(text));
 }
 

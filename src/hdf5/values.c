@@ -432,11 +432,11 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
                                     object->space.rank);
     NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(to->image, object));
     feed(to, 1, "D");
-    nvdp__digest_text(&to->sha, name);
-    nvdp__digest_text(&to->sha, text);
-    nvdp__digest_number(&to->sha, (uint64_t)object->space.rank);
+    nvdp__sha256_text(&to->sha, name);
+    nvdp__sha256_text(&to->sha, text);
+    nvdp__sha256_number(&to->sha, (uint64_t)object->space.rank);
     for (int d = 0; d < object->space.rank; d++) {
-        nvdp__digest_number(&to->sha, object->space.shape[d]);
+        nvdp__sha256_number(&to->sha, object->space.shape[d]);
         if (d > 0 && !nvdp__mul(row_bytes, (size_t)object->space.shape[d], &row_bytes))
             return NVDP__H5_INPUT_ERROR(to->image, "dataset", name, ": its size %s", "overflows");
     }
@@ -451,15 +451,15 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
     if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))
         return wrong_class(to->image, word, "a type as nvdp writes it");
     feed(to, 1, "A");
-    nvdp__digest_text(&to->sha, name);
+    nvdp__sha256_text(&to->sha, name);
     if (word->stored.kind == NVDP__H5_TEXT) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, word, &text));
-        nvdp__digest_text(&to->sha, "text");
-        nvdp__digest_text(&to->sha, text);
+        nvdp__sha256_text(&to->sha, "text");
+        nvdp__sha256_text(&to->sha, text);
         free(text);
     } else {
-        nvdp__digest_text(&to->sha, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
-        nvdp__digest_number(&to->sha, bits_at(&word->stored, word->bytes));
+        nvdp__sha256_text(&to->sha, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
+        nvdp__sha256_number(&to->sha, bits_at(&word->stored, word->bytes));
     }
     return NVDP_OK;
 }
@@ -473,7 +473,7 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
                                     ": expected datasets alone, found %s", "another thing");
     crypto_hash_sha256_init(&to.sha);
-    nvdp__digest_text(&to.sha, "nvdp digest/1");
+    nvdp__sha256_text(&to.sha, "nvdp digest/1");
     for (size_t i = 0; i < image->objects; i++) {
         NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
     }

@@ -445,11 +445,11 @@ cleanup:
 static nvdp_status feed_dataset(crypto_hash_sha256_state *sha, struct nvdp__release *release,
                                 const struct dataset *dataset) {
     crypto_hash_sha256_update(sha, (const unsigned char *)"D", 1);
-    nvdp__digest_text(sha, dataset->name);
-    nvdp__digest_text(sha, type_name(dataset->type));
-    nvdp__digest_number(sha, (uint64_t)dataset->rank);
+    nvdp__sha256_text(sha, dataset->name);
+    nvdp__sha256_text(sha, type_name(dataset->type));
+    nvdp__sha256_number(sha, (uint64_t)dataset->rank);
     for (int d = 0; d < dataset->rank; d++)
-        nvdp__digest_number(sha, dataset->shape[d]);
+        nvdp__sha256_number(sha, dataset->shape[d]);
     if (dataset->values == NULL) return feed_rows(sha, release, dataset);
     feed_stored(sha, dataset->type, dataset->shape[0], dataset->values);
     return NVDP_OK;
@@ -458,8 +458,8 @@ static nvdp_status feed_dataset(crypto_hash_sha256_state *sha, struct nvdp__rele
 static void feed_attribute(crypto_hash_sha256_state *sha, const struct nvdp__attribute *of) {
     uint64_t bits = 0;
     crypto_hash_sha256_update(sha, (const unsigned char *)"A", 1);
-    nvdp__digest_text(sha, of->name);
-    nvdp__digest_text(sha, of->type == NVDP__ATTRIBUTE_WHOLE  ? "whole"
+    nvdp__sha256_text(sha, of->name);
+    nvdp__sha256_text(sha, of->type == NVDP__ATTRIBUTE_WHOLE  ? "whole"
                            : of->type == NVDP__ATTRIBUTE_REAL ? "real"
                                                               : "text");
     if (of->type == NVDP__ATTRIBUTE_WHOLE)
@@ -467,9 +467,9 @@ static void feed_attribute(crypto_hash_sha256_state *sha, const struct nvdp__att
     else
         memcpy(&bits, &of->real, sizeof bits);
     if (of->type == NVDP__ATTRIBUTE_TEXT)
-        nvdp__digest_text(sha, of->text);
+        nvdp__sha256_text(sha, of->text);
     else
-        nvdp__digest_number(sha, bits);
+        nvdp__sha256_number(sha, bits);
 }
 
 nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signed covers,
@@ -479,7 +479,7 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
     if (release->format->digest != NULL)
         return release->format->digest(release, covers, except, digest);
     crypto_hash_sha256_init(&sha);
-    nvdp__digest_text(&sha, "nvdp digest/1");
+    nvdp__sha256_text(&sha, "nvdp digest/1");
     const size_t count = list_datasets(release, dataset);
     for (size_t i = 0; i < count; i++)
         NVDP_RETURN_IF_FAILED(feed_dataset(&sha, release, &dataset[i]));

@@ -1,6 +1,7 @@
 /* The first line about the privacy of a run (include/nvdp/guarantee.h): read from the run's records, and written. */
 #include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
@@ -85,7 +86,15 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
     fputs(", by private training.", to);
 }
 
-static void write_line(const struct nvdp_guarantee *of, FILE *to) {
+/* Copies the caller's struct, which may be an older, shorter one. */
+static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
+    struct nvdp_guarantee made = NOTHING;
+    memcpy(&made, from, nvdp__min(from->struct_size, sizeof made));
+    return made;
+}
+
+static void write_line(const void *guarantee, FILE *to) {
+    const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     if (of->token_noise)
         fputs("No guarantee over all texts: single tokens are noised before the encoder reads "
               "them, and the privacy statement says what that protects.",
@@ -101,34 +110,20 @@ static void write_line(const struct nvdp_guarantee *of, FILE *to) {
     write_training(of, to);
 }
 
-static void write_guesses(const struct nvdp_guarantee *of, FILE *to) {
+static void write_guesses(const void *guarantee, FILE *to) {
+    const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     if (nvdp_guarantee_is_useful(of) && of->guesses > 0)
         nvdp__write_guesses(of->releases, of->clip, of->guesses, of->guess, to);
 }
 
-/* Gives what `write` writes about the caller's struct, which may be an older, shorter one. */
-static nvdp_status as_text(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
-                           void (*write)(const struct nvdp_guarantee *, FILE *), char **out) {
-    struct nvdp_guarantee of = NOTHING;
-    char *text = NULL;
-    size_t size = 0;
-    memcpy(&of, guarantee, nvdp__min(guarantee->struct_size, sizeof of));
-    FILE *to = open_memstream(&text, &size);
-    if (to != NULL) write(&of, to);
-    if (to == NULL || fclose(to) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "guarantee: out of memory");
-    *out = text;
-    return NVDP_OK;
-}
-
 nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
                                 char **out) {
-    return as_text(ctx, guarantee, write_line, out);
+    return nvdp__printed(ctx, write_line, guarantee, out);
 }
 
 nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee,
                                    char **out) {
-    return as_text(ctx, guarantee, write_guesses, out);
+    return nvdp__printed(ctx, write_guesses, guarantee, out);
 }
 
 /* ---- from a run's records ---- */

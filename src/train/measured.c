@@ -96,7 +96,7 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
     return NVDP_OK;
 }
 
-/* ---- what there is ---- */
+/* ---- reading ---- */
 
 /* privacy.json, or a name that nvdp_measured_name() makes. */
 static int is_measurement(const struct dirent *entry) {

@@ -1,4 +1,4 @@
-/* What was measured of a run (include/nvdp/measured.h), read from its files. */
+/* The measurements of a run (include/nvdp/measured.h), read from its files. */
 #ifndef NVDP_SRC_TRAIN_MEASURED_H
 #define NVDP_SRC_TRAIN_MEASURED_H
 
