@@ -23,7 +23,7 @@
  *     g^2 = SCORE sqrt(D_h) / (K a'^2).
  *
  * Only initial values differ: the model is an ordinary BERT, and everything is trained.  What it
- * gains: docs/pretraining.md. */
+ * gains: experiments/results/pretraining.md. */
 #include "pretrain/model.h"
 
 #include <math.h>

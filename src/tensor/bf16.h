@@ -38,7 +38,7 @@ static inline nvdp__bf16 nvdp__bfloat16_from_float(float value) {
 /* Few rows to a multiple of 32, more than 512 to one of 64: oneDNN 2 cuts rows into blocks of equal
  * height, 32 to 64, and AMX multiplies a block of 53, 59 or 61 rows one row at a time, a block of 51
  * or 57 three at a time.  Odd multiples of 32 from 928 on can be cut so, with three to eleven times
- * the time (docs/performance.md). */
+ * the time (experiments/results/performance.md). */
 static inline size_t nvdp__bf16_rows(size_t rows) {
     size_t block = rows <= 512 ? 32 : 64;
     return (rows + block - 1) / block * block;

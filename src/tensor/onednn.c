@@ -1,7 +1,7 @@
 /* Matrix products through oneDNN 2 (oneAPI Deep Neural Network Library), which generates its code
  * for the processor that it runs on; all that the project has of it is in this file.
  *
- * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder (docs/performance.md).
+ * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder (experiments/results/performance.md).
  *
  * In bfloat16 a primitive is a product compiled for its shape; creating one takes about half a
  * millisecond, so they are kept, keyed by kind and shape.  Weights are reordered from float32
