@@ -5,7 +5,7 @@
  *     log a   in [log alpha_min, log alpha_max]       by clamping
  *
  * With both bounds on all three, the divergence of any two texts has a finite bound
- * (docs/privacy.md).
+ * (docs/proofs.md, 3).
  *
  * Every text gets a posterior, whatever its numbers are, because a refusal would reveal something about the text:
  *
