@@ -28,8 +28,8 @@ struct nvdp_vectors {
     /* What nearest.c scores by: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
     double *mean; /* [dim] */
     double scale;
-    float *centred; /* [count, dim] */
-    double *norm;   /* [count] |c_j| */
+    float *centered; /* [count, dim] */
+    double *norm;    /* [count] |c_j| */
     /* c_j ~ step_j q_j, in 8 bits */
     int8_t *q; /* [count, dim] */
     float *step, *sum, *half, *length,
@@ -174,7 +174,7 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
 
 /* What is kept of draws (sample.c) is released. */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
-/* mean, scale, centred, norm (nearest.c); _free releases them. */
-nvdp_status nvdp__vectors_centre(struct nvdp_context *ctx, struct nvdp_vectors *vectors);
+/* mean, scale, centered, norm (nearest.c); _free releases them. */
+nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors);
 
 #endif

@@ -87,8 +87,8 @@ cleanup:
 /* ---- the k-th nearest ---- */
 
 /* Of tokens [0, n), n <= BLOCK: distance [n, m]. */
-static void find_neighbours(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
-                            size_t m, const size_t *k, double *rows, double *distance) {
+static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
+                           size_t m, const size_t *k, double *rows, double *distance) {
     const size_t count = vectors->count;
     const double *vector[BLOCK];
     for (size_t i = 0; i < n; i++)
@@ -103,9 +103,9 @@ static void find_neighbours(const struct nvdp_vectors *vectors, size_t n, const 
     }
 }
 
-nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
-                                    double *distance) {
+nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   size_t n, const int32_t *tokens, size_t m, const size_t *k,
+                                   double *distance) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, blocks = nvdp__blocks(n, BLOCK);
     const int threads = nvdp_context_threads(ctx);
@@ -125,9 +125,9 @@ nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
-            find_neighbours(vectors, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK, m, k,
-                            rows + (size_t)omp_get_thread_num() * BLOCK * count,
-                            distance + b * BLOCK * m);
+            find_neighbors(vectors, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK, m, k,
+                           rows + (size_t)omp_get_thread_num() * BLOCK * count,
+                           distance + b * BLOCK * m);
     }
 cleanup:
     free(rows);

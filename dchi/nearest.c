@@ -43,7 +43,7 @@ enum {
 };
 
 /* The table in 8 bits. */
-static nvdp_status quantise(struct nvdp_context *ctx, struct nvdp_vectors *v) {
+static nvdp_status quantize(struct nvdp_context *ctx, struct nvdp_vectors *v) {
     const size_t count = v->count, dim = v->dim;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->q, count * dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->step, count));
@@ -73,11 +73,11 @@ static nvdp_status quantise(struct nvdp_context *ctx, struct nvdp_vectors *v) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__vectors_centre(struct nvdp_context *ctx, struct nvdp_vectors *vectors) {
+nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors) {
     const size_t count = vectors->count, dim = vectors->dim;
     double most = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->mean, dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->centred, count * dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->centered, count * dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->norm, count));
     for (size_t j = 0; j < count; j++)
         for (size_t k = 0; k < dim; k++)
@@ -92,12 +92,12 @@ nvdp_status nvdp__vectors_centre(struct nvdp_context *ctx, struct nvdp_vectors *
         double square = 0;
         for (size_t k = 0; k < dim; k++) {
             double c = (vectors->rows[j * dim + k] - vectors->mean[k]) * vectors->scale;
-            vectors->centred[j * dim + k] = (float)c;
+            vectors->centered[j * dim + k] = (float)c;
             square += c * c;
         }
         vectors->norm[j] = sqrt(square);
     }
-    return quantise(ctx, vectors);
+    return quantize(ctx, vectors);
 }
 
 /* How far rounding may put a score off: `relative` |c_j| + `absolute`, and that of |c_j|^2/2. */
@@ -155,7 +155,7 @@ static void search(const struct nvdp_vectors *vectors, const double *point, size
 }
 
 /* z = s (y - mean), rounded; returns its norm. */
-static double centre(const struct nvdp_vectors *vectors, const double *point, float *z) {
+static double center(const struct nvdp_vectors *vectors, const double *point, float *z) {
     double square = 0;
     for (size_t k = 0; k < vectors->dim; k++) {
         double x = (point[k] - vectors->mean[k]) * vectors->scale;
@@ -173,7 +173,7 @@ struct rough {
     bool usable; /* else all rows are compared */
 };
 
-static struct rough quantise_point(const struct nvdp_vectors *vectors, const double *point,
+static struct rough quantize_point(const struct nvdp_vectors *vectors, const double *point,
                                    int largest, double *z, uint8_t *u) {
     const size_t dim = vectors->dim;
     double least = INFINITY, most = -INFINITY, square = 0, rest = 0;
@@ -292,7 +292,7 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
         const size_t now = nvdp__min(n - first, block);
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (size_t i = 0; i < now; i++) {
-            rough[i] = quantise_point(vectors, points + (first + i) * dim, largest, z + i * dim,
+            rough[i] = quantize_point(vectors, points + (first + i) * dim, largest, z + i * dim,
                                       u + i * dim);
             upper[i] = INFINITY;
         }
@@ -347,13 +347,13 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
         const size_t now = nvdp__min(n - first, block);
 #pragma omp parallel for schedule(static) num_threads(dev.threads)
         for (size_t i = 0; i < now; i++) {
-            norm[i] = centre(vectors, points + (first + i) * dim, z + i * dim);
+            norm[i] = center(vectors, points + (first + i) * dim, z + i * dim);
             best[i] = (struct nearest){INFINITY, INFINITY, 0};
         }
         for (size_t from = 0; from < count; from += wide) {
             const size_t rows = nvdp__min(count - from, wide);
             nvdp__gemm(&dev, 1, false, nvdp__f32(now, dim, z), true,
-                       nvdp__f32(rows, dim, vectors->centred + from * dim), 0,
+                       nvdp__f32(rows, dim, vectors->centered + from * dim), 0,
                        nvdp__f32(now, rows, dot));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(dev.threads)
             for (size_t i = 0; i < now; i++) {

@@ -387,12 +387,12 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
                 made[now] = dchi->kept[x];
                 continue;
             }
-            memcpy(z + fresh * dim, vectors->centred + (size_t)x * dim, dim * sizeof *z);
+            memcpy(z + fresh * dim, vectors->centered + (size_t)x * dim, dim * sizeof *z);
             made[now] = (struct nvdp__proposal){weights + fresh * count, sum + fresh * sums, 0};
             fresh++;
         }
         const struct nvdp__linear all = {
-            .rows = fresh, .in = dim, .out = count, .w = vectors->centred};
+            .rows = fresh, .in = dim, .out = count, .w = vectors->centered};
         nvdp__dense_forward(&dev, &all, nvdp__f32(fresh, dim, z), nvdp__f32(fresh, count, dot));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(dev.threads)
         for (size_t d = 0; d < now; d++) {

@@ -18,7 +18,7 @@ nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t d
     made->count = count;
     made->dim = dim;
     NVDP__HAND_OVER(&made->rows, rows);
-    NVDP_TRY(nvdp__vectors_centre(ctx, made));
+    NVDP_TRY(nvdp__vectors_center(ctx, made));
     NVDP__HAND_OVER(out, made);
 cleanup:
     free(rows);
@@ -46,7 +46,7 @@ void nvdp_vectors_free(struct nvdp_vectors *vectors) {
     if (vectors == NULL) return;
     free(vectors->rows);
     free(vectors->mean);
-    free(vectors->centred);
+    free(vectors->centered);
     free(vectors->norm);
     free(vectors->q);
     free(vectors->step);

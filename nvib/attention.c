@@ -125,7 +125,7 @@ void nvdp__block_release(struct nvdp__sealed_block *block) {
     block->cache = NULL;
 }
 
-void nvdp__block_initialise(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
+void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed) {
     const struct nvdp__dense *dense[] = {&block->query,        &block->key,
                                          &block->value,        &block->attention_output,

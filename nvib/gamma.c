@@ -85,7 +85,7 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
 
 /* ---- the implicit gradient ----
  *
- * At fixed randomness u = P(a, g), with P the regularised lower incomplete gamma function and p the
+ * At fixed randomness u = P(a, g), with P the regularized lower incomplete gamma function and p the
  * density, the draw g moves with a by implicit reparameterisation (Figurnov, Mohamed & Mnih 2018,
  * Eq. 7):
  *
@@ -93,7 +93,7 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
  *
  * What is computed is  y = d log g / d log a = (a/g) dg/da,  which is of order 1 for a >> 1 and of
  * order log(1/u)/a for a << 1, from log g, so that nothing is lost where g underflows.  Three forms
- * cover the plane; each is a sum whose cancellation is bounded, and neighbours agree at the seams
+ * cover the plane; each is a sum whose cancellation is bounded, and neighbors agree at the seams
  * to 1e-11 (tests/nvib/test_gamma.c). */
 
 /* g below a + 3 sqrt(a) + 2: the power series of P, differentiated term by term:

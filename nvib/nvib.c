@@ -238,7 +238,7 @@ static void losses(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
     memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d); /* there is none */
 }
 
-/* Through the block to the sample, from sample and regularisers to the posterior, from there to the
+/* Through the block to the sample, from sample and regularizers to the posterior, from there to the
  * encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
@@ -277,7 +277,7 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .create = create,
     .release = release,
     .wants_hidden = wants_hidden,
-    .initialise = nvdp__nvib_initialise,
+    .initialize = nvdp__nvib_initialize,
     .plan = plan,
     .width = width,
     .form = form,

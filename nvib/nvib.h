@@ -39,7 +39,7 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
 nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name, size_t length,
                                    size_t *index);
 /* 1 for the first row, 1/length for the others. */
-void nvdp__row_gain_initialise(const struct nvdp__device *dev, struct nvdp__params *params,
+void nvdp__row_gain_initialize(const struct nvdp__device *dev, struct nvdp__params *params,
                                size_t index);
 /* y = gain_i x; x and y [rows, dim]. */
 void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
@@ -208,7 +208,7 @@ struct nvdp__sealed_block {
 nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params);
 void nvdp__block_release(struct nvdp__sealed_block *block);
 /* Normal(0, sd); LayerNorm 1 / 0. */
-void nvdp__block_initialise(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
+void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed);
 /* For at most max_rows sample rows of max_texts texts. */
 nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
@@ -260,7 +260,7 @@ struct nvdp__nvib {
 void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in);
 void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in,
                                    float *d_hidden);
-nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
+nvdp_status nvdp__nvib_initialize(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden);
 

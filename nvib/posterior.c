@@ -113,7 +113,7 @@ nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name
     return nvdp__params_add(params, name, 1, length, 1, NVDP__PARAM_OPTIONAL, index);
 }
 
-void nvdp__row_gain_initialise(const struct nvdp__device *dev, struct nvdp__params *params,
+void nvdp__row_gain_initialize(const struct nvdp__device *dev, struct nvdp__params *params,
                                size_t index) {
     const float first = 1;
     nvdp__params_fill(dev, params, index, first / (float)params->entry[index].count);
@@ -237,12 +237,12 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
 
 /* The block begins as BERT's last layer where it fits, else random: with a residual it then begins as
  * little more than the query's own row, where a trained layer would mix all rows' noise into it. */
-static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
+static void initialize_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__sealed_block *block = &nvib->block;
     const struct nvdp_bert_config *config = &nvib->bert->config;
     if (nvib->dim != nvib->hidden_size || config->num_hidden_layers == 0 || block->residual) {
-        nvdp__block_initialise(block, dev, params, 0.02, seed);
+        nvdp__block_initialize(block, dev, params, 0.02, seed);
         return;
     }
     const struct nvdp__bert_layer *last = &nvib->bert->layer[config->num_hidden_layers - 1];
@@ -265,7 +265,7 @@ static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device 
  *     w2   = (p/D) / (2 sqrt h),  w1 = 0,  b = alpha_tau
  * |mu|^2 is about p/D of |x|^2, so that log a_i begins near |mu|^2/(2 sqrt h) + alpha_tau, and
  * |z|^2/(2 sqrt h) is what the denoising attention takes off. */
-nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
+nvdp_status nvdp__nvib_initialize(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden) {
     struct nvdp__nvib *nvib = self;
@@ -273,9 +273,9 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
     double d = (double)nvib->hidden_size;
     double p = (double)nvib->dim;
     double head_dim = p / (double)nvib->block.heads;
-    NVDP_RETURN_IF_FAILED(nvdp__means_initialise(nvib->ctx, dev, params, &nvib->mu, config->mu_tau,
+    NVDP_RETURN_IF_FAILED(nvdp__means_initialize(nvib->ctx, dev, params, &nvib->mu, config->mu_tau,
                                                  seed, rows, hidden));
-    if (nvib->gains) nvdp__row_gain_initialise(dev, params, nvib->row_gain);
+    if (nvib->gains) nvdp__row_gain_initialize(dev, params, nvib->row_gain);
     if (!nvib->sequence) {
         nvdp__params_fill(dev, params, nvib->logvar.weight, 0);
         nvdp__params_fill(dev, params, nvib->logvar.bias, (float)nvdp__start_logvar(config));
@@ -286,6 +286,6 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
         nvdp__params_fill(dev, params, nvib->alpha_weight, 0);
         nvdp__params_fill(dev, params, nvib->alpha_bias, (float)config->alpha_tau);
     }
-    initialise_block(nvib, dev, params, seed);
+    initialize_block(nvib, dev, params, seed);
     return NVDP_OK;
 }

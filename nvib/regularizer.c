@@ -1,4 +1,4 @@
-/* The regularisers L_G and L_D of a posterior: the terms of NVDP, Eq. 5, per text of n tokens, in nats
+/* The regularizers L_G and L_D of a posterior: the terms of NVDP, Eq. 5, per text of n tokens, in nats
  * and in double (docs/nvib.md, section "Losses").
  *
  *     a_0 = a_p          the prior's pseudo-count; mu_0 = 0, var_0 = 1

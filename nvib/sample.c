@@ -96,7 +96,7 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
     const int32_t *src = layout->src;
     size_t dim = posterior->dim;
     int team = nvdp__team(dev, layout->rows * dim);
-    /* The kappa rows of one token are neighbours: the iteration of the first takes all, in order. */
+    /* The kappa rows of one token are neighbors: the iteration of the first takes all, in order. */
 #pragma omp parallel for num_threads(team)
     for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
@@ -113,7 +113,7 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
  *     pi = g / sum g,   g_r ~ Gamma(a_r/kappa, 1),   so that pi ~ Dirichlet(a/kappa, kappa times each)
  *
  * which is the same distribution as rho ~ Dirichlet(a) over components, each shared out by
- * Dirichlet(a_i/kappa, ...).  Small pseudo-counts draw zeros: log g is drawn and normalised by
+ * Dirichlet(a_i/kappa, ...).  Small pseudo-counts draw zeros: log g is drawn and normalized by
  * log-sum-exp, so that log pi is always finite.  Pseudo-counts below 1e-29 could draw below float's
  * range: log g stops at -1e30. */
 

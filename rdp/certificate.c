@@ -201,7 +201,7 @@ static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theor
     }
 }
 
-/* The least over the orders, then between the neighbours of the best one: every order's is a bound. */
+/* The least over the orders, then between the neighbors of the best one: every order's is a bound. */
 static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                   const struct at_order at[ORDERS], int releases, double delta) {
     enum { REFINED = 12 };

@@ -2,7 +2,7 @@
  *
  * Theorem.  x is secret with any prior, P_x the distribution of its sample z, phi_x(z) the probability that the guess made
  * from z is right for x, and Q a distribution that depends on neither x nor z.  Under Q the sample says nothing, so that
- * E_x E_Q phi_x <= b.  Let P_x(S) <= T(Q(S)) for every x and every randomised test S, with one increasing concave T.  Then
+ * E_x E_Q phi_x <= b.  Let P_x(S) <= T(Q(S)) for every x and every randomized test S, with one increasing concave T.  Then
  *
  *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)          (Jensen).
  *
@@ -79,7 +79,7 @@ static double ball_at(double b, double r, double d, double log_k) {
     return isinf(x) ? 1 : ncx2_cdf(s2 * x, d, r * r / (k * k));
 }
 
-/* Minimises over k by a grid and a golden section: every k gives a bound. */
+/* Minimizes over k by a grid and a golden section: every k gives a bound. */
 static double ball_form(double b, double r, double d) {
     enum { GRID = 24, SECTIONS = 20 };
     const double golden = (sqrt(5) - 1) / 2;

@@ -1,7 +1,7 @@
 /* Renyi divergence of two Laplace distributions in R^d, and the distribution of its loss.
  *
  * P has the density c exp(-eta |y - x|), Q the same around x'; s = eta |x - x'|.  In the prolate
- * spheroidal coordinates of the two centres,
+ * spheroidal coordinates of the two centers,
  *
  *     xi  = (|y - x| + |y - x'|) / |x - x'|  >= 1,      nu = (|y - x| - |y - x'|) / |x - x'|  in [-1, 1],
  *     dy  ~ (xi^2 - nu^2) [(xi^2 - 1) (1 - nu^2)]^((d-3)/2) dxi dnu,

@@ -5,7 +5,7 @@
  * prior are the same for every text, log densities are told less
  *
  *     log N(z; 0, 1) of all vectors + log of the density of pi at pseudo-counts 1 in place of the tokens' that is
- *     unnormalised,
+ *     unnormalized,
  *
  * which no text enters: rows behind the longest text's tokens drop out. */
 #ifndef NVDP_RDP_LIKELIHOOD_H

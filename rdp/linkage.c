@@ -121,7 +121,7 @@ static void judge(size_t texts, const double *log_density, size_t right, struct 
     tally->square += information * information;
 }
 
-static void summarise(const struct tally *tally, struct nvdp_linkage *out) {
+static void summarize(const struct tally *tally, struct nvdp_linkage *out) {
     const double n = (double)out->trials, mean = tally->sum / n;
     const double sd = sqrt(fmax(0, tally->square / n - mean * mean) * n / fmax(1, n - 1));
     const double hits[] = {tally->first, tally->ten};
@@ -181,7 +181,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         nvdp__meter_update(&meter, first + some, (double)((first + some) * n), "guess", NAN);
     }
     nvdp__meter_end(&meter);
-    summarise(&tally, &made);
+    summarize(&tally, &made);
     *out = made;
 cleanup:
     for (size_t i = 0; i < block; i++)

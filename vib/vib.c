@@ -158,20 +158,20 @@ static bool wants_hidden(const void *self) {
 }
 
 /* softplus(rho) = e^(logvar/2) at the start; the means as NVIB's. */
-static nvdp_status initialise(void *self, const struct nvdp__device *dev,
+static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden) {
     struct nvdp__vib *vib = self;
     double sigma = exp(0.5 * nvdp__start_logvar(&vib->config));
     float rho = (float)(sigma + log(-expm1(-sigma)));
     if (spread(vib) == NVDP__VIB_LEARNED) nvdp__params_fill(dev, params, vib->rho_vector, rho);
-    if (vib->gains) nvdp__row_gain_initialise(dev, params, vib->row_gain);
-    if (vib->which == NVDP__VIB_VTDP) nvdp__extra_initialise(&vib->extra, vib->bert, dev, params);
+    if (vib->gains) nvdp__row_gain_initialize(dev, params, vib->row_gain);
+    if (vib->which == NVDP__VIB_VTDP) nvdp__extra_initialize(&vib->extra, vib->bert, dev, params);
     if (spread(vib) == NVDP__VIB_VTDP) {
         nvdp__params_fill(dev, params, vib->rho.weight, 0);
         nvdp__params_fill(dev, params, vib->rho.bias, rho);
     }
-    return nvdp__means_initialise(vib->ctx, dev, params, &vib->mu, vib->config.mu_tau, seed, rows,
+    return nvdp__means_initialize(vib->ctx, dev, params, &vib->mu, vib->config.mu_tau, seed, rows,
                                   hidden);
 }
 
@@ -381,7 +381,7 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
     }
 }
 
-/* Pooled vector and regulariser to the posterior, as it was before clipping; from there to the
+/* Pooled vector and regularizer to the posterior, as it was before clipping; from there to the
  * encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
@@ -432,7 +432,7 @@ static size_t replaced(const void *self) {
 #define VIB(label, which)                                                                          \
     {                                                                                              \
         .name = label, .variant = which, .private_ = true, .resolve = resolve, .create = create,   \
-        .release = release, .wants_hidden = wants_hidden, .initialise = initialise, .plan = plan,  \
+        .release = release, .wants_hidden = wants_hidden, .initialize = initialize, .plan = plan,  \
         .width = width, .form = form, .forward = forward, .infer = infer,                          \
         .forward_sample = forward_sample, .sample = sample, .backward = backward,                  \
         .posterior = posterior, .replaced = replaced                                               \

@@ -367,9 +367,9 @@ nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *
  * @param k        [m] which, 1 (the nearest) to V - 1
  * @param distance [n, m]
  * @return NVDP_ERR_ARGUMENT for a token or a k that is none, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
-nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
-                                    double *distance);
+nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   size_t n, const int32_t *tokens, size_t m, const size_t *k,
+                                   double *distance);
 
 /** How often an attacker who sees one token's output names the token, inputs being drawn by a prior. */
 struct nvdp_inversion {

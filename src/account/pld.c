@@ -23,7 +23,7 @@
  * however small it is.  R is from Chernoff's bound of f on both sides.
  *
  * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al. 2020
- * (Fourier).  Both directions of the neighbour relation are computed. */
+ * (Fourier).  Both directions of the neighbor relation are computed. */
 #include "account/account.h"
 
 #include "account/step.h"

@@ -40,7 +40,7 @@ static nvdp_status open_curve(struct nvdp_context *ctx, const struct nvdp_dp_run
     return nvdp_account_deltas(ctx, run, GRID + 1, c->epsilon, c->present, c->absent);
 }
 
-/* Something to be minimised over e: by golden sections of the interval around the grid's best. */
+/* Something to be minimized over e: by golden sections of the interval around the grid's best. */
 struct search {
     const struct curve *curve;
     double (*value)(double e, double present, double absent, double parameter);

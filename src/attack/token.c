@@ -126,7 +126,7 @@ static nvdp_status reserve(struct layer *l) {
 
 /* Weights at random, but what comes out are the tokens' frequencies. */
 static void initialise(struct layer *l, uint64_t seed) {
-    nvdp__bert_initialise(&l->bert, &l->dev, &l->params, seed);
+    nvdp__bert_initialize(&l->bert, &l->dev, &l->params, seed);
     nvdp__params_normal(&l->dev, &l->params, l->in.weight, 1 / sqrt((double)l->inputs), seed);
     nvdp__params_fill(&l->dev, &l->params, l->in.bias, 0);
     nvdp__params_fill(&l->dev, &l->params, l->out.weight, 0);

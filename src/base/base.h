@@ -74,7 +74,7 @@ bool nvdp__mul(size_t a, size_t b, size_t *out);
  * of what bf16 does.  Off. */
 void nvdp__allow_plain_bf16(struct nvdp_context *ctx);
 bool nvdp__plain_bf16(const struct nvdp_context *ctx);
-/* Makes the k-th allocation from now fail (0: none), for tests of behaviour out of memory. */
+/* Makes the k-th allocation from now fail (0: none), for tests of behavior out of memory. */
 void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k);
 /* Whether the present allocation is that one. */
 __attribute__((weak)) bool nvdp__allocation_fails(struct nvdp_context *ctx);

@@ -48,7 +48,7 @@ static char *place_of(struct nvdp_context *ctx, const char *path) {
     return place != NULL ? place : nvdp__strdup(ctx, path);
 }
 
-/* Creates an empty neighbour of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
+/* Creates an empty neighbor of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
  * device or a pipe would replace it rather than write to it. */
 static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
     struct stat info;
@@ -180,7 +180,7 @@ void nvdp__output_abort(struct nvdp__output *out) {
 }
 
 /* Whether it is NAME.partial-PID-N; `of` NULL: of any NAME. */
-static bool is_neighbour(const char *name, const char *of) {
+static bool is_neighbor(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
     for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
@@ -208,7 +208,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
     DIR *folder = opendir(directory);
     nvdp_status status = NVDP_OK;
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (!is_neighbour(entry->d_name, of)) continue;
+        if (!is_neighbor(entry->d_name, of)) continue;
         char *found = nvdp__join(ctx, directory, entry->d_name);
         NVDP_TRY(NVDP__MADE(found));
         remove_leftover(ctx, found);
@@ -568,7 +568,7 @@ static nvdp_status fill(struct nvdp__input *input) {
     return read_some(input->ctx, input->path, input->fd, READ_BYTES, input->buffer, &input->have);
 }
 
-static nvdp_status recognise(struct nvdp__input *input) {
+static nvdp_status recognize(struct nvdp__input *input) {
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         if (input->have >= magics[i].size &&
             memcmp(input->buffer, magics[i].bytes, magics[i].size) == 0)
@@ -599,7 +599,7 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
     for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
         NVDP_TRY(read_some(ctx, path, input->fd, READ_BYTES - input->have,
                            input->buffer + input->have, &got));
-    NVDP_TRY(recognise(input));
+    NVDP_TRY(recognize(input));
     NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__input_close(input);

@@ -13,7 +13,7 @@ struct nvdp__output {
     char *beside; /* where the bytes go until commit */
 };
 
-/* Opens path's neighbour for writing, locked while it is. */
+/* Opens path's neighbor for writing, locked while it is. */
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);
 nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count);
 nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...)
@@ -26,14 +26,14 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace);
 /* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 
-/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()).  With `lock` it is locked until
- * that is closed, and neighbours that nobody writes any more are removed.  Then fsync + rename it; not `replace`:
+/* For libraries that write by name (HDF5): makes an empty neighbor and gives its name (free()).  With `lock` it is locked until
+ * that is closed, and neighbors that nobody writes any more are removed.  Then fsync + rename it; not `replace`:
  * NVDP_ERR_ARGUMENT where a file that is not empty is there, also if it came a moment ago. */
 nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock);
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
                           bool replace);
 
-/* Removes, with a notice, what processes that ended while they wrote have left in a directory: neighbours of `of` (NULL: of any
+/* Removes, with a notice, what processes that ended while they wrote have left in a directory: neighbors of `of` (NULL: of any
  * file), NAME.partial-PID-N, which nobody has locked.  What is in them was never given away. */
 nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory, const char *of);
 /* Those of that file. */
@@ -86,7 +86,7 @@ bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked);
 /* A file read piece by piece, which may be a pipe as with nvdp__read_stream.  If xz compressed it, it is unpacked on the way. */
 struct nvdp__input;
 
-/* xz is recognised by a file's first bytes, not by its name.  Files of another compressor are
+/* xz is recognized by a file's first bytes, not by its name.  Files of another compressor are
  * NVDP_ERR_INPUT by its name. */
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out);
 void nvdp__input_close(struct nvdp__input *input);

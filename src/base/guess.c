@@ -12,7 +12,7 @@ static int letter(char c) {
     return c == '_' ? '-' : c;
 }
 
-/* How many letters have to be put in, left out, changed or swapped with their neighbour (Damerau 1964, each place once). */
+/* How many letters have to be put in, left out, changed or swapped with their neighbor (Damerau 1964, each place once). */
 static size_t distance(const char *a, const char *b) {
     size_t row[3][LONGEST + 1], n = strlen(a), m = strlen(b);
     for (size_t j = 0; j <= m; j++)

@@ -239,7 +239,7 @@ void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
         "for tests and experiments, never for giving away");
 }
 
-/* The finaliser of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in
+/* The finalizer of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in
  * which every input bit moves every output bit. */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);

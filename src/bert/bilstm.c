@@ -108,10 +108,10 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     return NVDP_OK;
 }
 
-/* Initialises the layers; the embeddings are a checkpoint's.  The variance is that of torch.nn.LSTM's
+/* Initializes the layers; the embeddings are a checkpoint's.  The variance is that of torch.nn.LSTM's
  * uniform(-1/sqrt(H), 1/sqrt(H)).  A forget gate begins open (Gers et
  * al. 2000; Jozefowicz et al. 2015): bias 1. */
-static void initialise_layers(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+static void initialize_layers(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed) {
     size_t units = units_of(bert);
     double sd = 1 / sqrt(3 * (double)units);
@@ -125,10 +125,10 @@ static void initialise_layers(const struct nvdp__bert *bert, const struct nvdp__
         }
 }
 
-static void initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+static void initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed) {
     nvdp__params_normal(dev, params, bert->word, config_of(bert)->initializer_range, seed);
-    initialise_layers(bert, dev, params, seed);
+    initialize_layers(bert, dev, params, seed);
 }
 
 /* ---- plan: training keeps gates, cells and states of each layer ---- */
@@ -378,6 +378,6 @@ const struct nvdp__encoder_row nvdp__encoder_bilstm = {
     .check = check,
     .parameter_count = parameter_count,
     .declare = declare,
-    .initialise = initialise,
-    .initialise_new = initialise_layers,
+    .initialize = initialize,
+    .initialize_new = initialize_layers,
     .pass = &lstm_pass};

@@ -164,7 +164,7 @@ static bool is_floating(enum nvdp_dtype dtype) {
            dtype == NVDP_DTYPE_BF16;
 }
 
-/* True for parameters above the encoder.  They are initialised if the checkpoint has them in another shape, such as the
+/* True for parameters above the encoder.  They are initialized if the checkpoint has them in another shape, such as the
  * classifier of another task. */
 static bool replaceable(const struct nvdp__param *param) {
     return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && bare_name(param->name) == param->name;
@@ -394,7 +394,7 @@ static nvdp_status write_weights(struct nvdp_context *ctx, const struct nvdp_ber
     nvdp__params_init(&params, ctx);
     NVDP_TRY(nvdp__bert_declare(&bert, config, true, &params));
     NVDP_TRY(nvdp__params_allocate(&params, false));
-    nvdp__bert_initialise(&bert, &dev, &params, seed);
+    nvdp__bert_initialize(&bert, &dev, &params, seed);
     NVDP_TRY(nvdp__checkpoint_save(&dev, directory, &params));
 cleanup:
     nvdp__bert_release(&bert);

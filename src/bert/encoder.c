@@ -76,14 +76,14 @@ void nvdp__bert_release(struct nvdp__bert *bert) {
     *bert = (struct nvdp__bert){0};
 }
 
-void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed) {
-    bert->row->initialise(bert, dev, params, seed);
+    bert->row->initialize(bert, dev, params, seed);
 }
 
-void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+void nvdp__bert_initialize_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed) {
-    bert->row->initialise_new(bert, dev, params, seed);
+    bert->row->initialize_new(bert, dev, params, seed);
 }
 
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,

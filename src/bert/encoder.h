@@ -1,4 +1,4 @@
-/* Encoders over packed batches: declare, initialise, plan, forward, backward.  Each does as its row says (row.h). */
+/* Encoders over packed batches: declare, initialize, plan, forward, backward.  Each does as its row says (row.h). */
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
@@ -80,10 +80,10 @@ void nvdp__bert_release(struct nvdp__bert *bert);
 /* Freezes the embeddings and the first `layers` layers (>= 1); for rows that are freezable. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
 /* BERT's family: normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
-void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);
-/* Initialises only what pretrained checkpoints lack: the pooler, or all layers that are trained over their words. */
-void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+/* Initializes only what pretrained checkpoints lack: the pooler, or all layers that are trained over their words. */
+void nvdp__bert_initialize_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
 
 /* Activations kept between forward and backward; in inference the layers share buffers.  Operands of products have the
@@ -204,7 +204,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
 /* Safe on a zeroed struct. */
 void nvdp__extra_release(struct nvdp__extra *extra);
 /* Copies the last layer below. */
-void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__bert *below,
+void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__bert *below,
                             const struct nvdp__device *dev, struct nvdp__params *params);
 /* As nvdp__bert_plan. */
 void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,

@@ -153,13 +153,13 @@ nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__para
                                &bert->pooler);
 }
 
-static void initialise_dense(const struct nvdp__device *dev, struct nvdp__params *params,
+static void initialize_dense(const struct nvdp__device *dev, struct nvdp__params *params,
                              const struct nvdp__dense *dense, double sd, uint64_t seed) {
     nvdp__params_normal(dev, params, dense->weight, sd, seed);
     nvdp__params_fill(dev, params, dense->bias, 0);
 }
 
-static void initialise_norm(const struct nvdp__device *dev, struct nvdp__params *params,
+static void initialize_norm(const struct nvdp__device *dev, struct nvdp__params *params,
                             const struct nvdp__dense *norm) {
     nvdp__params_fill(dev, params, norm->weight, 1);
     nvdp__params_fill(dev, params, norm->bias, 0);
@@ -171,32 +171,32 @@ void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp
         params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
 }
 
-void nvdp__transformer_initialise_pooler(const struct nvdp__bert *bert,
+void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
                                          const struct nvdp__device *dev,
                                          struct nvdp__params *params, uint64_t seed) {
     if (bert->has_pooler)
-        initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
+        initialize_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
 }
 
-void nvdp__transformer_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+void nvdp__transformer_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed) {
     double sd = bert->config.initializer_range;
     nvdp__params_normal(dev, params, bert->word, sd, seed);
     nvdp__params_normal(dev, params, bert->position, sd, seed);
     if (bert->row->token_types) nvdp__params_normal(dev, params, bert->type, sd, seed);
-    initialise_norm(dev, params, &bert->norm);
+    initialize_norm(dev, params, &bert->norm);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         const struct nvdp__bert_layer *layer = &bert->layer[i];
-        initialise_dense(dev, params, &layer->query, sd, seed);
-        initialise_dense(dev, params, &layer->key, sd, seed);
-        initialise_dense(dev, params, &layer->value, sd, seed);
-        initialise_dense(dev, params, &layer->attention_output, sd, seed);
-        initialise_norm(dev, params, &layer->attention_norm);
-        initialise_dense(dev, params, &layer->intermediate, sd, seed);
-        initialise_dense(dev, params, &layer->output, sd, seed);
-        initialise_norm(dev, params, &layer->output_norm);
+        initialize_dense(dev, params, &layer->query, sd, seed);
+        initialize_dense(dev, params, &layer->key, sd, seed);
+        initialize_dense(dev, params, &layer->value, sd, seed);
+        initialize_dense(dev, params, &layer->attention_output, sd, seed);
+        initialize_norm(dev, params, &layer->attention_norm);
+        initialize_dense(dev, params, &layer->intermediate, sd, seed);
+        initialize_dense(dev, params, &layer->output, sd, seed);
+        initialize_norm(dev, params, &layer->output_norm);
     }
-    nvdp__transformer_initialise_pooler(bert, dev, params, seed);
+    nvdp__transformer_initialize_pooler(bert, dev, params, seed);
 }
 
 /* ---- the rows ---- */

@@ -81,10 +81,10 @@ struct nvdp__encoder_row {
     size_t (*parameter_count)(const struct nvdp_bert_config *config);
     /* Declares all tensors of `bert`, whose config, row and has_pooler are set. */
     nvdp_status (*declare)(struct nvdp__bert *bert, struct nvdp__params *params);
-    /* Initialises all tensors, or only those that pretrained checkpoints lack. */
-    void (*initialise)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+    /* Initializes all tensors, or only those that pretrained checkpoints lack. */
+    void (*initialize)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed);
-    void (*initialise_new)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+    void (*initialize_new)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);
     const struct nvdp__encoder_pass *pass;
 };

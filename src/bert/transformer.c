@@ -609,7 +609,7 @@ void nvdp__extra_release(struct nvdp__extra *extra) {
     nvdp__bert_release(&extra->bert);
 }
 
-void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__bert *below,
+void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__bert *below,
                             const struct nvdp__device *dev, struct nvdp__params *params) {
     const struct nvdp__bert_layer *from = &below->layer[below->config.num_hidden_layers - 1];
     const struct nvdp__bert_layer *to = extra->bert.layer;

@@ -10,9 +10,9 @@ nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
                                     const struct nvdp_bert_config *config);
 size_t nvdp__transformer_parameter_count(const struct nvdp_bert_config *config);
 nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__params *params);
-void nvdp__transformer_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+void nvdp__transformer_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
-void nvdp__transformer_initialise_pooler(const struct nvdp__bert *bert,
+void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
                                          const struct nvdp__device *dev,
                                          struct nvdp__params *params, uint64_t seed);
 
@@ -21,8 +21,8 @@ void nvdp__transformer_initialise_pooler(const struct nvdp__bert *bert,
     .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
     .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true,                   \
     .check = nvdp__transformer_check, .parameter_count = nvdp__transformer_parameter_count,        \
-    .declare = nvdp__transformer_declare, .initialise = nvdp__transformer_initialise,              \
-    .initialise_new = nvdp__transformer_initialise_pooler, .pass = &nvdp__transformer_pass
+    .declare = nvdp__transformer_declare, .initialize = nvdp__transformer_initialize,              \
+    .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass
 
 /* BERT's names of layers, for `names`, and its keys of config.json; RoBERTa has the same. */
 #define NVDP__BERT_LAYERS                                                                          \

@@ -2,7 +2,7 @@
  * pooled vector.  Below it, what mechanisms share: which components a text has, how the rows of a
  * batch's sample lie, the initial map of the means.
  *
- * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
+ * Order of calls: create (declares parameters) -> [params allocated] -> initialize -> plan (twice:
  * measure, carve) -> per step: forward, backward.  A new mechanism is one file and one row in
  * src/mechanism/members.inc. */
 #ifndef NVDP_SRC_MECHANISM_MECHANISM_H
@@ -15,7 +15,7 @@
 /* ---- the components per text (mechanism.c) ---- */
 
 /* What the posterior and the sample of a text of n tokens are made of, in this order, `kappa`
- * neighbouring rows each:
+ * neighboring rows each:
  *
  *     component               mean, log variance     pseudo-count
  *     the prior               0, 0                   prior_alpha              where there are weights
@@ -106,7 +106,7 @@ struct nvdp__encoded {
     const float *hidden; /* [T, D] the encoder's output */
 };
 
-/* The regularisers of a step: their weights lambda s_t / texts, and the losses of each text, before
+/* The regularizers of a step: their weights lambda s_t / texts, and the losses of each text, before
  * weights (host, [texts]), that backward sets. */
 struct nvdp__penalty {
     double weight_g, weight_d;
@@ -130,11 +130,11 @@ struct nvdp__mechanism {
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self);
     void (*release)(void *self); /* NULL allowed */
-    /* Whether initialise looks at `hidden`; NULL: it does not, and gets none. */
+    /* Whether initialize looks at `hidden`; NULL: it does not, and gets none. */
     bool (*wants_hidden)(const void *self);
     /* Initial values (NULL: none); `hidden` [rows, D] is a sample of encoder outputs (tensor).  Only parameters
      * of the bottleneck are set. */
-    nvdp_status (*initialise)(void *self, const struct nvdp__device *dev,
+    nvdp_status (*initialize)(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden);
     nvdp_status (*plan)(void *self, const struct nvdp__device *dev, size_t max_tokens,
@@ -173,7 +173,7 @@ nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, siz
  * directions of `hidden` [rows, D] (tensor), about its mean and scaled by one factor such that the
  * means' coordinates have root mean square mu_tau on it.  With fewer than p rows: mu_tau times a
  * random orthonormal map, bias 0. */
-nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__device *dev,
+nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                    struct nvdp__params *params, const struct nvdp__dense *mu,
                                    double mu_tau, uint64_t seed, size_t rows, const float *hidden);
 /* 2 log(stdev_tau), moved inside the clip set where there is one: outside of it a clamp has no

@@ -98,7 +98,7 @@ static nvdp_status none_posterior(const void *self, size_t first_row, struct nvd
                       "method base has no posterior");
 }
 
-/* Nothing to initialise: the pooler is the encoder's, initialised or loaded with it. */
+/* Nothing to initialize: the pooler is the encoder's, initialized or loaded with it. */
 static const struct nvdp__mechanism none = {
     .name = "none",
     .create = none_create,

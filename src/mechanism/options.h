@@ -87,7 +87,7 @@ nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvi
                                       size_t hidden_size, size_t heads);
 /* Whether the means of a text are clipped together, and variances are 1. */
 bool nvdp__clips_sequence(const struct nvdp__clip_config *clip);
-/* Rows of struct nvdp__nvib_config, in two tables: its regulariser stands with the loss's options. */
+/* Rows of struct nvdp__nvib_config, in two tables: its regularizer stands with the loss's options. */
 extern const struct nvdp_option nvdp__bottleneck_options[];
 extern const struct nvdp_option nvdp__regularizer_options[];
 /* Both: the object "nvib" in files. */

@@ -12,7 +12,7 @@
 
 /* Gram-Schmidt, twice: what rounding leaves of the earlier rows goes with the second pass.  A row
  * that depends on the earlier ones (fewer varying directions than rows) is replaced by an axis. */
-static void orthonormalise(int p, int dim, double *row) {
+static void orthonormalize(int p, int dim, double *row) {
     size_t axis = 0;
     for (int i = 0; i < p;) {
         double *r = row + (size_t)i * (size_t)dim;
@@ -37,10 +37,10 @@ static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
     nvdp__stream_normals_f64(&stream, rows * dim, out);
-    orthonormalise((int)rows, (int)dim, out);
+    orthonormalize((int)rows, (int)dim, out);
 }
 
-/* C [dim, dim], both triangles; x [rows, dim] is centred in place. */
+/* C [dim, dim], both triangles; x [rows, dim] is centered in place. */
 static void covariance(int rows, int dim, double *x, double *mean, double *cov) {
     for (int r = 0; r < rows; r++)
         cblas_daxpy(dim, 1.0 / rows, x + (size_t)r * (size_t)dim, 1, mean, 1);
@@ -98,7 +98,7 @@ static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint
                         image, d);
             if (pass == PASSES) break;
             memcpy(basis, image, q * dim * sizeof *basis);
-            orthonormalise(n, d, basis);
+            orthonormalize(n, d, basis);
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, basis, d, image, d, 0,
                     small, n);
@@ -180,7 +180,7 @@ static double spread(size_t rows, size_t d, size_t p, const float *hidden, const
 
 /* map [p, D] becomes a map of unit spread about the rows' mean: bias [p] takes the mean off.
  * Encoders differ in both by factors, and a latent far narrower than its noise learns nothing. */
-static nvdp_status standardise(struct nvdp_context *ctx, size_t rows, size_t d, size_t p,
+static nvdp_status standardize(struct nvdp_context *ctx, size_t rows, size_t d, size_t p,
                                const float *hidden, float *map, float *bias) {
     double *mean = nvdp__calloc(ctx, p, sizeof *mean);
     if (mean == NULL) return NVDP_ERR_MEMORY;
@@ -194,7 +194,7 @@ static nvdp_status standardise(struct nvdp_context *ctx, size_t rows, size_t d, 
     return NVDP_OK;
 }
 
-nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__device *dev,
+nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                    struct nvdp__params *params, const struct nvdp__dense *mu,
                                    double mu_tau, uint64_t seed, size_t rows, const float *hidden) {
     nvdp_status status = NVDP_OK;
@@ -214,7 +214,7 @@ nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__
     }
     if (rows > 0) nvdp__download(dev, rows * d, hidden, host);
     if (p < d) NVDP_TRY(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
-    if (p < d && rows >= p) NVDP_TRY(standardise(ctx, rows, d, p, host, map, bias));
+    if (p < d && rows >= p) NVDP_TRY(standardize(ctx, rows, d, p, host, map, bias));
     nvdp__upload(dev, p * d, map, nvdp__value(params, mu->weight));
     nvdp__scale(dev, p * d, (float)mu_tau, nvdp__value(params, mu->weight));
     nvdp__upload(dev, p, bias, nvdp__value(params, mu->bias));

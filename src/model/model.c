@@ -119,12 +119,12 @@ void nvdp_model_free(struct nvdp_model *model) {
 }
 
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
-    nvdp__bert_initialise(&model->bert, &model->dev, &model->params, seed);
+    nvdp__bert_initialize(&model->bert, &model->dev, &model->params, seed);
     nvdp__model_initialise_classifier(model, seed);
 }
 
 void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed) {
-    nvdp__bert_initialise_pooler(&model->bert, &model->dev, &model->params, seed);
+    nvdp__bert_initialize_pooler(&model->bert, &model->dev, &model->params, seed);
     nvdp__model_initialise_classifier(model, seed);
 }
 
@@ -175,7 +175,7 @@ static nvdp_status initialise_from_texts(struct nvdp_model *model,
     NVDP_TRY(nvdp__arena_allocate(model->ctx, &arena));
     float *hidden = nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
     NVDP_TRY(sample_hidden(model, dataset, order, batch, capacity, hidden, &rows));
-    NVDP_TRY(model->bottleneck.mechanism->initialise(model->bottleneck.self, &model->dev,
+    NVDP_TRY(model->bottleneck.mechanism->initialize(model->bottleneck.self, &model->dev,
                                                      &model->params, seed, rows, hidden));
 cleanup:
     nvdp__arena_release(&arena);
@@ -190,8 +190,8 @@ nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
     void *self = model->bottleneck.self;
     if (dataset != NULL && mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
         return initialise_from_texts(model, dataset, seed);
-    if (mechanism->initialise == NULL) return NVDP_OK;
-    return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
+    if (mechanism->initialize == NULL) return NVDP_OK;
+    return mechanism->initialize(self, &model->dev, &model->params, seed, 0, NULL);
 }
 
 nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *model,

@@ -76,7 +76,7 @@ void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_
     const struct nvdp__heads *heads = &model->heads;
     struct nvdp__params *params = &model->params;
     double sd = model->bert.config.initializer_range;
-    nvdp__bert_initialise(&model->bert, dev, params, seed);
+    nvdp__bert_initialize(&model->bert, dev, params, seed);
     nvdp__params_normal(dev, params, heads->transform.weight, sd, seed);
     nvdp__params_fill(dev, params, heads->transform.bias, 0);
     nvdp__params_fill(dev, params, heads->norm.weight, 1);

@@ -81,7 +81,7 @@ void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t laye
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
 /* Everything normal, as BERT's own start. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);
-/* neighbours.c, after nvdp__bert_initialise: up to four heads of the first two layers attend to
+/* neighbours.c, after nvdp__bert_initialize: up to four heads of the first two layers attend to
  * neighbouring tokens.  Wants heads of an even size, D >= 8. */
 nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
                                         const struct nvdp__device *dev, struct nvdp__params *params,

@@ -89,8 +89,8 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
     if (count > 1) made.k[made.neighbors++] = count - 1;
     NVDP_TRY(NVDP__NEW(ctx, distance, made.tokens * made.neighbors));
     NVDP_TRY(nvdp_vectors_geometry(ctx, vectors, made.tokens, seed, &geometry));
-    NVDP_TRY(nvdp_vectors_neighbours(ctx, vectors, made.tokens, token, made.neighbors, made.k,
-                                     distance));
+    NVDP_TRY(
+        nvdp_vectors_neighbors(ctx, vectors, made.tokens, token, made.neighbors, made.k, distance));
     for (size_t j = 0; j < made.neighbors; j++)
         for (size_t i = 0; i < made.tokens; i++)
             made.mean[j] += distance[i * made.neighbors + j] / (double)made.tokens;

@@ -98,7 +98,7 @@ void nvdp__reader_free(struct nvdp__reader *reader) {
 }
 
 void nvdp__reader_initialise(struct nvdp__reader *reader, uint64_t seed) {
-    nvdp__block_initialise(&reader->block, &reader->dev, &reader->params, INITIAL_SD, seed);
+    nvdp__block_initialize(&reader->block, &reader->dev, &reader->params, INITIAL_SD, seed);
     nvdp__params_normal(&reader->dev, &reader->params, reader->classifier.weight, INITIAL_SD, seed);
     nvdp__params_fill(&reader->dev, &reader->params, reader->classifier.bias, 0);
 }

@@ -23,7 +23,7 @@ static inline float nvdp__bfloat16_to_float(nvdp__bf16 bits16) {
     return value;
 }
 
-/* To nearest, ties to even; NaN stays NaN.  Without a branch, so that it vectorises. */
+/* To nearest, ties to even; NaN stays NaN.  Without a branch, so that it vectorizes. */
 static inline nvdp__bf16 nvdp__bfloat16_from_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -9,8 +9,8 @@
 enum { CHUNK = 256, BUCKETS = 64 };
 
 /* A weight as integers. */
-struct quantised {
-    struct quantised *next;
+struct quantized {
+    struct quantized *next;
     const float *weight;
     uint64_t version;
     int8_t *q;    /* [out, in] */
@@ -22,7 +22,7 @@ struct quantised {
 struct shared {
     nvdp_status status;
     uint64_t version;
-    struct quantised *weight[BUCKETS];
+    struct quantized *weight[BUCKETS];
 };
 
 struct nvdp__int8 {
@@ -68,7 +68,7 @@ nvdp_status nvdp__int8_lane(const struct nvdp__int8 *int8, struct nvdp__int8 **o
     return create(int8->ctx, int8, out);
 }
 
-static void free_quantised(struct quantised *weight) {
+static void free_quantized(struct quantized *weight) {
     free(weight->q);
     free(weight->scale);
     free(weight->sum);
@@ -77,9 +77,9 @@ static void free_quantised(struct quantised *weight) {
 
 static void free_shared(struct shared *shared) {
     for (size_t i = 0; shared != NULL && i < BUCKETS; i++) {
-        for (struct quantised *w = shared->weight[i], *next; w != NULL; w = next) {
+        for (struct quantized *w = shared->weight[i], *next; w != NULL; w = next) {
             next = w->next;
-            free_quantised(w);
+            free_quantized(w);
         }
     }
     free(shared);
@@ -107,7 +107,7 @@ void nvdp__int8_weights_changed(struct nvdp__int8 *int8) {
 /* ---- weights ---- */
 
 NVDP__CLONES
-static void quantise_output(size_t n, const float *restrict w, int8_t *restrict q, float *scale,
+static void quantize_output(size_t n, const float *restrict w, int8_t *restrict q, float *scale,
                             float *sum) {
     int32_t largest = 0, total = 0; /* the bits of |w|, in its order */
     for (size_t i = 0; i < n; i++) {
@@ -128,24 +128,24 @@ static void quantise_output(size_t n, const float *restrict w, int8_t *restrict 
     *sum = *scale * (float)total;
 }
 
-static struct quantised *make(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
-    struct quantised *made = nvdp__calloc(int8->ctx, 1, sizeof *made);
+static struct quantized *make(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
+    struct quantized *made = nvdp__calloc(int8->ctx, 1, sizeof *made);
     if (made == NULL) return NULL;
     made->weight = layer->w;
     made->q = nvdp__calloc(int8->ctx, layer->out, layer->in);
     made->scale = nvdp__calloc(int8->ctx, layer->out, sizeof *made->scale);
     made->sum = nvdp__calloc(int8->ctx, layer->out, sizeof *made->sum);
     if (made->q != NULL && made->scale != NULL && made->sum != NULL) return made;
-    free_quantised(made);
+    free_quantized(made);
     return NULL;
 }
 
 /* NULL after a failure.  Locked. */
-static const struct quantised *find(const struct nvdp__device *dev,
+static const struct quantized *find(const struct nvdp__device *dev,
                                     const struct nvdp__linear *layer) {
     struct shared *shared = dev->int8->shared;
-    struct quantised **at = &shared->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
-    struct quantised *weight = *at;
+    struct quantized **at = &shared->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
+    struct quantized *weight = *at;
     while (weight != NULL && weight->weight != layer->w)
         weight = weight->next;
     if (weight == NULL) {
@@ -161,7 +161,7 @@ static const struct quantised *find(const struct nvdp__device *dev,
     int team = nvdp__team(dev, layer->in * layer->out);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t c = 0; c < layer->out; c++)
-        quantise_output(layer->in, layer->w + c * layer->in, weight->q + c * layer->in,
+        quantize_output(layer->in, layer->w + c * layer->in, weight->q + c * layer->in,
                         &weight->scale[c], &weight->sum[c]);
     weight->version = shared->version;
     return weight;
@@ -173,7 +173,7 @@ NVDP__INLINE float element(bool bf16, const void *x, size_t i) {
     return bf16 ? nvdp__bfloat16_to_float(((const nvdp__bf16 *)x)[i]) : ((const float *)x)[i];
 }
 
-NVDP__INLINE void quantise(bool bf16, size_t n, const void *restrict x, uint8_t *restrict u,
+NVDP__INLINE void quantize(bool bf16, size_t n, const void *restrict x, uint8_t *restrict u,
                            float *least, float *step) {
     int32_t lowest = INT32_MAX, highest = INT32_MIN;
     for (size_t i = 0; i < n; i++) {
@@ -194,18 +194,18 @@ NVDP__INLINE void quantise(bool bf16, size_t n, const void *restrict x, uint8_t 
 }
 
 NVDP__CLONES
-static void quantise_f32(size_t n, const float *x, uint8_t *u, float *least, float *step) {
-    quantise(false, n, x, u, least, step);
+static void quantize_f32(size_t n, const float *x, uint8_t *u, float *least, float *step) {
+    quantize(false, n, x, u, least, step);
 }
 
 NVDP__CLONES
-static void quantise_bf16(size_t n, const nvdp__bf16 *x, uint8_t *u, float *least, float *step) {
-    quantise(true, n, x, u, least, step);
+static void quantize_bf16(size_t n, const nvdp__bf16 *x, uint8_t *u, float *least, float *step) {
+    quantize(true, n, x, u, least, step);
 }
 
 /* y = scale step sums + least sum + b */
 NVDP__CLONES
-static void number_f32(size_t n, const int32_t *restrict sums, const struct quantised *w,
+static void number_f32(size_t n, const int32_t *restrict sums, const struct quantized *w,
                        const float *restrict b, float least, float step, float *restrict y) {
     const float *restrict scale = w->scale;
     const float *restrict sum = w->sum;
@@ -214,7 +214,7 @@ static void number_f32(size_t n, const int32_t *restrict sums, const struct quan
 }
 
 NVDP__CLONES
-static void number_bf16(size_t n, const int32_t *restrict sums, const struct quantised *w,
+static void number_bf16(size_t n, const int32_t *restrict sums, const struct quantized *w,
                         const float *restrict b, float least, float step, nvdp__bf16 *restrict y) {
     const float *restrict scale = w->scale;
     const float *restrict sum = w->sum;
@@ -243,7 +243,7 @@ static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer)
 
 /* At most CHUNK rows. */
 static void forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                    const struct quantised *weight, struct nvdp__tensor x, struct nvdp__tensor y) {
+                    const struct quantized *weight, struct nvdp__tensor x, struct nvdp__tensor y) {
     struct nvdp__int8 *int8 = dev->int8;
     size_t in = layer->in, out = layer->out;
     int team = nvdp__team(dev, x.rows * in);
@@ -251,10 +251,10 @@ static void forward(const struct nvdp__device *dev, const struct nvdp__linear *l
     for (size_t r = 0; r < x.rows; r++) {
         uint8_t *u = int8->u + r * in;
         if (x.type == NVDP__BF16)
-            quantise_bf16(in, (const nvdp__bf16 *)x.data + r * in, u, &int8->least[r],
+            quantize_bf16(in, (const nvdp__bf16 *)x.data + r * in, u, &int8->least[r],
                           &int8->step[r]);
         else
-            quantise_f32(in, (const float *)x.data + r * in, u, &int8->least[r], &int8->step[r]);
+            quantize_f32(in, (const float *)x.data + r * in, u, &int8->least[r], &int8->step[r]);
     }
     nvdp__int8_product(int8->products, x.rows, in, out, int8->u, weight->q, int8->sums);
     team = nvdp__team(dev, x.rows * out);
@@ -273,7 +273,7 @@ static void forward(const struct nvdp__device *dev, const struct nvdp__linear *l
 void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                         struct nvdp__tensor x, struct nvdp__tensor y) {
     struct nvdp__bf16_engine *products = dev->int8->products;
-    const struct quantised *weight = NULL;
+    const struct quantized *weight = NULL;
     nvdp__bf16_lock(products);
     if (nvdp__int8_status(dev->int8) == NVDP_OK && make_room(dev->int8, layer))
         weight = find(dev, layer);

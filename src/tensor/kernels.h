@@ -38,7 +38,7 @@ void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stri
  *
  * Elements are numbered (block, j): a block's key comes from (seed, step, site, block) through
  * splitmix64 (Steele, Lea & Flood 2014) rounds; within a block, element j's word is a 32-bit hash
- * of j under the key, which vectorises.  Dropout needs well mixed bits, not secret ones. */
+ * of j under the key, which vectorizes.  Dropout needs well mixed bits, not secret ones. */
 struct nvdp__dropout_key {
     uint32_t add, flip;
 };

@@ -52,7 +52,7 @@ double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const flo
 
 enum {
     SUM_BLOCK = 256, /* summed in float, then in double */
-    LANES = 16       /* maxima kept side by side: no compiler vectorises a single one */
+    LANES = 16       /* maxima kept side by side: no compiler vectorizes a single one */
 };
 
 NVDP__CLONES

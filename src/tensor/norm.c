@@ -21,7 +21,7 @@
 /* ---- one row ---- */
 
 NVDP__CLONES
-static void normalise_row(size_t dim, double eps, const float *x, const float *residual,
+static void normalize_row(size_t dim, double eps, const float *x, const float *residual,
                           const float *restrict gamma, const float *restrict beta, float *sum,
                           float *restrict y, float *mean, float *rstd) {
     double total = 0;
@@ -46,11 +46,11 @@ static void normalise_row(size_t dim, double eps, const float *x, const float *r
         square += deviation * deviation;
     }
     double inverse = 1 / sqrt(square / (double)dim + eps);
-    float centre = (float)average;
+    float center = (float)average;
     float scale = (float)inverse;
     for (size_t i = 0; i < dim; i++)
-        y[i] = (x[i] - centre) * scale * gamma[i] + beta[i];
-    *mean = centre;
+        y[i] = (x[i] - center) * scale * gamma[i] + beta[i];
+    *mean = center;
     *rstd = scale;
 }
 
@@ -98,7 +98,7 @@ void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm 
             from = to;
         }
         if (other == NULL && to != NULL && from != to) memcpy(to, from, dim * sizeof *to);
-        normalise_row(dim, (double)norm->eps, from, other, norm->gamma, norm->beta, to, normal,
+        normalize_row(dim, (double)norm->eps, from, other, norm->gamma, norm->beta, to, normal,
                       norm->mean + r, norm->rstd + r);
         if (rounded.data != NULL && rounded.type == NVDP__BF16)
             nvdp__round_row(dim, normal, (nvdp__bf16 *)rounded.data + at);

@@ -84,7 +84,7 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
 struct nvdp__dropout {
     float rate; /* 0: off; nothing is read or changed */
     uint64_t seed;
-    uint32_t step; /* optimiser step */
+    uint32_t step; /* optimizer step */
     uint32_t site; /* which dropout of the network */
     size_t first;  /* number of the first row, or element of nvdp__dropout_apply, of a part */
 };

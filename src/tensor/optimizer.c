@@ -222,7 +222,7 @@ static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, fl
     memcpy(x, next.data, rows * cols * sizeof *x);
 }
 
-void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
+void nvdp__orthogonalize(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                          float *x) {
     double square = 0;
     for (size_t i = 0; i < rows * cols; i++)
@@ -249,7 +249,7 @@ static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon 
     size_t n = matrix->rows * matrix->cols;
     float *update = scratch;
     momentum(opt, n, g, m, update);
-    nvdp__orthogonalise(dev, matrix->rows, matrix->cols, scratch + n, update);
+    nvdp__orthogonalize(dev, matrix->rows, matrix->cols, scratch + n, update);
     size_t longer = nvdp__max(matrix->rows, matrix->cols);
     float step = (float)(opt->lr * UPDATE_SIZE * sqrt((double)longer));
     float decay = matrix->decays ? (float)(opt->lr * opt->weight_decay) : 0;

@@ -1,4 +1,4 @@
-/* Optimisers: AdamW and SGD over spans of the parameter vector, Muon over its matrices. */
+/* Optimizers: AdamW and SGD over spans of the parameter vector, Muon over its matrices. */
 #ifndef NVDP_SRC_TENSOR_OPTIMIZER_H
 #define NVDP_SRC_TENSOR_OPTIMIZER_H
 
@@ -66,7 +66,7 @@ size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix);
  * quintic Newton-Schulz iteration, after which the singular values lie between .68 and 1.15 (those
  * below a hundredth of the largest may stay smaller).  A zero matrix stays zero.  `scratch` as above.
  * O(min(rows, cols)^2 max(rows, cols)). */
-void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
+void nvdp__orthogonalize(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                          float *x);
 /* One step over all matrices, those of one call side by side on the device's threads:
  *

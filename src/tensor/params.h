@@ -1,4 +1,4 @@
-/* Parameters: one contiguous vector with a name table.  The optimiser, clipping, checkpoints and
+/* Parameters: one contiguous vector with a name table.  The optimizer, clipping, checkpoints and
  * gradient tests are loops over one vector. */
 #ifndef NVDP_SRC_TENSOR_PARAMS_H
 #define NVDP_SRC_TENSOR_PARAMS_H
@@ -9,7 +9,7 @@ enum { NVDP__PARAM_RANK = 2 };
 
 enum nvdp__param_flags {
     NVDP__PARAM_DECAY = 1,    /* weight decay applies (not on biases and LayerNorm) */
-    NVDP__PARAM_OPTIONAL = 2, /* initialised with a notice where a checkpoint lacks it */
+    NVDP__PARAM_OPTIONAL = 2, /* initialized with a notice where a checkpoint lacks it */
     NVDP__PARAM_FROZEN = 4,   /* no gradient, no moments, no update */
     NVDP__PARAM_JOINED = 8,   /* follows the tensor before it without padding */
     NVDP__PARAM_SET = 16,     /* each backward pass overwrites its gradient: never zeroed */

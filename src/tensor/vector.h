@@ -1,4 +1,4 @@
-/* Vectorised row kernels: the clones macro, fixed blocks, and fast elementary functions.
+/* Vectorized row kernels: the clones macro, fixed blocks, and fast elementary functions.
  *
  * A kernel is a small static function marked NVDP__CLONES: one version an instruction set, chosen
  * when the program is loaded.  Parallel loops call kernels; they are not kernels themselves,
@@ -73,7 +73,7 @@ NVDP__INLINE size_t nvdp__whole_lines(size_t ld) {
     return ld / NVDP__LINE * NVDP__LINE; /* ld itself, said so that the compiler knows */
 }
 
-/* Floats as integers of the same order (NaN outermost), and back: compilers vectorise only integer
+/* Floats as integers of the same order (NaN outermost), and back: compilers vectorize only integer
  * minima and maxima, because their order is free. */
 NVDP__INLINE int32_t nvdp__ordered_bits(int32_t bits) {
     return bits ^ ((bits >> 31) & INT32_MAX);

@@ -1,5 +1,5 @@
 /* Byte-level byte-pair encoding, as GPT-2 has it (Radford et al. 2019) and RoBERTa after it: any text
- * is a sequence of bytes, each of which is a piece; within a word the pair of neighbours that stands
+ * is a sequence of bytes, each of which is a piece; within a word the pair of neighbors that stands
  * first in the list of merges becomes one piece, again and again (Sennrich, Haddow & Birch 2016).
  * Nothing is folded, nothing is unknown.
  *

@@ -37,7 +37,7 @@ nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const c
 
 /* ---- memory ---- */
 
-nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
+nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labeled,
                                  struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = nvdp__calloc(ctx, 1, sizeof *dataset);
@@ -50,7 +50,7 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
     dataset->offset = nvdp__calloc(ctx, count + 1, sizeof *dataset->offset);
     dataset->index = nvdp__calloc(ctx, count, sizeof *dataset->index);
     NVDP_TRY(NVDP__MADE(storage->cut, dataset->offset, dataset->index));
-    if (labelled) {
+    if (labeled) {
         dataset->label = nvdp__calloc(ctx, count, sizeof *dataset->label);
         if (dataset->label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
@@ -88,7 +88,7 @@ size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset) {
     return words;
 }
 
-bool nvdp__dataset_labelled(const struct nvdp_dataset *dataset) {
+bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset) {
     if (dataset->tag == NULL) return dataset->label != NULL;
     for (size_t k = 0; k < dataset->offset[dataset->count]; k++)
         if (dataset->tag[k] == NVDP_TAG_UNKNOWN) return false;

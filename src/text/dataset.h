@@ -22,13 +22,13 @@ nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const c
                              enum nvdp_split *out);
 
 /* A data set of `count` texts without tokens and ids: everything else is allocated. */
-nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
+nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labeled,
                                  struct nvdp_dataset **out);
 
 /* What a model says of it is for each text, or with tags for each word: so many. */
 size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset);
 /* Whether all of that has its label. */
-bool nvdp__dataset_labelled(const struct nvdp_dataset *dataset);
+bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset);
 
 /* Where offset[i + 1] and `cut` tell of each text how many tokens it has and whether it was cut:
  * turns counts into offsets, sums up, allocates ids and types. */

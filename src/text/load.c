@@ -16,14 +16,14 @@
 
 /* The bytes of a cached data set: a head of numbers, then arrays end to end.
  *
- *   u64 texts, tokens, labelled, class names, bytes of their text, bytes of the ids' text
+ *   u64 texts, tokens, labeled, class names, bytes of their text, bytes of the ids' text
  *   u32 tokens a text; u32 of these of type 0; u8 whether it was cut; i64 row in the file
- *   f32 label (where labelled); i32 token ids; names and ids, each ending with a NUL */
+ *   f32 label (where labeled); i32 token ids; names and ids, each ending with a NUL */
 static const char kind[] = "tokens";
 enum { VERSION = 1 };
 
 struct head {
-    uint64_t texts, tokens, labelled, names, name_bytes, id_bytes;
+    uint64_t texts, tokens, labeled, names, name_bytes, id_bytes;
 };
 
 /* ---- the name ---- */
@@ -90,7 +90,7 @@ static bool find_arrays(const char *bytes, size_t count, struct arrays *a) {
     return take(&cursor, n, sizeof(uint32_t), &a->length) &&
            take(&cursor, n, sizeof(uint32_t), &a->first) && take(&cursor, n, 1, &a->cut) &&
            take(&cursor, n, sizeof(int64_t), &a->index) &&
-           take(&cursor, a->head.labelled != 0 ? n : 0, sizeof(float), &a->label) &&
+           take(&cursor, a->head.labeled != 0 ? n : 0, sizeof(float), &a->label) &&
            take(&cursor, a->head.tokens, sizeof(int32_t), &a->ids) &&
            take(&cursor, a->head.name_bytes, 1, &a->names) &&
            take(&cursor, a->head.id_bytes, 1, &a->id_text) && cursor.left == 0;
@@ -160,7 +160,7 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
     struct nvdp_dataset *dataset = NULL;
     struct nvdp__layout layout;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
-    NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labelled != 0, &dataset));
+    NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labeled != 0, &dataset));
     dataset->task = layout.task;
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
     for (size_t i = 0; i < dataset->count; i++) {
@@ -253,7 +253,7 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     struct block counted = {0};
     struct head head = {.texts = n,
                         .tokens = dataset->offset[n],
-                        .labelled = dataset->label != NULL,
+                        .labeled = dataset->label != NULL,
                         .names = storage->labels != NULL ? (uint64_t)dataset->task.classes : 0};
     head.name_bytes = put_names(&counted, head.names, dataset->task.labels);
     head.id_bytes = put_names(&counted, ids, dataset->id);
@@ -321,7 +321,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     struct nvdp_dataset *dataset = NULL;
     struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labelled, &dataset));
+    NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labeled, &dataset));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
         texts[i] = (struct nvdp__text){.text = row->text.text,
@@ -329,7 +329,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
                                        .text_size = row->text.size,
                                        .pair_size = row->pair.size};
         dataset->index[i] = row->index;
-        if (rows->labelled) dataset->label[i] = row->label;
+        if (rows->labeled) dataset->label[i] = row->label;
     }
     if (rows->has_id)
         NVDP_TRY(nvdp__names_copy(ctx, rows->count, &rows->row[0].id, sizeof rows->row[0],

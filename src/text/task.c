@@ -409,10 +409,10 @@ static nvdp_status prepare_labels(struct reader *reader) {
     struct nvdp__rows *rows = reader->rows;
     const struct nvdp_task *from = reader->config->labels_from;
     if (reader->use == NVDP__LABELS_IGNORED) reader->label = NO_COLUMN;
-    rows->labelled = reader->label != NO_COLUMN;
+    rows->labeled = reader->label != NO_COLUMN;
     if (reader->config->task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
     if (from == NULL || from->labels == NULL) {
-        reader->collect = rows->labelled;
+        reader->collect = rows->labeled;
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(
@@ -456,8 +456,7 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
         rows->skipped++;
         return NVDP_OK;
     }
-    const size_t needed[] = {reader->text, reader->pair,
-                             rows->labelled ? reader->label : NO_COLUMN};
+    const size_t needed[] = {reader->text, reader->pair, rows->labeled ? reader->label : NO_COLUMN};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] != NO_COLUMN && tsv->field[needed[i]].text == NULL)
             return nvdp__tsv_no_value(tsv, needed[i]);
@@ -466,7 +465,7 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
                       (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
     if (reader->id != NO_COLUMN) row.id = tsv->field[reader->id];
-    if (rows->labelled) NVDP_RETURN_IF_FAILED(read_label(reader, &row));
+    if (rows->labeled) NVDP_RETURN_IF_FAILED(read_label(reader, &row));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(reader->ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof row));
     rows->row[rows->count++] = row;

@@ -180,7 +180,7 @@ struct nvdp__text_row {
 struct nvdp__rows {
     struct nvdp_task task;
     const char **labels; /* owned: task.labels where they are not static */
-    bool labelled, has_id;
+    bool labeled, has_id;
     struct nvdp__text_row *row;
     size_t count, capacity;
     size_t skipped;  /* bad ones on request, and MNLI's without a gold label */

@@ -217,7 +217,7 @@ cleanup:
     return status;
 }
 
-/* ---- pairs of neighbours, by (left, right) ---- */
+/* ---- pairs of neighbors, by (left, right) ---- */
 
 struct pair {
     int32_t left, right;

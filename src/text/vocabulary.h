@@ -1,7 +1,7 @@
 /* The pieces of a WordPiece vocabulary: read from vocab.txt, or found in a text.
  *
  * Training finds pieces by byte-pair encoding's merges (Sennrich, Haddow & Birch 2016): words are
- * sequences of characters, all but the first marked by "##"; the most frequent pair of neighbours
+ * sequences of characters, all but the first marked by "##"; the most frequent pair of neighbors
  * becomes a piece of its own, again and again.  (Schuster & Nakajima 2012, whose WordPiece BERT's
  * vocabulary comes from, choose by likelihood instead; the tools in use choose by frequency.)  The
  * pieces are then used as WordPiece's: longest match first (tokenizer.c).

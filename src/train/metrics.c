@@ -432,7 +432,7 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
                                uint32_t first_draw, size_t draws, bool intervals,
                                struct nvdp_scores *scores, struct nvdp_class_score **classes) {
     nvdp_status status = NVDP_OK;
-    if (!nvdp__dataset_labelled(dataset)) {
+    if (!nvdp__dataset_labeled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "this split has no labels: there is nothing to score");
     }

@@ -72,7 +72,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
             "of tokens, found %s",
             t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
     NVDP_RETURN_IF_FAILED(privatize(t));
-    if (!nvdp__dataset_labelled(t->all) || !nvdp__dataset_labelled(t->test)) {
+    if (!nvdp__dataset_labeled(t->all) || !nvdp__dataset_labeled(t->test)) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
                           t->given != NULL ? t->config.representations : t->config.data);
     }

@@ -45,7 +45,7 @@ static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_datase
                                size_t draws, double known, double *seconds) {
     struct nvdp_dataset *part = NULL;
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
-    if (!nvdp__dataset_labelled(split)) return NVDP_OK;
+    if (!nvdp__dataset_labeled(split)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(first_texts(t, split, 2 * t->config.eval_batch, &part));
     const double start = nvdp__now();
     nvdp_status status = nvdp__score_model(t->ctx, t->model, part, t->config.eval_batch,

@@ -325,7 +325,7 @@ Test(account, many_steps_golden) {
     }
 }
 
-/* Beside: by itself the exact curve of randomised response; with training no more than the sum. */
+/* Beside: by itself the exact curve of randomized response; with training no more than the sum. */
 Test(account, beside) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_guarantee rest = {.5, 1e-7};

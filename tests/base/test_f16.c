@@ -28,12 +28,12 @@ Test(half, known_values) {
     cr_assert_eq(nvdp__f16_from_float(-0x1p-149f), 0x8000);
 }
 
-/* Between neighbours h and h + 1 the nearer one is taken, and the even one of a tie. */
+/* Between neighbors h and h + 1 the nearer one is taken, and the even one of a tie. */
 Test(half, rounds_to_nearest_even) {
     for (uint32_t h = 0; h < 0x7bff; h++) {
         double low = nvdp__f16_to_float((uint16_t)h);
         double high = nvdp__f16_to_float((uint16_t)(h + 1));
-        float middle = (float)((low + high) / 2); /* exact: a half's neighbours are 13 bits apart */
+        float middle = (float)((low + high) / 2); /* exact: a half's neighbors are 13 bits apart */
         uint16_t even = (uint16_t)(h + (h & 1));
         cr_assert_eq(nvdp__f16_from_float(middle), even, "%04x", h);
         cr_assert_eq(nvdp__f16_from_float(-middle), even | 0x8000);

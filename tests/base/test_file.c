@@ -77,7 +77,7 @@ Test(file, abort_leaves_the_old_file) {
     nvdp_context_free(ctx);
 }
 
-Test(file, two_writers_have_two_neighbours) {
+Test(file, two_writers_have_two_neighbors) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("out.txt");
     struct nvdp__output one = {0}, two = {0};

@@ -353,7 +353,7 @@ Test(random, uniforms_are_uniform_and_inside) {
     cr_assert_eq(nvdp__stream_uniform(&stream), 1 - 0x1p-53);
 }
 
-/* Neighbouring texts' first draws are as good as independent: what a batch uses. */
+/* Neighboring texts' first draws are as good as independent: what a batch uses. */
 Test(random, first_draws_across_texts_are_uniform) {
     enum { TEXTS = 100000 };
     double *sample = malloc(TEXTS * sizeof *sample);

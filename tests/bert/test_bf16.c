@@ -26,7 +26,7 @@ static struct encoder *encoder_with_batch(enum nvdp_precision precision, bool tr
     static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 2, 77};
     struct encoder *encoder = encoder_create_in(precision, config, 3, training, false);
     *batch = encoder_batch(encoder, TEXTS, lengths, 11);
-    encoder_randomise(encoder, 0.1, 7);
+    encoder_randomize(encoder, 0.1, 7);
     encoder_plan(encoder, TEXTS, LONGEST);
     nvdp__weights_changed(&encoder->dev);
     return encoder;
@@ -151,11 +151,11 @@ Test(bf16, changed_weights_are_packed_again) {
     struct nvdp__batch *batch = NULL;
     struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
     double before = encoder_forward(encoder, batch);
-    encoder_randomise(encoder, 0.2, 8);
+    encoder_randomize(encoder, 0.2, 8);
     nvdp__weights_changed(&encoder->dev);
     double after = encoder_forward(encoder, batch);
     cr_assert_neq(before, after);
-    encoder_randomise(encoder, 0.1, 7);
+    encoder_randomize(encoder, 0.1, 7);
     nvdp__weights_changed(&encoder->dev);
     cr_assert_eq(encoder_forward(encoder, batch), before);
     nvdp__batch_free(batch);
@@ -172,7 +172,7 @@ Test(bf16, a_loaded_checkpoint_is_packed_again) {
     for (int i = 0; i < 2; i++) {
         encoder[i] = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch[i]);
         if (i == 0) {
-            encoder_randomise(encoder[i], 0.2, 9);
+            encoder_randomize(encoder[i], 0.2, 9);
             cr_assert_eq(
                 nvdp__checkpoint_save(&encoder[i]->dev, support_scratch(), &encoder[i]->params),
                 NVDP_OK);

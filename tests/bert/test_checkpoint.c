@@ -22,7 +22,7 @@ enum { NOTICES = 8192 };
 static struct encoder *small_rig(size_t outputs) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create(&config, outputs, false, false);
-    encoder_randomise(encoder, 0.3, 8);
+    encoder_randomize(encoder, 0.3, 8);
     return encoder;
 }
 
@@ -297,7 +297,7 @@ Test(checkpoint, mini) {
     struct encoder *encoder = encoder_create(&config, 2, false, false);
     char notices[NOTICES] = "";
     nvdp_context_set_log(encoder->ctx, keep_notice, notices);
-    nvdp__bert_initialise(&encoder->bert, &encoder->dev, &encoder->params, 1);
+    nvdp__bert_initialize(&encoder->bert, &encoder->dev, &encoder->params, 1);
     cr_assert_eq(nvdp__checkpoint_load(&encoder->dev, directory, &encoder->params), NVDP_OK, "%s",
                  nvdp_context_error(encoder->ctx));
     cr_expect_not_null(strstr(notices, "2 tensors not there, initialised: classifier.weight, "

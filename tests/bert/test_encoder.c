@@ -12,7 +12,7 @@ static const size_t lengths[TEXTS] = {4, 13, 1, 7, 2};
 static struct encoder *make_of(struct nvdp_bert_config config, bool training, bool keep_hidden,
                                struct nvdp__batch **batch) {
     struct encoder *encoder = encoder_create(&config, 3, training, keep_hidden);
-    encoder_randomise(encoder, 0.3, 2);
+    encoder_randomize(encoder, 0.3, 2);
     encoder_plan(encoder, TEXTS, LONGEST);
     *batch = encoder_batch(encoder, TEXTS, lengths, 9);
     return encoder;
@@ -188,7 +188,7 @@ Test(encoder, parameters_of_a_bilstm) {
     size_t table = config.vocab_size * config.embedding_size;
     cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(params) + table);
     cr_expect_eq(nvdp__params_frozen(params), params->entry[1].offset);
-    nvdp__bert_initialise(&encoder->bert, &encoder->dev, params, 3);
+    nvdp__bert_initialize(&encoder->bert, &encoder->dev, params, 3);
     static const struct {
         const char *name;
         size_t rows, cols;
@@ -216,7 +216,7 @@ Test(encoder, parameters_names_flags_and_initial_values) {
     cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(&encoder->params));
     struct nvdp_bert_config base = nvdp_bert_config_default();
     cr_expect_eq(nvdp_bert_parameter_count(&base), 109482240);
-    nvdp__bert_initialise(&encoder->bert, &encoder->dev, &encoder->params, 3);
+    nvdp__bert_initialize(&encoder->bert, &encoder->dev, &encoder->params, 3);
     for (size_t i = 0; i < encoder->params.count; i++) {
         const struct nvdp__param *param = &encoder->params.entry[i];
         bool matrix = param->rank == 2;

@@ -1,8 +1,8 @@
-/* Forward, backward and optimiser against a float64 reference (golden/bert); BERT's kin against
+/* Forward, backward and optimizer against a float64 reference (golden/bert); BERT's kin against
  * transformers in float64 (golden/roberta, golden/distilbert).
  *
  * Tolerance 1e-4 on norms: float32 carries 6e-8 a rounding, and a gradient goes through some
- * hundred of them in sums of up to a hundred terms.  The optimiser's trace feeds errors back for 20
+ * hundred of them in sums of up to a hundred terms.  The optimizer's trace feeds errors back for 20
  * steps: 1e-3. */
 #include "base/file.h"
 #include "base/json.h"

@@ -78,7 +78,7 @@ static void check_all(const struct nvdp_bert_config *config, const struct nvdp__
     struct encoder *encoder = encoder_create(config, 3, true, false);
     size_t lengths[] = {5, 1, 9, 4};
     struct nvdp__batch *batch = encoder_batch(encoder, 4, lengths, 11);
-    encoder_randomise(encoder, 0.3, 7);
+    encoder_randomize(encoder, 0.3, 7);
     encoder_plan(encoder, 4, 9);
     encoder->pass = *pass;
     encoder_backward(encoder, batch);
@@ -120,7 +120,7 @@ Test(gradient, of_given_words) {
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     cr_assert(given != NULL && moved != NULL);
     nvdp__stream_normals(&stream, n, given);
-    encoder_randomise(encoder, 0.3, 7);
+    encoder_randomize(encoder, 0.3, 7);
     encoder_plan(encoder, 4, 9);
     encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.2F, .seed = 3};
     batch->words = given;
@@ -155,7 +155,7 @@ static void table_has_no_gradient(struct nvdp_bert_config config) {
     size_t lengths[] = {5, 7};
     struct nvdp__batch *batch = encoder_batch(encoder, 2, lengths, 1);
     size_t table = encoder->bert.word, n = encoder->params.entry[table].count;
-    encoder_randomise(encoder, 0.3, 7);
+    encoder_randomize(encoder, 0.3, 7);
     encoder_plan(encoder, 2, 7);
     encoder_backward(encoder, batch);
     float *want = encoder_download(encoder, encoder->params.total, encoder->params.grad);
@@ -186,7 +186,7 @@ Test(gradient, sets_matrices_and_adds_to_the_rest) {
     struct encoder *encoder = encoder_create(&config, 3, true, false);
     size_t lengths[] = {5, 7};
     struct nvdp__batch *batch = encoder_batch(encoder, 2, lengths, 1);
-    encoder_randomise(encoder, 0.3, 7);
+    encoder_randomize(encoder, 0.3, 7);
     encoder_plan(encoder, 2, 7);
     encoder_backward(encoder, batch);
     size_t total = encoder->params.total;

@@ -20,7 +20,7 @@ static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads) {
     config.max_position_embeddings = LONGEST;
     if (nvdp_int8_missing() != NULL) cr_skip_test("%s", nvdp_int8_missing());
     struct encoder *encoder = encoder_create_in(precision, &config, 3, false, false);
-    encoder_randomise(encoder, 0.1, 7);
+    encoder_randomize(encoder, 0.1, 7);
     encoder_plan(encoder, TEXTS, LONGEST);
     nvdp__weights_changed(&encoder->dev);
     return encoder;

@@ -27,7 +27,7 @@ static struct encoder *encoder_in(enum nvdp_precision precision, bool lanes) {
     cr_assert_eq(encoder->dev.threads, 2);
     if (lanes)
         cr_assert_eq(nvdp__bert_lanes(&encoder->bert, &encoder->dev, &encoder->cache), NVDP_OK);
-    encoder_randomise(encoder, 0.1, 7);
+    encoder_randomize(encoder, 0.1, 7);
     encoder_plan(encoder, TEXTS, LONGEST);
     nvdp__weights_changed(&encoder->dev);
     return encoder;
@@ -58,7 +58,7 @@ static double differ(struct encoder *encoder[2], const struct nvdp__batch *batch
 
 static void change_weights(struct encoder *encoder[2]) {
     for (int i = 0; i < 2; i++) {
-        encoder_randomise(encoder[i], 0.2, 8);
+        encoder_randomize(encoder[i], 0.2, 8);
         nvdp__weights_changed(&encoder[i]->dev);
     }
 }

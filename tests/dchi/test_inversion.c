@@ -1,4 +1,4 @@
-/* Token inversion against closed forms and golden values; neighbours and sources by brute force. */
+/* Token inversion against closed forms and golden values; neighbors and sources by brute force. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -133,7 +133,7 @@ Test(inversion, noise_on_a_line) {
 }
 
 /* On a line of whole numbers the k-th nearest are known. */
-Test(inversion, neighbours) {
+Test(inversion, neighbors) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 21, N = 3 };
     double rows[COUNT], got[N * 4];
@@ -144,11 +144,10 @@ Test(inversion, neighbours) {
     const int32_t tokens[N] = {0, 10, 20};
     const size_t k[4] = {1, 2, 3, 20}, none = 21;
     const double want[N * 4] = {1, 2, 3, 20, 1, 1, 2, 10, 1, 2, 3, 20};
-    cr_assert_eq(nvdp_vectors_neighbours(ctx, vectors, N, tokens, 4, k, got), NVDP_OK);
+    cr_assert_eq(nvdp_vectors_neighbors(ctx, vectors, N, tokens, 4, k, got), NVDP_OK);
     cr_expect_arr_eq(got, want, sizeof want);
-    cr_expect_eq(nvdp_vectors_neighbours(ctx, vectors, N, tokens, 1, &none, got),
-                 NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_vectors_neighbours(ctx, vectors, 1, &(int32_t){21}, 1, k, got),
+    cr_expect_eq(nvdp_vectors_neighbors(ctx, vectors, N, tokens, 1, &none, got), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_vectors_neighbors(ctx, vectors, 1, &(int32_t){21}, 1, k, got),
                  NVDP_ERR_ARGUMENT);
     nvdp_vectors_free(vectors);
     nvdp_context_free(ctx);

@@ -517,7 +517,7 @@ Test(hdf5, appears_only_when_committed) {
     nvdp_context_free(ctx);
 }
 
-static size_t neighbours(const char *path) {
+static size_t neighbors(const char *path) {
     char pattern[4200];
     glob_t found = {0};
     snprintf(pattern, sizeof pattern, "%s.partial-*", path);
@@ -545,14 +545,14 @@ Test(hdf5, removes_what_dead_writers_left) {
     int status = 0;
     waitpid(child, &status, 0);
     cr_assert_eq(status, 0);
-    cr_assert_eq(neighbours(path), 3);
+    cr_assert_eq(neighbors(path), 3);
     cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &next), NVDP_OK);
-    cr_assert_eq(neighbours(path), 3); /* mine, the next one's, and the odd name */
+    cr_assert_eq(neighbors(path), 3); /* mine, the next one's, and the odd name */
     cr_assert_eq(nvdp__h5_commit(mine, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp__h5_commit(next, true), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(access(stranger, F_OK), 0);
     cr_assert_eq(access(other, F_OK), 0);
-    cr_assert_eq(neighbours(path), 1);
+    cr_assert_eq(neighbors(path), 1);
     nvdp__h5_free(mine);
     nvdp__h5_free(next);
     nvdp_context_free(ctx);
@@ -571,7 +571,7 @@ Test(hdf5, a_new_file_is_made_once) {
     support_contains(nvdp_context_error(ctx), "the file exists; use --overwrite");
     nvdp__h5_free(first);
     nvdp__h5_free(second);
-    cr_assert_eq(neighbours(path), 0);
+    cr_assert_eq(neighbors(path), 0);
     cr_assert_eq(nvdp__h5_open(ctx, path, "first", 1, &first), NVDP_OK);
     nvdp__h5_free(first);
     nvdp_context_free(ctx);

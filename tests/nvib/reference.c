@@ -266,7 +266,7 @@ double reference_loss(struct reference *ref, const double *theta, const double *
     return loss;
 }
 
-void reference_linearise(struct reference *ref, const double *theta, const double *x) {
+void reference_linearize(struct reference *ref, const double *theta, const double *x) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
     if (!nvib->form.weights) return;
     for (size_t t = 0; t < nvib->rows.tokens; t++) {

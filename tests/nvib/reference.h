@@ -26,6 +26,6 @@ struct reference {
 /* The loss at parameters theta (the layout of params.value) and hidden states x. */
 double reference_loss(struct reference *ref, const double *theta, const double *x);
 /* Takes slope and log_alpha at theta, x. */
-void reference_linearise(struct reference *ref, const double *theta, const double *x);
+void reference_linearize(struct reference *ref, const double *theta, const double *x);
 
 #endif

@@ -1,5 +1,5 @@
 /* Every gradient of the mechanism against central differences of a plain version in double
- * (reference.c), for the pools, kappa, a narrow latent space, clipping, regularisers, policies,
+ * (reference.c), for the pools, kappa, a narrow latent space, clipping, regularizers, policies,
  * clean queries.
  *
  * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
@@ -54,7 +54,7 @@ static void start(struct run *run, const struct nvdp__nvib_config *config, uint6
     for (size_t i = 0; i < TEXTS * p; i++) {
         run->ref.proj[i] = run->d_pooled[i];
     }
-    reference_linearise(&run->ref, run->theta, run->x);
+    reference_linearize(&run->ref, run->theta, run->x);
 }
 
 static void stop(struct run *run) {

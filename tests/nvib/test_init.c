@@ -37,7 +37,7 @@ static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
                  NVDP_OK, "%s", nvdp_context_error(setup->ctx));
     setup->nvib = self;
     cr_assert_eq(nvdp__params_allocate(&setup->params, true), NVDP_OK);
-    nvdp__bert_initialise(&setup->bert, &setup->dev, &setup->params, 3);
+    nvdp__bert_initialize(&setup->bert, &setup->dev, &setup->params, 3);
 }
 
 static void demolish(struct setup *setup) {
@@ -62,7 +62,7 @@ Test(init, variance_starts_inside_the_clip_set) {
     struct setup setup;
     size_t count;
     build(&setup, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
+    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
     const float *bias = value(&setup, "nvib.logvar.bias", &count);
     for (size_t i = 0; i < count; i++)
@@ -75,7 +75,7 @@ Test(init, full_width) {
     config.mu_tau = 0.5;
     struct setup setup;
     build(&setup, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
+    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
     const float *w = value(&setup, "nvib.mu.weight", NULL);
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
@@ -113,7 +113,7 @@ Test(init, full_width) {
 }
 
 /* p < d: rows of W_mu orthogonal, of one length, and spanning what the hidden states vary in; the
- * means are centred and of size mu_tau. */
+ * means are centered and of size mu_tau. */
 Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
     struct nvdp__nvib_config config = fixture_config(8);
@@ -138,7 +138,7 @@ Test(init, principal_directions) {
         }
     }
     cr_assert_eq(
-        nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
+        nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
         NVDP_OK);
     const float *w = value(&setup, "nvib.mu.weight", NULL);
     double unit = 1;
@@ -182,7 +182,7 @@ Test(init, principal_directions) {
     cr_expect_float_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
     hidden[5 * WIDTH] = NAN;
     cr_expect_eq(
-        nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
+        nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
         NVDP_ERR_NUMERIC);
     cr_expect_not_null(strstr(nvdp_context_error(setup.ctx), "row 5"));
     free(hidden);
@@ -253,7 +253,7 @@ Test(init, random_map) {
     nvdp_context_free(ctx);
 }
 
-/* Every allocation of create, plan and initialise may fail, cleanly. */
+/* Every allocation of create, plan and initialize may fail, cleanly. */
 Test(init, out_of_memory) {
     struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = 4;
@@ -277,7 +277,7 @@ Test(init, out_of_memory) {
         if (status == NVDP_OK)
             status = nvdp__mechanism_nvdp.plan(self, &dev, 8, 2, 4, false, &arena);
         if (status == NVDP_OK)
-            status = nvdp__mechanism_nvdp.initialise(self, &dev, &params, 1, TOKENS, hidden);
+            status = nvdp__mechanism_nvdp.initialize(self, &dev, &params, 1, TOKENS, hidden);
         done = status == NVDP_OK;
         if (!done) cr_expect_eq(status, NVDP_ERR_MEMORY);
         nvdp__fail_allocation(ctx, 0);
@@ -351,7 +351,7 @@ Test(init, the_block_starts_as_ordinary_attention) {
         if (strstr(entry->name, "LayerNorm") == NULL)
             nvdp__params_normal(&setup.dev, &setup.params, i, 0.4, 6);
     }
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
+    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
     struct nvdp__arena arena = {0};
     for (int pass = 0; pass < 2; pass++) {

@@ -1,4 +1,4 @@
-/* The exact regulariser of whole texts is what the privacy reports measure at order 1: the
+/* The exact regularizer of whole texts is what the privacy reports measure at order 1: the
  * divergence of a text's sample from that of an empty text with as many components. */
 #include "fixture.h"
 #include "support.h"

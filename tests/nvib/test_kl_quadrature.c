@@ -1,4 +1,4 @@
-/* The exact regulariser against integrals of its definition, E_q[log q/p], one variable at a time.
+/* The exact regularizer against integrals of its definition, E_q[log q/p], one variable at a time.
  *
  * Weights: with V_k = pi_k/(pi_k + pi_(k+1) + ...), a one-to-one map of the weights, a Dirichlet(a)
  * makes the V_k independent Beta(a_k, a_(k+1) + a_(k+2) + ...); its divergence is the sum of

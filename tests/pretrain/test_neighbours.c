@@ -86,7 +86,7 @@ static struct made make(size_t layers, size_t heads) {
     nvdp__params_init(&made.params, made.ctx);
     cr_assert_eq(nvdp__bert_declare(&made.bert, &config, true, &made.params), NVDP_OK);
     cr_assert_eq(nvdp__params_allocate(&made.params, false), NVDP_OK);
-    nvdp__bert_initialise(&made.bert, &made.dev, &made.params, 1);
+    nvdp__bert_initialize(&made.bert, &made.dev, &made.params, 1);
     return made;
 }
 

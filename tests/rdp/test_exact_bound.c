@@ -102,7 +102,7 @@ static char *printed(const struct nvdp_privacy_report *from) {
 }
 
 /* Standard deviations e^-20 and means 1e8 apart: with equal variances the closed form is left; with others no double holds the
- * integral, and a bound stands in its place: labelled, and not far from D_1 and a few standard deviations of the loss. */
+ * integral, and a bound stands in its place: labeled, and not far from D_1 and a few standard deviations of the loss. */
 Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_set(ctx, 3);

@@ -35,7 +35,7 @@ Test(guess, golden) {
     json_decref(root);
 }
 
-/* Forms 2 and 3 (form 1 for d = 400) by scipy's noncentral chi-square, minimised over s on a fine grid: 10 digits.  scipy's own error and that
+/* Forms 2 and 3 (form 1 for d = 400) by scipy's noncentral chi-square, minimized over s on a fine grid: 10 digits.  scipy's own error and that
  * of its minimum are below 1e-6 of the value. */
 Test(guess, few_numbers) {
     static const struct {

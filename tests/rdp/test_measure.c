@@ -205,8 +205,8 @@ Test(measure, public_lengths) {
     cr_expect_lt(same.best.worst.m, 64);
 }
 
-/* Two texts: each has one neighbour, which bounds nothing. */
-Test(measure, one_neighbour_is_no_population) {
+/* Two texts: each has one neighbor, which bounds nothing. */
+Test(measure, one_neighbor_is_no_population) {
     struct made_texts made = ordinary;
     made.texts = 2;
     struct nvdp_privacy_report report = measure(&made, NVDP_ADJACENT_ALL);

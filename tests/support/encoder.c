@@ -86,7 +86,7 @@ void encoder_free(struct encoder *encoder) {
     free(encoder);
 }
 
-void encoder_randomise(struct encoder *encoder, double sd, uint64_t seed) {
+void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed) {
     for (size_t i = 0; i < encoder->params.count; i++) {
         nvdp__params_normal(&encoder->dev, &encoder->params, i, sd, seed);
         if (strstr(encoder->params.entry[i].name, "LayerNorm.weight") == NULL) continue;

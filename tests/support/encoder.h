@@ -34,7 +34,7 @@ void encoder_plan(struct encoder *encoder, size_t texts, size_t longest);
 void encoder_free(struct encoder *encoder);
 /* Random values in all tensors, LayerNorms' and biases' too: nothing is zero that a mistake could
  * hide in. */
-void encoder_randomise(struct encoder *encoder, double sd, uint64_t seed);
+void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed);
 
 /* A batch of texts of the given lengths with random ids, types and labels below `outputs`. */
 struct nvdp__batch *encoder_batch(struct encoder *encoder, size_t texts, const size_t *lengths,

@@ -18,8 +18,8 @@ Test(bfloat16, every_value_survives) {
     }
 }
 
-/* Of the floats between neighbours h and h + 1 the nearer one is taken, the even one of a tie.  The
- * upper neighbour of the largest is infinity, the numbers below the smallest normal are subnormal:
+/* Of the floats between neighbors h and h + 1 the nearer one is taken, the even one of a tie.  The
+ * upper neighbor of the largest is infinity, the numbers below the smallest normal are subnormal:
  * the same rule. */
 Test(bfloat16, rounds_to_nearest_even) {
     for (uint32_t h = 0; h < 0x7f80; h++)
@@ -51,7 +51,7 @@ Test(bfloat16, known_values) {
     cr_expect_eq(nvdp__bfloat16_from_float(nvdp__bits_float(0xffffffffu)), 0xffff);
 }
 
-/* Floats at which the vectorised loops could differ from the function: all upper halves, with lower
+/* Floats at which the vectorized loops could differ from the function: all upper halves, with lower
  * halves around the tie. */
 static float *awkward(size_t *n) {
     static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};

@@ -55,7 +55,7 @@ static float *room_for(size_t rows, size_t cols) {
  * 6e-8 * a few. */
 static const double TOLERANCE = 3e-4;
 
-Test(muon, orthogonalises_as_a_loop_in_double) {
+Test(muon, orthogonalizes_as_a_loop_in_double) {
     for (size_t i = 0; i < SHAPES; i++) {
         size_t rows = shapes[i].rows, cols = shapes[i].cols;
         float *x = test_floats(rows * cols, 3);
@@ -63,7 +63,7 @@ Test(muon, orthogonalises_as_a_loop_in_double) {
         orthogonal64(rows, cols, want);
         for (size_t d = 0; d < DEVICES; d++) {
             float *got = test_copy(rows * cols, x);
-            nvdp__orthogonalise(&test_devices[d], rows, cols, room_for(rows, cols), got);
+            nvdp__orthogonalize(&test_devices[d], rows, cols, room_for(rows, cols), got);
             test_close("orthogonalised", rows * cols, got, want, TOLERANCE);
         }
         test_free();
@@ -82,7 +82,7 @@ Test(muon, evens_out_singular_values) {
                 x[i * N + j] +=
                     (float)(size[k] * 2 / N * cos(2 * M_PI * (double)((k + 1) * i) / N) *
                             sin(2 * M_PI * (double)((k + 1) * j) / N));
-    nvdp__orthogonalise(&test_devices[FAST_TWO], N, N, room_for(N, N), x);
+    nvdp__orthogonalize(&test_devices[FAST_TWO], N, N, room_for(N, N), x);
     for (size_t k = 0; k < N / 4; k++) {
         double value = 0;
         for (size_t i = 0; i < N; i++)
@@ -97,7 +97,7 @@ Test(muon, evens_out_singular_values) {
 
 Test(muon, leaves_zero_alone) {
     float *x = test_zeros(12);
-    nvdp__orthogonalise(&test_devices[FAST_ONE], 3, 4, room_for(3, 4), x);
+    nvdp__orthogonalize(&test_devices[FAST_ONE], 3, 4, room_for(3, 4), x);
     for (size_t i = 0; i < 12; i++)
         cr_assert_eq(x[i], 0);
     test_free();

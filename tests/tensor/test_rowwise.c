@@ -36,7 +36,7 @@ static void check(const struct nvdp__device *plain, size_t in, size_t out) {
     test_free();
 }
 
-Test(rowwise, rows_do_not_depend_on_their_neighbours) {
+Test(rowwise, rows_do_not_depend_on_their_neighbors) {
     const size_t shapes[][2] = {{16, 16}, {16, 32},   {24, 16},  {1, 1},
                                 {7, 65},  {256, 768}, {300, 70}, {768, 128}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

@@ -104,7 +104,7 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     const bool *goes_on = nvdp__dataset_storage(data)->goes_on;
     cr_expect(!goes_on[0] && goes_on[1] && !goes_on[2]);
     cr_expect_eq(nvdp__dataset_outputs(data), 5);
-    cr_expect(nvdp__dataset_labelled(data));
+    cr_expect(nvdp__dataset_labeled(data));
     struct nvdp_dataset *part = NULL;
     cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part), NVDP_OK);
     cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
@@ -129,7 +129,7 @@ Test(conll, other_splits_have_the_training_files_classes) {
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *test = load(&f, NVDP_SPLIT_TEST);
     cr_expect_eq(dev->tag[1], 1);
     cr_expect_eq(test->tag[1], NVDP_TAG_UNKNOWN);
-    cr_expect_not(nvdp__dataset_labelled(test));
+    cr_expect_not(nvdp__dataset_labeled(test));
     cr_expect_eq(nvdp__dataset_outputs(test), 2);
     support_write_text(support_scratch_path("devel.txt"), "sea O\nsea B-SEA\n");
     struct nvdp_dataset *none = NULL;

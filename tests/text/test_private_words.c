@@ -1,4 +1,4 @@
-/* The private word histogram: the noise's law, an audit of neighbours, what is kept and in which order, refusals. */
+/* The private word histogram: the noise's law, an audit of neighbors, what is kept and in which order, refusals. */
 #include "rdp/pairs.h"
 #include "support.h"
 #include "text/private_words.h"
@@ -95,7 +95,7 @@ static const struct texts pairs[][2] = {{{3, 0}, {2, 1}}, {{1, 4}, {0, 5}}, {{22
 
 /* 10^6 replacements of a word each.  No alarm at what is promised; an alarm where the noise is half of it, and where
  * words pass a threshold meant for a hundred times the delta. */
-Test(private_words, audit_of_neighbours) {
+Test(private_words, audit_of_neighbors) {
     const double epsilon = 1, delta = .01;
     const struct nvdp__word_noise noise = nvdp__word_noise(epsilon, delta);
     struct nvdp__word_noise half = nvdp__word_noise(2 * epsilon, delta), open = noise;

@@ -73,7 +73,7 @@ Test(table, json_lines) {
     refuse(NVDP__TABLE_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
 }
 
-Test(table, quotes_are_recognised) {
+Test(table, quotes_are_recognized) {
     static const struct {
         const char *text;
         bool quoted;

@@ -34,14 +34,14 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     return nvdp__declare_dense(params, "toy.dense", dim, dim, 0, &toy->dense);
 }
 
-static void initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+static void initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed) {
     nvdp__params_normal(dev, params, bert->word, bert->config.initializer_range, seed);
     nvdp__params_normal(dev, params, dense_of(bert)->weight, bert->config.initializer_range, seed);
 }
 
 /* A checkpoint has all tensors. */
-static void initialise_new(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+static void initialize_new(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed) {
     (void)bert, (void)dev, (void)params, (void)seed;
 }
@@ -138,6 +138,6 @@ const struct nvdp__encoder_row nvdp__encoder_toy = {
     .check = check,
     .parameter_count = parameter_count,
     .declare = declare,
-    .initialise = initialise,
-    .initialise_new = initialise_new,
+    .initialize = initialize,
+    .initialize_new = initialize_new,
     .pass = &toy_pass};

@@ -172,7 +172,7 @@ Test(encoder, kin_of_bert_computes_the_same) {
     struct encoder *bert = encoder_create(&config, 3, true, false);
     config.model_type = (enum nvdp_model_type)KIN;
     struct encoder *kin = encoder_create(&config, 3, true, false);
-    encoder_randomise(bert, 0.3, 5);
+    encoder_randomize(bert, 0.3, 5);
     cr_assert_eq(kin->params.total, bert->params.total);
     memcpy(kin->params.value, bert->params.value, bert->params.total * sizeof(float));
     encoder_plan(bert, 4, 9);

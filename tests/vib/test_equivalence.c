@@ -124,7 +124,7 @@ Test(equivalence, initial_values) {
         struct fixture fixture;
         fixture_build(&fixture, &kinds[k], &config, 80);
         cr_assert_eq(
-            fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+            fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
             NVDP_OK);
         const float *w = fixture_value(&fixture, "vib.mu.weight");
         for (size_t i = 0; i < WIDTH * WIDTH; i++) {
@@ -166,7 +166,7 @@ Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
         struct fixture fixture;
         fixture_build(&fixture, &kinds[0], &config, 82);
         cr_assert_eq(
-            fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+            fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
             NVDP_OK);
         float eps[TEXTS * WIDTH];
         const struct nvdp__noise noise = {.seed = 4};
@@ -242,7 +242,7 @@ Test(equivalence, initial_deviation_is_inside_the_clip_set) {
     struct fixture fixture;
     fixture_build(&fixture, &kinds[2], &config, 81);
     cr_assert_eq(
-        fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+        fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
         NVDP_OK);
     struct nvdp__draw draw = fixture_draw(3, 0);
     fixture_forward(&fixture, &draw);

@@ -1,5 +1,5 @@
 /* Every gradient of the mechanisms against central differences of a plain version in double
- * (reference.c), for all kinds, pools, length policies, regularisers, a narrow latent space,
+ * (reference.c), for all kinds, pools, length policies, regularizers, a narrow latent space,
  * clipping.
  *
  * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is

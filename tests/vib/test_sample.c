@@ -310,7 +310,7 @@ Test(sample, a_step_allocates_nothing) {
     }
 }
 
-/* Every allocation of creating, planning and initialising fails once: reported, nothing leaks. */
+/* Every allocation of creating, planning and initializing fails once: reported, nothing leaks. */
 Test(sample, failed_allocations_are_reported) {
     for (size_t k = 0; k < KINDS; k++) {
         int failures = 0;
@@ -330,7 +330,7 @@ Test(sample, failed_allocations_are_reported) {
                 status = fixture.mechanism->plan(self, &fixture.dev, TOKENS, TEXTS, LENGTH, true,
                                                  &arena);
             if (status == NVDP_OK)
-                status = fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params,
+                status = fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params,
                                                        1, TOKENS, fixture.hidden);
             nvdp__fail_allocation(fixture.ctx, 0);
             fixture.mechanism->release(self);
