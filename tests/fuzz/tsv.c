@@ -17,8 +17,8 @@ static void check(const struct nvdp__rows *rows, const uint8_t *data, size_t siz
         if (copied && rows->pool.blocks == 0) abort();
         for (size_t k = 0; k < row->text.size; k++)
             sum = sum + (unsigned char)row->text.text[k];
-        if (rows->labelled != !isnan(row->label)) abort();
-        if (rows->labelled && !rows->task.regression &&
+        if (rows->labeled != !isnan(row->label)) abort();
+        if (rows->labeled && !rows->task.regression &&
             !(row->label >= 0 && row->label < (float)rows->task.classes))
             abort();
         if (i > 0 && row->index <= rows->row[i - 1].index) abort();
