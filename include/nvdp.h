@@ -3,10 +3,53 @@
  *
  * @mainpage nvdp
  *
- * A text becomes a *posterior* over a few weighted vectors, and what is handed out is one random
- * sample of it: weights pi, vectors z.  Everything behind the sample (classifiers, readers, third
- * parties) sees the sample alone.  How private that is, is a number: the Renyi divergence between
- * two texts' samples, summed over everything that is shared, in nats.
+ * A text becomes a posterior over a few weighted vectors, and one random sample of it is shared: weights pi, vectors
+ * z.  Classifiers, readers and third parties see the sample alone.  Its privacy is a number: the Renyi divergence
+ * between two texts' samples, summed over everything that is shared, in nats.
+ *
+ * @section first A first example
+ *
+ * How far apart are two Gaussians, and what does that promise?
+ *
+ * @code{.c}
+ * #include <nvdp.h>
+ * #include <stdio.h>
+ *
+ * int main(void) {
+ *     const double mu_p[] = {0, 0}, mu_q[] = {1, 0}, variance[] = {1, 1};
+ *     printf("%.3f nats\n", nvdp_renyi_gaussian(2, 2, mu_p, variance, mu_q, variance));
+ *     printf("epsilon %.2f at delta 1e-5\n", nvdp_gdp_epsilon(1, 1e-5));
+ *     printf("a guess that is right half of the time: %.1f %%\n", 100 * nvdp_guess_bound(0.5, 0.5, 1, 0));
+ * }
+ * @endcode
+ *
+ * @verbatim
+ *     cc first.c $(pkg-config --cflags --libs nvdp) && ./a.out
+ *     1.000 nats
+ *     epsilon 4.38 at delta 1e-5
+ *     a guess that is right half of the time: 69.1 %
+ * @endverbatim
+ *
+ * @section concepts Index by concept
+ *
+ * - <b>Errors, messages, options:</b> nvdp/status.h, nvdp/context.h (log, progress, cancel), nvdp/config.h (options
+ *   by name), nvdp/version.h.
+ * - <b>Texts:</b> nvdp/dataset.h (nvdp_dataset_load()), nvdp/tokenizer.h.
+ * - <b>Encoders:</b> nvdp/encoder.h (hidden states and sentence vectors), nvdp/bert.h (configurations),
+ *   nvdp/precision.h, nvdp/safetensors.h, nvdp/pretrain.h (nvdp_pretrain(): encoders from plain text).
+ * - <b>Training:</b> nvdp/method.h (the mechanisms), nvdp/train.h (nvdp_train(): from options to a run directory),
+ *   nvdp/trainer.h (one step at a time), nvdp/ranks.h (several processes), nvdp/model.h.
+ * - <b>Using a run:</b> nvdp/evaluate.h (nvdp_evaluate(), nvdp_predict_texts(), nvdp_run_posteriors()),
+ *   nvdp/guarantee.h (the first line about its privacy).
+ * - <b>Privacy of given texts:</b> nvdp/posteriors.h, nvdp/rdp.h (Renyi divergences, the exact loss), nvdp/privacy.h
+ *   (over a data set, Bayesian DP), nvdp/linkage.h (whose sample is it), nvdp/measured.h (the files of
+ *   measurements).
+ * - <b>Proofs over all texts:</b> nvdp/certificate.h (nvdp_certify()), nvdp/guess.h (nvdp_guess_bound()).
+ * - <b>Private training:</b> nvdp/account.h (nvdp_account()).
+ * - <b>Sharing:</b> nvdp/share.h (nvdp_export(), nvdp_verify(), nvdp_reuse()).
+ * - <b>Attacks:</b> nvdp/attack.h (nvdp_attack()), nvdp/audit.h (lower bounds on epsilon).
+ * - <b>Text privatization:</b> nvdp/dchi.h (mechanisms on word vectors), nvdp/sanitize.h (texts and files),
+ *   nvdp/text_privacy.h.
  *
  * @section way A text's way through the library
  *
@@ -21,11 +64,9 @@
  *     proof       nvdp_certify()             over all texts, seen or not: nvdp/certificate.h
  * @endverbatim
  *
- * Training makes the encoder and the mechanism (nvdp/train.h, nvdp/method.h), one call from a
- * configuration to a directory; nvdp/pretrain.h makes encoders from plain text; nvdp/trainer.h goes
- * step by step.  The program `nvdp` is a thin layer on these calls.
+ * @section example Training a run
  *
- * @section example An example
+ * The program `nvdp` is a thin layer on calls such as these.
  *
  * @code{.c}
  * #include <nvdp.h>
