@@ -151,7 +151,8 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     return fmax(best, b);
 }
 
-/* The best test of two hypotheses N(+-R) with the priors p and 1-p compares the projection with a threshold. */
+/* The best test of two hypotheses N(+-R) with the priors p and 1-p compares the projection with a threshold.  Convex in p:
+ * it holds for one p alone, not on average over what an attacker knows besides. */
 double nvdp_guess_attribute(double prior, double clip, int releases) {
     const double p = prior, r = clip * sqrt(releases);
     if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;

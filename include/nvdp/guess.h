@@ -44,7 +44,8 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim);
 
 /** Bounds the success of guesses of a yes/no attribute that a share `prior` of the texts has.  The baseline is
  * max(p, 1-p).  With R = C sqrt(releases) and h = log(p/(1-p)) / (2R):  p Phi(R + h) + (1-p) Phi(R - h), attained by
- * two means 2R apart.
+ * two means 2R apart.  The attacker knows the model and p but nothing else about x: other knowledge changes p from
+ * text to text, and p enters convexly.  nvdp_guess_bound() of the baseline covers such knowledge.
  * @param prior    p in [0, 1]
  * @param clip     C >= 0, in standard deviations of the noise
  * @param releases samples of the text, >= 1

@@ -122,7 +122,10 @@ def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = N
 
 
 def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
-    """The same for a yes/no attribute that a share `prior` of the texts has; the baseline is max(prior, 1 - prior)."""
+    """The same for a yes/no attribute that a share `prior` of the texts has; the baseline is max(prior, 1 - prior).
+
+    The attacker knows nothing else about the text; guess_bound() of the baseline covers other knowledge.
+    """
     p, c = np.broadcast_arrays(array(prior), array(clip))
     found = np.empty(p.shape)
     for i in np.ndindex(p.shape):

@@ -139,6 +139,10 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
     puts("The attacker may know the model and anything else.  The bounds are averages over texts "
          "and noise: single\nguesses can be nearly certain.  Other samples of the text, or of "
          "related texts, add up.");
+    if (p > 0 && of->clip > 0)
+        puts("The attribute's bound is for an attacker who knows nothing else about the text; with "
+             "other "
+             "knowledge the\nbound of its baseline counts.");
     return CLI_SUCCESS;
 }
 

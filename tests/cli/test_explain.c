@@ -66,6 +66,8 @@ Test(explain, guess_bounds_of_a_clip) {
     support_contains(o.out, "for 4 samples of a text");
     support_contains(o.out, "97.8 %");
     support_contains(o.out, "single\nguesses can be nearly certain");
+    support_contains(o.out,
+                     "attribute's bound is for an attacker who knows nothing else about the text");
     program_release(&o);
     o = program_expect(0, "explain 8.8 nats");
     support_contains(o.out, "(C = 2), at most 14.8 % name the right one of 872 texts");

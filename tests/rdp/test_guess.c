@@ -63,6 +63,15 @@ Test(guess, attained_by_two_texts) {
     }
 }
 
+/* 76 % of the texts are known not to have the attribute, half of the others have it: the baseline is .88, as of a share of .12.
+ * The attribute's form does not hold for this attacker, the guess bound does. */
+Test(guess, attributes_are_for_attackers_who_know_nothing_else) {
+    const double reached = .76 + .24 * nvdp_guess_attribute(.5, 1, 1);
+    cr_expect_float_eq(.76 + .24 * .5, .88, 1e-15);
+    cr_expect_gt(reached, nvdp_guess_attribute(.12, 1, 1) + .04);
+    cr_expect_lt(reached, nvdp_guess_bound(.88, 1, 1, 0));
+}
+
 Test(guess, edges) {
     cr_expect_eq(nvdp_guess_bound(0, 3, 1, 4), 0);
     cr_expect_eq(nvdp_guess_bound(1, 3, 1, 4), 1);
