@@ -1,0 +1,33 @@
+#!/bin/bash
+# commands.sh SOURCE_DIR BUILD_DIR SCRATCH_DIR PAGE: runs every block of PAGE that is marked ```sh, in order, in one shell in an
+# empty folder that has models/ and presets/ as a checkout has them.  Stops at the first command that fails and prints its line.
+set -euo pipefail
+source=$(cd "${1:?source directory}" && pwd)
+build=$(cd "${2:?build directory}" && pwd)
+scratch=${3:?scratch directory}
+page=${4:?page}
+
+rm -rf "$scratch"
+mkdir -p "$scratch/home"
+cd "$scratch"
+ln -s "$source/models" "$source/presets" .
+
+# The script has the page's lines, so that line numbers agree.  Left out are lines that begin with a command that installs, or
+# needs the network or the whole checkout: $left_out.  Other text becomes empty lines.
+left_out='make|sudo|apt-get|pip|git|podman'
+awk -v left_out="^($left_out) " '
+    /^```/ { inside = ($0 == "```sh"); print ""; next }
+    inside && $0 !~ left_out { print; next }
+    { print "" }' "$source/$page" >commands
+if ! grep -q . commands; then
+    echo "$page: no command to run" >&2
+    exit 1
+fi
+
+cat >run <<'RUN'
+set -eEuo pipefail
+trap 'echo "$page:$LINENO: failed with status $?: $BASH_COMMAND" >&2' ERR
+source ./commands
+RUN
+env -u XDG_CACHE_HOME HOME="$PWD/home" PATH="$build:$PATH" page="$page" bash run </dev/null
+echo "$page: $(grep -cE '^(nvdp|echo .*\| nvdp)' commands) commands passed"
