@@ -1,12 +1,12 @@
 /** @file
- * How public functions are declared: with C linkage, and visible outside of the shared library.
+ * Declaration macros: C linkage, and visibility outside of the shared library.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_EXPORT_H
 #define NVDP_EXPORT_H
 
-/** @cond internal: everything of the library is compiled with hidden visibility; between these two
- * it is not. */
+/** @cond internal: the library is compiled with hidden visibility; declarations between these two macros are
+ * visible. */
 #if defined __GNUC__
 #define NVDP_VISIBLE_ _Pragma("GCC visibility push(default)")
 #define NVDP_HIDDEN_ _Pragma("GCC visibility pop")
@@ -17,9 +17,9 @@
 /** @endcond */
 
 /** @def NVDP_BEGIN_DECLS
- * Stands before the declarations of a header of the library. */
+ * Goes before the declarations of a header of the library. */
 /** @def NVDP_END_DECLS
- * Stands behind them. */
+ * Goes after the declarations. */
 #ifdef __cplusplus
 #define NVDP_BEGIN_DECLS                                                                           \
     extern "C" {                                                                                   \

@@ -1,10 +1,11 @@
 /** @file guess.h
- * The guess bound: how often anybody guesses anything about a text right who is given samples of it.
+ * Guess bounds: upper bounds of the success of any guess about a text from its samples.
  *
- * A secret text x has any prior; its sample is N(M(x), I) with |M(x)| <= C, as a sequence clip guarantees.  An attacker
- * knows the model and anything else, guesses something about x (which text, a property, an author) and always answers.
- * Without the sample the best guess is right with probability b, the baseline.  With the sample it is right with
- * probability at most nvdp_guess_bound(b, C, ...), on average over texts and noise.  Single guesses can be nearly certain.
+ * A secret text x has any prior; its sample is N(M(x), I) with |M(x)| <= C, as a sequence clip guarantees. An
+ * attacker knows the model and anything else, guesses something about x (the text itself, a property, an author) and
+ * always answers. Without the sample, the best guess is right with probability b, the baseline. With the sample, any
+ * guess is right with probability at most nvdp_guess_bound(b, C, ...). This is an average over texts and noise; a
+ * single guess can be nearly certain.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_GUESS_H
@@ -15,65 +16,69 @@
 
 NVDP_BEGIN_DECLS
 
-/** Largest number of baselines of one report. */
+/** Maximum number of baselines of one report. */
 #define NVDP_GUESSES 8
 
 /** A baseline and its bound. */
 struct nvdp_guess {
     double baseline; /**< b: success probability of the best guess without a sample */
-    double bound;    /**< largest success probability with the samples */
+    double bound;    /**< upper bound of the success probability with the samples */
 };
 
-/** Bounds the success of every guess that reads samples N(M, I), |M| <= C.  With R = C sqrt(releases), the minimum of
+/** Bounds the success of every guess from samples N(M, I), |M| <= C. With R = C sqrt(releases), returns the minimum
+ * of
  *
  *     Phi(Phi^-1(b) + R)                                                       reference N(0, I)
- *     ncx2cdf(r; d, (R/k)^2),  k = s^2 - 1,                                    reference N(0, s^2 I), minimised over s,
+ *     ncx2cdf(r; d, (R/k)^2),  k = s^2 - 1,                                    reference N(0, s^2 I), minimized over s,
  *         r = s^2 ncx2inv(b; d, (R s/k)^2)                                     needs dim
  *     b W,  W = sum_j binom(d, j) kappa_d / kappa_(d-j) (R / sqrt(2 pi))^j     maximal leakage, needs dim
  *     the largest p with KL(p || b) <= (d/2) log(1 + R^2/d)                    Fano, needs dim
  *
- * kappa_n the volume of the unit ball.  Sources: Polyanskiy, Poor & Verdu 2010 (meta-converse); Hayes, Mahloujifar &
- * Balle 2023; Issa, Wagner & Kamath 2020.  The proof stands in rdp/guess.c.  Takes microseconds without dim, some ten
- * milliseconds with dim.
+ * where kappa_n is the volume of the unit ball. Sources: Polyanskiy, Poor & Verdu 2010 (meta-converse); Hayes,
+ * Mahloujifar & Balle 2023; Issa, Wagner & Kamath 2020. rdp/guess.c has the proof. Takes microseconds without dim,
+ * about ten milliseconds with dim.
  * @param baseline b in [0, 1]
  * @param clip     C >= 0, in standard deviations of the noise; may be infinite
- * @param releases samples of the text, >= 1
- * @param dim      d, numbers per sample; 0: unknown, the first form alone
+ * @param releases number of samples of the text, >= 1
+ * @param dim      d, numbers per sample; 0: unknown, only the first form is used
  * @return probability in [b, 1]; NaN for an argument out of its range */
 double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim);
 
-/** Bounds the success of guesses of a yes/no attribute that a share `prior` of the texts has.  The baseline is
- * max(p, 1-p).  With R = C sqrt(releases) and h = log(p/(1-p)) / (2R):  p Phi(R + h) + (1-p) Phi(R - h), attained by
- * two means 2R apart.  The attacker knows the model and p but nothing else about x: other knowledge changes p from
- * text to text, and p enters convexly.  nvdp_guess_bound() of the baseline covers such knowledge.
+/** Bounds the success of guesses of a binary attribute that a share p of the texts has. The baseline is max(p, 1-p).
+ * With R = C sqrt(releases) and h = log(p/(1-p)) / (2R), the bound is p Phi(R + h) + (1-p) Phi(R - h). Two means at
+ * distance 2R attain it.
+ *
+ * The attacker knows the model and p but nothing else about x. Other knowledge would change p from text to text, and
+ * the bound is convex in p; nvdp_guess_bound() of the baseline covers such knowledge.
  * @param prior    p in [0, 1]
  * @param clip     C >= 0, in standard deviations of the noise
- * @param releases samples of the text, >= 1
+ * @param releases number of samples of the text, >= 1
  * @return probability; NaN for an argument out of its range */
 double nvdp_guess_attribute(double prior, double clip, int releases);
 
-/** The largest C with nvdp_guess_bound(baseline, C, releases, dim) <= target.
+/** Returns the largest C with nvdp_guess_bound(baseline, C, releases, dim) <= target.
  * @param baseline b in (0, 1)
  * @param target   in [b, 1)
- * @param releases samples of the text, >= 1
+ * @param releases number of samples of the text, >= 1
  * @param dim      as in nvdp_guess_bound(); takes a second if it is not 0
  * @return C, in standard deviations of the noise, not above the exact value; NaN for an argument out of its range */
 double nvdp_guess_clip(double baseline, double target, int releases, size_t dim);
 
-/** Bounds the mutual information of a text and its samples N(M, I), |M| <= C, for every prior:
- * (d/2) log(1 + releases C^2 / d), the capacity under an average power constraint; R^2 / 2 for an unknown d.
+/** Bounds the mutual information between a text and its samples N(M, I), |M| <= C, for every prior: (d/2) log(1 +
+ * releases C^2 / d), the capacity under an average power constraint. For unknown d: R^2 / 2 with R = C
+ * sqrt(releases).
  * @param clip     C >= 0, in standard deviations of the noise
- * @param releases samples of the text, >= 1
+ * @param releases number of samples of the text, >= 1
  * @param dim      d, numbers per sample; 0: unknown
  * @return nats (divide by log 2 for bits); NaN for an argument out of its range */
 double nvdp_guess_information(double clip, int releases, size_t dim);
 
-/** Bounds the success of a guess from an exact privacy loss curve against a reference that does not depend on the text,
- * delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S) (its supremum or its mean over x):  the minimum of e^epsilon b + delta(epsilon)
- * over the given points.  Every point gives a bound.  O(n).
+/** Bounds the success of a guess from an exact privacy loss curve delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S),
+ * where the reference Q does not depend on the text. The curve may be the supremum or the mean over x. Returns the
+ * minimum of e^epsilon b + delta(epsilon) over the given points; every point gives a bound. O(n).
  * @param baseline b in [0, 1]
  * @param n        number of points
- * @param epsilon  [n] nats, also negative
+ * @param epsilon  [n] nats; may be negative
  * @param delta    [n] in [0, 1]
  * @return probability in [b, 1]; NaN for another baseline */
 double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon, const double *delta);
