@@ -1,13 +1,13 @@
 /** @file rdp.h
- * Renyi divergences between what two texts share, and over all pairs of a data set.
+ * Renyi divergences between the shared samples of two texts, and over all pairs of a set of texts.
  *
- * Natural logarithms throughout: the unit is the nat.  Of order l > 0, l != 1,
+ * All logarithms are natural: the unit is the nat. For order l > 0, l != 1,
  *
  *     D_l(P || Q) = 1/(l-1) log int P^l Q^(1-l);
  *
- * l = 1 is the Kullback-Leibler divergence, l = INFINITY the max-divergence sup log P/Q (orders
- * from 1e100 on count as INFINITY).  The divergence does not decrease in l.  +inf is a value: it is
- * returned, counted and kept in every statistic.  docs/privacy.md tells what the numbers mean.
+ * l = 1 is the Kullback-Leibler divergence, l = INFINITY the max-divergence sup log P/Q (orders from 1e100 on count
+ * as INFINITY). The divergence does not decrease in l. +inf is a valid value: it is returned, counted and kept in
+ * every statistic. docs/privacy.md explains what the numbers mean.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_RDP_H
@@ -19,354 +19,363 @@
 
 NVDP_BEGIN_DECLS
 
-/** D_l between Gaussians with diagonal covariance: van Erven & Harremoes 2014, Eq. 10.  With
- * v = (1-l) var_p + l var_q in each dimension, the sum over dimensions of
+/** Computes D_l between Gaussians with diagonal covariance (van Erven & Harremoes 2014, Eq. 10). With v = (1-l)
+ * var_p + l var_q in each dimension, the sum over dimensions of
  *
  *     l (mu_p - mu_q)^2 / (2 v)  +  [ 1/2 log v - (1-l)/2 log var_p - l/2 log var_q ] / (1-l);
  *
- * +inf where a v <= 0.  Order infinity is finite only where var_p < var_q in every dimension in
- * which the two are not equal.  O(n).
+ * +inf if any v <= 0. Order infinity is finite only if var_p < var_q in every dimension in which P and Q differ.
+ * O(n).
  * @param order l > 0
- * @param n     dimensions
+ * @param n     number of dimensions
  * @param mu_p  [n] means of P
  * @param var_p [n] variances of P, > 0
  * @param mu_q  [n] means of Q
  * @param var_q [n] variances of Q, > 0
- * @return nats, >= 0 or +inf; NaN for an order <= 0, a variance <= 0, anything not finite */
+ * @return nats, >= 0 or +inf; NaN for an order <= 0, a variance <= 0, or a number that is not finite */
 double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const double *var_p,
                            const double *mu_q, const double *var_q);
 
-/** D_l between Dirichlets: Gil, Alajaji & Linder 2013.  With c = l alpha_p + (1-l) alpha_q and
+/** Computes D_l between Dirichlet distributions (Gil, Alajaji & Linder 2013). With c = l alpha_p + (1-l) alpha_q and
  * lnB(a) = sum lnGamma(a_i) - lnGamma(sum a),
  *
  *     [ lnB(c) - l lnB(alpha_p) ] / (l-1)  +  lnB(alpha_q);
  *
- * +inf where a c_i <= 0.  Order infinity is finite only where every alpha_p >= alpha_q.  O(m).
+ * +inf if any c_i <= 0. Order infinity is finite only if every alpha_p >= alpha_q. O(m).
  * @param order   l > 0
- * @param m       weights; fewer than 2 give 0
+ * @param m       number of weights; the divergence is 0 if m < 2
  * @param alpha_p [m] pseudo-counts of P, > 0
  * @param alpha_q [m] pseudo-counts of Q, > 0
- * @return nats, >= 0 or +inf; NaN for an order <= 0, a pseudo-count <= 0 or not finite */
+ * @return nats, >= 0 or +inf; NaN for an order <= 0, or a pseudo-count <= 0 or not finite */
 double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const double *alpha_q);
 
-/** D_l between two distributions over the same n outcomes: van Erven & Harremoes 2014, Eq. 1.  With
- * t = log p/q, 1/(l-1) log sum p exp((l-1) t); l = 1 is sum p t, infinity the largest t.  +inf where
- * some q = 0 < p and l >= 1, and where the two have no outcome in common.  O(n).
+/** Computes D_l between two distributions over the same n outcomes (van Erven & Harremoes 2014, Eq. 1): with t = log
+ * p/q, 1/(l-1) log sum p exp((l-1) t). Order 1 is sum p t; order infinity is the maximum of t. +inf if some
+ * q = 0 < p and l >= 1, and if P and Q have no outcome in common. O(n).
  * @param order l > 0
- * @param n     outcomes
- * @param log_p [n] log p <= 0, -inf for what cannot happen
+ * @param n     number of outcomes
+ * @param log_p [n] log p <= 0; -inf for probability 0
  * @param log_q [n] log q
  * @return nats, >= 0 or +inf; NaN for an order <= 0 or a NaN */
 double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const double *log_q);
 
-/** What is at most as likely under P as it can be, where it has the probability `chance` under Q and D_l(P || Q) is at most
- * `divergence`: the largest p with d_l(p || chance) <= divergence, d_l of two outcomes, as no processing raises a
- * divergence (van Erven & Harremoes 2014, Theorem 9).  Bounds
+/** Returns the largest probability under P of an event whose probability under Q is `chance`, if D_l(P || Q) is at
+ * most `divergence`. This is the largest p with d_l(p || chance) <= divergence, where d_l is the divergence between
+ * two distributions over two outcomes, since no processing raises a divergence (van Erven & Harremoes 2014, Theorem
+ * 9). Two uses:
  *
- *     the true positives of a test with so many false ones: chance = FPR, of two texts D_l apart;
- *     how often one of N equally likely texts is named, each at most D_l from one of them: chance = 1/N, or 10/N among
- *     ten; at order 1 of the mutual information, which is Fano's inequality (Polyanskiy & Verdu 2010).
+ * - true positive rate of a test between two texts at divergence D_l: chance is the false positive rate;
+ * - success of naming one of N equally likely texts, each at most D_l from a common reference: chance is 1/N, or
+ *   10/N for the top ten. At order 1, with the mutual information, this is Fano's inequality (Polyanskiy & Verdu
+ *   2010).
  *
- * 1 where divergence >= log(1/chance) and l >= 1.
+ * Returns 1 if divergence >= log(1/chance) and l >= 1.
  * @param order      l > 0
  * @param divergence >= 0, nats
  * @param chance     in (0, 1)
- * @return in [chance, 1]; NaN for another order, divergence or chance */
+ * @return probability in [chance, 1]; NaN for another order, divergence or chance */
 double nvdp_renyi_most(double order, double divergence, double chance);
 
-/** D_l between two Laplace distributions in R^d, of densities ~ exp(-eta |y - x|) and
- * exp(-eta |y - x'|), which depends on eta |x - x'| alone; closed, by modified Bessel functions.  With
- * z = eta |x - x'| / 2, w = |2l-1| z, n = d/2 - 1,
+/** Computes D_l between two Laplace distributions in R^d with densities ~ exp(-eta |y - x|) and exp(-eta |y - x'|).
+ * It depends only on eta |x - x'| and has a closed form with modified Bessel functions. With z = eta |x - x'| / 2,
+ * w = |2l-1| z, n = d/2 - 1,
  *
  *     1/(l-1) log { z (z/w)^n [ K_{n+1}(z) I_n(w) + z/w K_n(z) I_{n+1}(w) ] };
  *
- * near l eta^2 |x - x'|^2 / (2d) for small distances, at most eta |x - x'|, which is that of order
- * infinity.  rdp/laplace.c derives it.  Relative error below 1e-11, near order 1 too.  O(d + log w).
+ * approximately l eta^2 |x - x'|^2 / (2d) for small distances, and at most eta |x - x'|, the divergence of order
+ * infinity. rdp/laplace.c has the derivation. The relative error is below 1e-11, also near order 1. O(d + log w).
  * @param order    l > 0
  * @param dim      d >= 1
  * @param distance eta |x - x'| >= 0
  * @return nats; NaN for another order, dimension or distance */
 double nvdp_renyi_laplace(double order, size_t dim, double distance);
 
-/** D_l between the samples of two texts, summed over everything that one release shares: the
- * Dirichlet's part plus kappa times every Gaussian's (NVDP paper, Eq. 7, in its correct direction:
- * as printed the two variances inside sigma' are exchanged).  O(components x p).
+/** Computes D_l between the samples of two texts, summed over everything that one release shares: the divergence of
+ * the Dirichlets plus kappa times that of each Gaussian (NVDP paper, Eq. 7, corrected: the printed equation
+ * exchanges the two variances inside sigma'). O(components x p).
  * @param order      l > 0
  * @param posteriors a set that passes nvdp_posteriors_check()
- * @param i          the text of P, below posteriors->texts
- * @param j          the text of Q
- * @return nats, >= 0 or +inf (public lengths that differ among them); NaN for an order <= 0 */
+ * @param i          index of the text of P, below posteriors->texts
+ * @param j          index of the text of Q
+ * @return nats, >= 0 or +inf (also if public lengths differ); NaN for an order <= 0 */
 double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, size_t i, size_t j);
 
-/** What no two texts' samples exceed where the noise is N(0, 1) in every coordinate and all means of
- * a text together, as one vector, have a norm of at most C (the sequence clip, docs/nvib.md): two
- * such vectors are at most 2C apart, and
+/** Bounds the divergence between the samples of any two texts under a sequence clip (docs/nvib.md). The noise is
+ * N(0, 1) in every coordinate, and all means of a text together, as one vector, have norm at most C. Two such
+ * vectors are at most 2C apart, so
  *
- *     D_l <= l (2C)^2 / 2,
+ *     D_l <= l (2C)^2 / 2.
  *
- * attained by two texts on opposite sides of the ball.  A bound over all texts, seen or not.  O(1).
- * @param order  l > 0; INFINITY gives +inf where C > 0
+ * Two texts on opposite sides of the ball attain the bound. It holds for all texts, seen or not. O(1).
+ * @param order  l > 0; INFINITY gives +inf if C > 0
  * @param radius C >= 0, in standard deviations of the noise
- * @return nats; NaN for an order <= 0, a radius < 0 or not finite */
+ * @return nats; NaN for an order <= 0, or a radius < 0 or not finite */
 double nvdp_renyi_sequence_bound(double order, double radius);
 
-/** The privacy loss of a pair, L = log P(S)/Q(S), S ~ P, of Gaussians and Dirichlets: its distribution is known, so that
- * (epsilon, delta) are exact, where a conversion from Renyi divergences is a bound, a few nats above them or
- * infinite.  One thread at a time. */
+/** The privacy loss of a pair, L = log P(S)/Q(S) with S ~ P, for Gaussians and Dirichlets; opaque. Its distribution
+ * is known, so (epsilon, delta) are exact. A conversion from Renyi divergences gives only an upper bound, a few
+ * nats above or infinite. Only one thread at a time may use it. */
 struct nvdp_exact;
 
-/** What is true at one epsilon, of the best test between P and Q that it is: "P where L > epsilon". */
+/** A point of the privacy curve, with the error rates of the best test between P and Q, "P if L > epsilon". */
 struct nvdp_exact_point {
     double epsilon; /**< in nats; may be negative */
-    double
-        delta; /**< E (1 - e^(epsilon - L))_+: P(S) <= e^epsilon Q(S) + delta for all sets S, attained */
-    double log_delta; /**< its logarithm; -INFINITY where epsilon is above every loss */
-    double rest;      /**< 1 - delta, accurate where that is small */
-    double fpr;       /**< Q(L > epsilon): false positives */
-    double tpr;       /**< P(L > epsilon): true positives, the most for so many false ones */
+    /** E (1 - e^(epsilon - L))_+: the smallest delta with P(S) <= e^epsilon Q(S) + delta for all sets S. */
+    double delta;
+    double log_delta; /**< log delta; -INFINITY if epsilon is above every loss */
+    double rest;      /**< 1 - delta, accurate also if small */
+    double fpr;       /**< Q(L > epsilon): false positive rate */
+    double tpr;       /**< P(L > epsilon): true positive rate, the maximum at this fpr */
 };
 
-/** A pair of n Gaussian dimensions and a Dirichlet of m weights, all independent.
+/** Creates the loss of a pair with n Gaussian dimensions and a Dirichlet of m weights, all independent.
  * @param ctx      records messages
- * @param n        dimensions
+ * @param n        number of dimensions
  * @param mu_p     [n] means of P
  * @param var_p    [n] variances of P, > 0
  * @param mu_q     [n] means of Q
  * @param var_q    [n] variances of Q, > 0
- * @param times    how often each Gaussian is drawn in a release, at least 1
- * @param m        weights; fewer than 2 tell nothing
+ * @param times    number of draws of each Gaussian per release, at least 1
+ * @param m        number of weights; fewer than 2 have no loss
  * @param alpha_p  [m] pseudo-counts of P, > 0
  * @param alpha_q  [m] pseudo-counts of Q, > 0
- * @param releases independent samples of the same text, at least 1
+ * @param releases number of independent samples of the same text, at least 1
  * @param[out] out the loss; nvdp_exact_free()
- * @return NVDP_ERR_ARGUMENT, naming the number, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT, whose message names the invalid number; NVDP_ERR_MEMORY */
 nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *mu_p,
                               const double *var_p, const double *mu_q, const double *var_q,
                               int times, size_t m, const double *alpha_p, const double *alpha_q,
                               int releases, struct nvdp_exact **out);
 
-/** The loss of two texts of a set: everything that a release shares, as nvdp_renyi_texts() sums it.
+/** Creates the loss of two texts of a set, for everything that a release shares, as in nvdp_renyi_texts().
  * @param ctx        records messages
  * @param posteriors a set that passes nvdp_posteriors_check()
- * @param i          the text of P, below posteriors->texts
- * @param j          the text of Q; where lengths are public and differ, delta is 1
+ * @param i          index of the text of P, below posteriors->texts
+ * @param j          index of the text of Q; delta is 1 if lengths are public and differ
  * @param releases   at least 1
  * @param[out] out   the loss; nvdp_exact_free()
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
 nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              size_t i, size_t j, int releases, struct nvdp_exact **out);
 
-/** Releases a loss.
+/** Frees a loss.
  * @param exact NULL is allowed */
 void nvdp_exact_free(struct nvdp_exact *exact);
 
-/** Where the moments of the loss end: E e^(s L) is finite for 0 < s < this, the Renyi divergences of order 1 + s with it.
+/** Returns the limit of the finite moments of the loss: E e^(s L) is finite for 0 < s < the limit. So are the Renyi
+ * divergences of order 1 + s.
  * @param exact the loss
- * @return above 0; +inf where P's variances are nowhere larger and its pseudo-counts nowhere smaller */
+ * @return above 0; +inf if no variance of P is larger, and no pseudo-count of P smaller, than that of Q */
 double nvdp_exact_strip(const struct nvdp_exact *exact);
 
-/** The curve at one epsilon, by an integral of the moment generating function through its saddle point (rdp/exact.c).
- * Relative error of delta below 1e-10 down to 1e-300, and below 1e-6 in the worst case, as far as epsilon in double tells the
- * point (an epsilon of 1e10 or one close to a bound of the loss does not); variances may differ by e^600, pseudo-counts may be
- * equal to the last digits.  O(n + 100 m), some milliseconds for 10^5 dimensions.
- * @param ctx     records messages
- * @param exact   the loss
- * @param epsilon finite
- * @param[out] out what is true there
- * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC where double precision does not hold the integral: losses of some 10^8 nats,
- *     an epsilon at an atom of the loss */
+/** Computes the curve at one epsilon, by an integral of the moment generating function through its saddle point
+ * (rdp/exact.c). The relative error of delta is below 1e-10 down to 1e-300, and below 1e-6 in the worst case. It is
+ * larger if a double cannot resolve epsilon: for an epsilon of 1e10, or one close to a bound of the loss. Variances
+ * may differ by a factor of e^600; pseudo-counts may agree in all but the last digits. O(n + 100 m), a few
+ * milliseconds for 10^5 dimensions.
+ * @param ctx      records messages
+ * @param exact    the loss
+ * @param epsilon  finite
+ * @param[out] out the point of the curve
+ * @return NVDP_ERR_ARGUMENT; NVDP_ERR_NUMERIC if double precision cannot represent the integral: losses around 10^8
+ *         nats, or an epsilon at an atom of the loss */
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact, double epsilon,
                              struct nvdp_exact_point *out);
 
-/** The least epsilon >= 0 with a delta of at most this.  Some ten points of the curve.
- * @param ctx   records messages
- * @param exact the loss
- * @param delta in (0, 1)
- * @param[out] epsilon in nats; +inf where the two are told apart for certain
+/** Computes the smallest epsilon >= 0 whose delta is at most the given one. Evaluates about ten points of the curve.
+ * @param ctx          records messages
+ * @param exact        the loss
+ * @param delta        in (0, 1)
+ * @param[out] epsilon in nats; +inf if P and Q are always distinguishable
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_NUMERIC */
 nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *exact, double delta,
                                double *epsilon);
 
-/** The trade-off curve: the best test with so many false positives (Neyman & Pearson).  Some ten points.
- * @param ctx   records messages
- * @param exact the loss
- * @param fpr   in (0, 1)
- * @param[out] out its point, whose `tpr` is what no other test exceeds; of equal P and Q tpr is fpr
+/** Computes a point of the trade-off curve: the best test at a false positive rate (Neyman & Pearson). Evaluates
+ * about ten points.
+ * @param ctx      records messages
+ * @param exact    the loss
+ * @param fpr      in (0, 1)
+ * @param[out] out the point; no test has a larger true positive rate than its `tpr`; tpr is fpr if P and Q are equal
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_NUMERIC */
 nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *exact, double fpr,
                                  struct nvdp_exact_point *out);
 
-/** The least mu of Gaussian differential privacy (Dong, Roth & Su 2022) whose curve is nowhere below this one for epsilon
- * >= 0 as far as delta is at least `delta`.  For all deltas there is none unless variances and pseudo-counts are equal
- * (then it is their distance, whatever delta): a larger variance, say, leaves an exponential tail.
- * @param ctx   records messages
- * @param exact the loss
- * @param delta in (0, 1)
- * @param[out] mu the least; +inf where delta(0) is 1 to the last digit of a double, unless variances and pseudo-counts are equal
+/** Computes the smallest mu of Gaussian differential privacy (Dong, Roth & Su 2022) whose curve is nowhere below
+ * this one, for epsilon >= 0 and down to the given delta. No mu holds for all deltas unless variances and
+ * pseudo-counts are equal, because a larger variance, for example, leaves an exponential tail. If they are equal,
+ * mu is the distance of the means for every delta.
+ * @param ctx     records messages
+ * @param exact   the loss
+ * @param delta   in (0, 1)
+ * @param[out] mu the minimum; +inf if delta(0) rounds to 1, unless variances and pseudo-counts are equal
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_NUMERIC */
 nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *exact, double delta,
                            double *mu);
 
-/** delta(epsilon) of N(mu, 1) against N(0, 1), Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), without cancellation
- * (Balle & Wang 2018).
+/** Computes delta(epsilon) of N(mu, 1) against N(0, 1): Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), without
+ * cancellation (Balle & Wang 2018).
  * @param mu      >= 0
- * @param epsilon any, also infinite
- * @return delta, 1 for an infinite mu; NaN for another mu */
+ * @param epsilon any number; may be infinite
+ * @return delta; 1 for an infinite mu; NaN for another mu */
 double nvdp_gdp_delta(double mu, double epsilon);
 
-/** The least epsilon >= 0 with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection.
+/** Returns the smallest epsilon >= 0 with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection.
  * @param mu    >= 0
  * @param delta in (0, 1)
- * @return nats, not below the exact value: that of a delta smaller by 1e-12 of it; +inf beyond double (mu 1.9e154); NaN
- * for another mu or delta */
+ * @return nats, never below the exact value: the epsilon of a delta that is smaller by a relative 1e-12. +inf beyond
+ *         the range of double (mu 1.9e154); NaN for another mu or delta */
 double nvdp_gdp_epsilon(double mu, double delta);
 
-/** The largest mu with nvdp_gdp_delta(mu, epsilon) <= delta: what a Gaussian mechanism may have whose budget is this
- * (Balle & Wang 2018: noise of standard deviation sensitivity / mu).  By bisection; at delta 1e-5 epsilon
- * 1, 2, 4, 8 give .26805, .50155, .92493, 1.66603.
+/** Returns the largest mu with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection. A Gaussian mechanism with this
+ * budget needs noise of standard deviation sensitivity / mu (Balle & Wang 2018). At delta 1e-5, epsilon 1, 2, 4, 8
+ * give .26805, .50155, .92493, 1.66603.
  * @param epsilon finite, >= 0
  * @param delta   in (0, 1)
- * @return not above the exact value; NaN for another epsilon or delta */
+ * @return mu, never above the exact value; NaN for another epsilon or delta */
 double nvdp_gdp_mu(double epsilon, double delta);
 
-/** Components of a text's sample, prior and padding included.
+/** Returns the number of components of a text's sample, including prior and padding.
  * @param posteriors the set
- * @param i          the text
- * @return components; each has kappa vectors */
+ * @param i          index of the text
+ * @return number of components; each has kappa vectors */
 size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i);
 
-/** Which ordered pairs (i, j), i != j, of a data set count. */
+/** Adjacency: the ordered pairs (i, j), i != j, of a set of texts that count. */
 enum nvdp_adjacency {
-    NVDP_ADJACENT_ALL,        /**< every text is every other's neighbour, as in the paper */
-    NVDP_ADJACENT_SAME_LENGTH /**< texts of one length */
+    NVDP_ADJACENT_ALL,        /**< all texts are adjacent, as in the paper */
+    NVDP_ADJACENT_SAME_LENGTH /**< texts of the same length are adjacent */
 };
 
-/** How accurate each divergence is, relatively; infinities are the same in both. */
+/** Relative error of each divergence. Both settings give the same infinities. */
 enum nvdp_pairs_arithmetic {
-    NVDP_PAIRS_FAST, /**< within 1e-6 of its value, the reported maxima within 1e-12 */
-    NVDP_PAIRS_EXACT /**< within 1e-12 */
+    NVDP_PAIRS_FAST, /**< at most 1e-6; at most 1e-12 for the reported maxima */
+    NVDP_PAIRS_EXACT /**< at most 1e-12 */
 };
 
-/** How many quantiles a summary has. */
+/** Number of quantiles of a summary. */
 #define NVDP_PAIR_QUANTILES 5
-/** The level of a quantile: .5 .9 .95 .99 .999.
- * @param i from 0
+/** Returns the level of a quantile of struct nvdp_divergence_summary: .5 .9 .95 .99 .999.
+ * @param i index, from 0
  * @return NaN for i >= NVDP_PAIR_QUANTILES */
 double nvdp_pair_quantile_level(size_t i);
 
 /** Statistics of divergences, in nats. */
 struct nvdp_divergence_summary {
-    double max;         /**< +inf where any pair is infinite */
-    double mean;        /**< +inf where any pair is infinite */
-    double max_finite;  /**< over the finite pairs, for comparison, not a privacy statement; NaN
-                             where none is, and where pairs were drawn and some is infinite */
-    double mean_finite; /**< over the finite pairs; NaN where none is */
+    double max;  /**< +inf if any pair is infinite */
+    double mean; /**< +inf if any pair is infinite */
+    /** Maximum over the finite pairs, for comparison: not a privacy guarantee. NaN without finite pairs, and if
+     * pairs are drawn and some pair is infinite. */
+    double max_finite;
+    double mean_finite;                   /**< mean over the finite pairs; NaN without any */
     double quantile[NVDP_PAIR_QUANTILES]; /**< nearest rank, infinite pairs included */
-    size_t max_p;                         /**< the text P of the pair that attains max */
-    size_t max_q;                         /**< its text Q */
+    size_t max_p; /**< index of the text of P of the pair that attains max */
+    size_t max_q; /**< index of the text of Q of that pair */
 };
 
 /** An interval. */
 struct nvdp_interval {
-    double low;  /**< its lower end */
-    double high; /**< its upper end */
+    double low;  /**< lower end */
+    double high; /**< upper end */
 };
 
-/** What stands on drawn pairs, and how well.  The intervals are of the sum; the other units' are
- * theirs divided likewise. */
+/** Statistics of drawn pairs, with their uncertainty. The intervals are in units of `sum`; divide them like the
+ * values for the other units. */
 struct nvdp_pairs_sample {
-    size_t drawn;      /**< ordered pairs, uniformly, with replacement; 0: all were computed */
-    size_t summed;     /**< pairs whose full sum the search for the largest computed */
-    double confidence; /**< .95, of each interval by itself */
-    struct nvdp_interval mean; /**< of mean_finite, Student's t: trusts a near normal mean */
-    /** The same by the empirical Bernstein bound (Maurer & Pontil 2009, Theorem 4): holds for any
-     * distribution up to the exact maximum; NaN where some pair is infinite. */
+    size_t drawn; /**< number of ordered pairs drawn uniformly with replacement; 0: all pairs */
+    /** Number of pairs whose full divergence the search for the largest computed. */
+    size_t summed;
+    double confidence; /**< .95, for each interval separately */
+    /** Student's t interval of mean_finite: assumes an approximately normal mean. */
+    struct nvdp_interval mean;
+    /** Interval of mean_finite by the empirical Bernstein bound (Maurer & Pontil 2009, Theorem 4). It holds for
+     * every distribution up to the exact maximum; NaN if some pair is infinite. */
     struct nvdp_interval mean_bound;
     struct nvdp_interval quantile[NVDP_PAIR_QUANTILES]; /**< by order statistics */
     struct nvdp_interval infinite_share;                /**< Clopper & Pearson 1934 */
 };
 
-/** The divergences over all pairs of a data set. */
+/** Divergences over all pairs of a set of texts. */
 struct nvdp_pairs_summary {
     size_t struct_size;                    /**< NVDP_RESULT() sets it */
     double order;                          /**< l */
-    enum nvdp_adjacency adjacency;         /**< which pairs */
-    enum nvdp_pairs_arithmetic arithmetic; /**< how accurate */
+    enum nvdp_adjacency adjacency;         /**< adjacent pairs */
+    enum nvdp_pairs_arithmetic arithmetic; /**< accuracy */
     size_t texts;                          /**< N */
     size_t pairs;                          /**< ordered pairs of adjacent texts */
-    size_t infinite; /**< those that are +inf; where pairs were drawn, of the drawn */
-    struct nvdp_pairs_sample sample;              /**< what rests on drawn pairs */
-    struct nvdp_divergence_summary sum;           /**< of what is shared: the privacy statement */
+    size_t infinite; /**< number of infinite pairs; among the drawn pairs if pairs are drawn */
+    struct nvdp_pairs_sample sample;    /**< statistics of drawn pairs */
+    struct nvdp_divergence_summary sum; /**< over everything that is shared: the privacy measure */
     struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
-    /** sum / (components x kappa x p): as in the published tables; not a privacy guarantee. */
+    /** sum / (components x kappa x p), as in the published tables; not a privacy guarantee. */
     struct nvdp_divergence_summary per_component_dim;
-    double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
+    double reserved[4]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
-/** Measures all ordered pairs, on the context's threads, with the same bits on any number of them.
+/** Measures all ordered pairs, on the context's threads. The result has the same bits for any number of threads.
  *
- * Every pair: O(N^2 x components x p), both directions at once; components that are padding in both
- * texts are skipped exactly.  Memory: 2 N^2 doubles and one per stored mean; N up to 20000.
- * With max-pairs: O(N^2) additions, and O(components x p) for every drawn pair and every pair that
- * no bound rules out; memory O(N + max-pairs).
- * @param ctx        records messages, reports progress, is asked to cancel
+ * Without max-pairs: O(N^2 x components x p), both directions at once; components that are padding in both texts are
+ * skipped exactly. Memory: 2 N^2 doubles and one double per stored mean; N is at most 20000. With max-pairs: O(N^2)
+ * additions, and O(components x p) for every drawn pair and every pair that no bound excludes from the maximum.
+ * Memory: O(N + max-pairs).
+ * @param ctx        records messages, reports progress, can cancel
  * @param posteriors 2 or more texts; checked
- * @param config     of nvdp_privacy_config_create(), of which order, adjacency, arithmetic,
- *                   max-pairs and seed are read; NULL: the defaults
- * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN where two texts are not adjacent;
- *                   NULL: not wanted, as must be where pairs are drawn
+ * @param config     from nvdp_privacy_config_create(); reads order, adjacency, arithmetic, max-pairs and seed; NULL:
+ *                   the defaults
+ * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN for pairs that are not adjacent; NULL: not wanted;
+ *                   must be NULL if pairs are drawn
  * @param out        the statistics, in nats
- * @return NVDP_ERR_ARGUMENT for an option or a number of texts out of its range, NVDP_ERR_INPUT for
- *     posteriors that nvdp_posteriors_check() refuses or without adjacent texts,
- *     NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for an option or a number of texts out of its range, NVDP_ERR_INPUT for posteriors that
+ *         fail nvdp_posteriors_check() or have no adjacent texts, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              const struct nvdp_config *config, double *matrix,
                              struct nvdp_pairs_summary *out);
 
-/** Why a divergence of order l is infinite: where in the sample, and which quantity.  The prior's
- * component is the same in every sample and never is the reason. */
+/** Causes of an infinite divergence of order l: the quantity, and whether the position holds tokens or padding. The
+ * prior's component is the same in every sample and is never a cause. */
 enum nvdp_infinite_cause {
-    NVDP_INFINITE_LENGTHS, /**< lengths are public, and differ */
-    /** Two tokens at one place, in a dimension: var_p >= l/(l-1) var_q. */
+    NVDP_INFINITE_LENGTHS, /**< lengths are public and differ */
+    /** Two tokens at one position have var_p >= l/(l-1) var_q in a dimension. */
     NVDP_INFINITE_TOKEN_LOGVAR,
-    NVDP_INFINITE_TOKEN_ALPHA,    /**< their pseudo-counts: alpha_q >= l/(l-1) alpha_p */
-    NVDP_INFINITE_TOKEN_MU,       /**< of order infinity: equal variances, other means */
-    NVDP_INFINITE_PADDING_LOGVAR, /**< the same where one of the two texts has padding there */
-    NVDP_INFINITE_PADDING_ALPHA,  /**< likewise */
-    NVDP_INFINITE_PADDING_MU,     /**< likewise */
-    NVDP_INFINITE_RANGE,          /**< none of these: finite, but beyond the range of double */
-    NVDP_INFINITE_CAUSES          /**< how many there are */
+    NVDP_INFINITE_TOKEN_ALPHA,    /**< two tokens have alpha_q >= l/(l-1) alpha_p */
+    NVDP_INFINITE_TOKEN_MU,       /**< order infinity: equal variances, different means */
+    NVDP_INFINITE_PADDING_LOGVAR, /**< variances, where one text has padding */
+    NVDP_INFINITE_PADDING_ALPHA,  /**< pseudo-counts, where one text has padding */
+    NVDP_INFINITE_PADDING_MU,     /**< means, where one text has padding */
+    NVDP_INFINITE_RANGE,          /**< no such cause: finite, but beyond the range of double */
+    NVDP_INFINITE_CAUSES          /**< number of causes */
 };
 
-/** How often something is the cause, and where.  Pairs can have several. */
+/** Frequency and position of one cause. A pair can have several causes. */
 struct nvdp_infinite_part {
-    size_t pairs;       /**< infinite pairs that have this cause */
-    size_t place;       /**< the token's place, from 0, at which most of them have it */
-    size_t place_pairs; /**< how many there */
-    size_t dim;         /**< the dimension in which it is most often so; not of alpha */
+    size_t pairs;       /**< number of infinite pairs with this cause */
+    size_t place;       /**< most frequent token position of the cause, from 0 */
+    size_t place_pairs; /**< number of pairs with the cause at that position */
+    size_t dim;         /**< most frequent dimension of the cause; unused for alpha */
     double ratio;       /**< largest var_p/var_q, or alpha_q/alpha_p */
 };
 
-/** Why pairs are infinite. */
+/** Causes of the infinite pairs. */
 struct nvdp_infinite_summary {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double order;       /**< l */
-    double limit;       /**< l/(l-1): quotients must be below it; +inf for l <= 1 */
-    size_t pairs;       /**< that were looked at */
-    size_t infinite;    /**< those that are infinite */
-    size_t
-        of; /**< in a report: infinite pairs in all, of which `pairs` were drawn; else `infinite` */
-    double finite_below; /**< every order below it makes all of `pairs` finite; 0: none does */
-    struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES]; /**< by enum nvdp_infinite_cause */
-    double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
+    double limit;       /**< l/(l-1), the limit of the ratios; +inf for l <= 1 */
+    size_t pairs;       /**< number of pairs examined */
+    size_t infinite;    /**< number of infinite pairs among them */
+    /** In a report: number of all infinite pairs, from which `pairs` were drawn; else equal to `infinite`. */
+    size_t of;
+    double finite_below; /**< all of `pairs` are finite at every order below this; 0: at none */
+    /** Indexed by enum nvdp_infinite_cause. */
+    struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES];
+    double reserved[4]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
-/** Finds why pairs of texts are infinitely far apart at an order.  O(pairs components p).
+/** Finds the causes of infinite divergences of pairs of texts at an order. O(pairs components p).
  * @param ctx        records messages; may be NULL
  * @param order      l > 0
  * @param posteriors a set that passes nvdp_posteriors_check()
  * @param pairs      number of pairs
- * @param pair       [pairs, 2] texts of P and of Q, below posteriors->texts
+ * @param pair       [pairs, 2] indices of the texts of P and of Q, below posteriors->texts
  * @param out        the causes
  * @return NVDP_ERR_ARGUMENT for an order <= 0, NVDP_ERR_MEMORY */
 nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
