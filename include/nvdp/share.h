@@ -1,7 +1,6 @@
 /** @file share.h
- * Sharing: files of noisy embeddings to give away, and readers that see nothing else.
- *
- * The formats are described in docs/formats.md.
+ * Sharing: files of noisy embeddings, and readers that are trained on such files alone. docs/formats.md describes
+ * the formats.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_SHARE_H
@@ -12,281 +11,287 @@
 
 NVDP_BEGIN_DECLS
 
-/** Bytes of a release's statement, its NUL included. */
+/** Size in bytes of a release's statement, including its NUL. */
 #define NVDP_STATEMENT_SIZE 6144
-/** Bytes of a guarantee's line, its NUL included. */
+/** Size in bytes of a guarantee's line, including its NUL. */
 #define NVDP_GUARANTEE_SIZE 384
 
-/** What was exported. */
+/** Result of nvdp_export(). */
 struct nvdp_export_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t texts;       /**< N */
-    size_t samples;     /**< S per text */
-    size_t components;  /**< of the longest sample, the prior's included */
+    size_t samples;     /**< S, samples per text */
+    size_t components;  /**< number of components of the longest sample, including the prior's */
     size_t dim;         /**< p, the width of a vector */
-    uint64_t bytes;     /**< of the file */
-    bool measured;      /**< `privacy` is there; false where there are fewer than 2 texts */
-    char statement[NVDP_STATEMENT_SIZE]; /**< what the file says about itself, in plain English */
-    struct nvdp_privacy_report
-        privacy; /**< for the owner: divergences in nats of one sample per text, over pairs
-                                              of the texts; its Bayesian DP is of all samples */
-    /** The largest number of samples that a text of this export has in all, by the ledger; 0: no ledger. */
+    uint64_t bytes;     /**< size of the file */
+    bool measured;      /**< `privacy` is set; false with fewer than 2 texts */
+    char statement[NVDP_STATEMENT_SIZE]; /**< the file's statement, in plain English */
+    /** For the owner: divergences of one sample per text, in nats, over pairs of the texts; Bayesian DP of all
+     * samples. */
+    struct nvdp_privacy_report privacy;
+    /** Largest total number of samples of any text of this export, by the ledger; 0: no ledger. */
     uint64_t spent_samples;
-    /** The largest epsilon, at `spent_delta`, of all samples of one of its texts together; the text may be another than that of
-     * spent_samples.  +inf: nothing is proven of one of the samples. */
+    /** Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of
+     * spent_samples. +inf: nothing is proven for one of the samples. */
     double spent_epsilon;
-    double spent_delta; /**< of the ledger, 1e-5; NaN: no ledger */
-    /** Texts for which the model gave numbers that are not finite, replaced by 0.  For the owner: it is computed
-     * without noise. */
+    double spent_delta; /**< delta of the ledger, 1e-5; NaN: no ledger */
+    /** Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner
+     * only: it is computed without noise. */
     size_t replaced;
-    /** The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples of a
-     * text, and at most half of the samples of 100 texts or more are named by an attacker who has the model and the texts. */
+    /** The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples
+     * of a text. False if an attacker with the model and the texts names more than half of the samples of 100 or
+     * more texts. */
     bool useful;
-    char guarantee
-        [NVDP_GUARANTEE_SIZE]; /**< first line of the statement: the guarantee, or why there is no useful one */
-    char training_texts
-        [8]; /**< texts that the encoder was trained on: "all", "some", "maybe" (not known per text) */
+    /** First line of the statement: the guarantee, or why there is no useful one. */
+    char guarantee[NVDP_GUARANTEE_SIZE];
+    /** Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown). */
+    char training_texts[8];
 };
 
-/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
- * with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch, insecure-seed, order, delta,
- * measure-texts, publish-measured.
- * @param ctx outlives the configuration
+/** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
+ * with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,
+ * insecure-seed, order, delta, measure-texts, publish-measured.
+ * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Draws the samples of every text and writes them, and nothing else derived from the texts, to a
- * file of kind embeddings/2 (of grid float16: embeddings/1); under a name that ends with .safetensors or .parquet the
- * same in that format.
+/** Draws the samples of every text and writes them to a file of kind embeddings/2 (embeddings/1 for grid float16).
+ * The file has nothing else that is derived from the texts. If its name ends with .safetensors or .parquet, it has
+ * that format.
  *
- * Per text the model's posterior is inferred; from it each sample is drawn with randomness of the
- * operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson & Fehr 2023), with
- * exact normal deviates (Karney 2016), rounded once, onto a grid that is the same for every text (Mironov,
- * CCS 2012, tells why), and forgotten with its noise.
- * What its samples reveal is measured: divergences over all ordered pairs of at most measure-texts texts.
- * They go into the result; into the file only with publish-measured, since who knows the encoder and some of
- * the texts can tell others by them.
- * An export without a useful guarantee is warned of before anything is written, and its file says so first.
- * It appears under its name when it is complete.
- * The run's ledger, RUN/ledger unless another is named, counts the samples of every text.  The record is on the disk before the
- * first value is drawn: an export that is stopped or killed then has been counted.  Texts are recognised by a keyed hash of their
- * tokens.  Samples of a text add up, Gaussian mechanisms compose to mu = sqrt(sum mu_i^2), others by Renyi divergences, which
- * add up.  A text that was shared before is refused unless the run was certified for as many samples, or a budget allows it.
- * An export from a seed counts like any other, each time, though the same seed gives the same samples.
- * @param ctx    progress and the wish to stop pass through its callbacks
- * @param config of nvdp_export_config_create().  "insecure-seed", where it is set, takes the noise
- *               from that seed: for tests, and the file says so
- * @param[out] out what was written; untouched on error; NULL: not wanted
- * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
- *         run with token-noise, a method without noise or a model with query clean, grid float16 of a model with a sequence
- *         clip, deviations or pseudo-counts beyond what is drawn exactly, a ledger of
- *         another tokenizer or length, a ledger's key that others may read, "model-out" of
- *         a method without a sealed block; NVDP_ERR_STATE for a text that has no sample left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or have no
- *         labels where "with-labels" asks for them; NVDP_ERR_NUMERIC for values that cannot be signed in Parquet, whose float32
- *         does not hold them (2^24 steps and more); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
- *         NVDP_ERR_MEMORY
+ * For each text, the model infers the posterior. Each sample is drawn from the posterior with randomness of the
+ * operating system: pi of a Dirichlet distribution, z = mu + sigma eps (Henderson & Fehr 2023), with exact normal
+ * deviates (Karney 2016). It is rounded once, onto a grid that is the same for every text (Mironov, CCS 2012,
+ * explains why). Noise and unrounded samples are not kept.
  *
- * One pass of the encoder over the texts, and one over those that are measured; O(n^2 k p) for the
- * pairs of n measured texts with k components. */
+ * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
+ * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to
+ * identify others.
+ *
+ * Logs a warning before anything is written if the export has no useful guarantee; the statement then begins with
+ * that. The file appears under its name when it is complete.
+ *
+ * The run's ledger, RUN/ledger unless the options name another, counts the samples of every text. Its record is
+ * written to disk before the first value is drawn, so an interrupted export is counted too. A keyed hash of its
+ * tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum mu_i^2),
+ * others by adding Renyi divergences. A text that was shared before is refused unless the run was certified for that
+ * many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
+ *
+ * One pass of the encoder over the texts, and one over the measured texts; O(n^2 k p) for the pairs of n measured
+ * texts with k components.
+ * @param ctx      reports progress, records messages, can cancel
+ * @param config   from nvdp_export_config_create(). "insecure-seed" takes the noise from that seed: for tests; the file
+ *                 says so
+ * @param[out] out the result; untouched on error; NULL: not wanted
+ * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a run with token-noise,
+ *         a method without noise, a model with query clean, grid float16 for a model with a sequence clip,
+ *         deviations or pseudo-counts outside the range of exact sampling, a ledger of another tokenizer or length,
+ *         a ledger key that others may read, or "model-out" for a method without a sealed block. NVDP_ERR_STATE for
+ *         a text without samples left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
+ *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out);
 
-/** What came of a check. */
+/** Result of a check. */
 enum nvdp_verdict {
-    NVDP_VERDICT_NO,  /**< it fails */
-    NVDP_VERDICT_YES, /**< it holds */
-    NVDP_VERDICT_OPEN /**< it could not be made: the file does not say enough, or is not signed */
+    NVDP_VERDICT_NO,  /**< the check fails */
+    NVDP_VERDICT_YES, /**< the check holds */
+    NVDP_VERDICT_OPEN /**< undecided: the file lacks the data, or is not signed */
 };
 
-/** How many checks nvdp_verify() makes at most. */
+/** Maximum number of checks of nvdp_verify(). */
 #define NVDP_CHECKS 32
 
 /** One check of a shared file. */
 struct nvdp_check {
-    enum nvdp_verdict verdict; /**< what came of it */
-    char what[96];             /**< that must hold: "weights of a sample sum to 1" */
-    char found[224];           /**< what does; printable ASCII */
+    enum nvdp_verdict verdict; /**< its result */
+    char what[96];             /**< required property: "weights of a sample sum to 1" */
+    char found[224];           /**< property of this file; printable ASCII */
 };
 
-/** What nvdp_verify() found. */
+/** Result of nvdp_verify(). */
 struct nvdp_verification {
-    size_t struct_size;  /**< NVDP_RESULT() sets it */
-    bool holds;          /**< no check failed */
-    bool is_signed;      /**< the signature is that of `public_key`, over what its check says */
-    bool is_known;       /**< and that is the key that was given */
-    char public_key[65]; /**< of the file, hexadecimal; "": none */
-    bool certified;      /**< the file states a certificate, and it was computed again */
-    double
-        epsilon;  /**< of it, in nats, at `delta`, of all samples of a text together; +inf: none */
-    double delta; /**< of it; NaN: none */
-    double mu;    /**< of it, of all samples of a text together; NaN: not of a Gaussian mechanism */
-    size_t checks;                        /**< that were made */
-    struct nvdp_check check[NVDP_CHECKS]; /**< they, in the order in which they were made */
-    char statement[NVDP_STATEMENT_SIZE];  /**< the file's own words; printable ASCII */
-    bool useful; /**< the file has a useful guarantee, as in nvdp_export_result */
-    char guarantee
-        [NVDP_GUARANTEE_SIZE]; /**< the guarantee, computed again, or why there is no useful one */
-    char training_texts
-        [8]; /**< texts that the encoder was trained on: "all", "some", "maybe"; "": it does not say */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    bool holds;         /**< no check failed */
+    /** The signature is valid for `public_key` and the content that its check names. */
+    bool is_signed;
+    bool is_known;       /**< is_signed, and the key is the one given */
+    char public_key[65]; /**< key of the file, hexadecimal; "": none */
+    bool certified;      /**< the file states a certificate, which was recomputed */
+    /** Its epsilon at `delta` for all samples of a text together, in nats; +inf: none. */
+    double epsilon;
+    double delta; /**< its delta; NaN: none */
+    /** Its mu for all samples of a text together; NaN: not a Gaussian mechanism. */
+    double mu;
+    size_t checks;                        /**< number of checks made */
+    struct nvdp_check check[NVDP_CHECKS]; /**< the checks, in the order in which they were made */
+    char statement[NVDP_STATEMENT_SIZE];  /**< the file's statement; printable ASCII */
+    bool useful;                          /**< as in nvdp_export_result */
+    /** The recomputed guarantee, or why there is no useful one. */
+    char guarantee[NVDP_GUARANTEE_SIZE];
+    /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
+    char training_texts[8];
 };
 
-/** Checks a file of kind embeddings/2 (or /1, which says less) against itself, without the model and the texts:
- * that it has the datasets, attributes and shapes that its format has, and no byte beside them; that values lie on its grid, and
- * under a sequence clip have the spread that the noise gives them; that weights sum to 1 within the grid's rounding;
- * that texts and samples are as many as it says, and no row of their file is there twice; that it says of the noise that it was the operating system's;
- * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
+/** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
+ * the texts:
+ *
+ * - it has the datasets, attributes and shapes of its format, and no other bytes;
+ * - values lie on its grid and, under a sequence clip, have the spread of the noise;
+ * - weights sum to 1 within the rounding of the grid;
+ * - the numbers of texts and samples are as stated, and no input row occurs twice;
+ * - it states that the noise came from the operating system;
+ * - bound, certificate and statement follow from the stated mechanism;
+ * - the signature is valid.
  *
  * safetensors and Parquet files are checked byte by byte: they must be as nvdp_export() writes them.
  *
- * What it cannot tell: whether the values were drawn by that mechanism, from that model.  For that one
- * trusts who signed.
+ * The checks cannot show that the values were drawn by the stated mechanism from the stated model. For that, the
+ * reader trusts the signer.
+ *
+ * A signature covers every byte of an HDF5 file. For safetensors and Parquet files it covers values and attributes,
+ * which determine every byte. Older versions signed only values and attributes of HDF5 files; the check says so.
+ *
+ * Opens the file once, so all checks are about the same bytes. Reads it twice, or three times if it is signed.
+ * Memory: a slice of its vectors and a few numbers per text and vector.
  * @param ctx        context
  * @param path       the file
- * @param public_key a file with the public key that must have signed; NULL: any, or none
- * @param out        made with NVDP_RESULT(); the checks, also where some fail; untouched on error
- * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or a key that is none;
- *         NVDP_ERR_IO; NVDP_ERR_MEMORY
- *
- * A signature covers every byte of an HDF5 file.  Of safetensors and Parquet it covers values and attributes, which decide
- * every byte.  Older versions signed the values and attributes of HDF5 files, which is said.
- *
- * Opens the file once, so that all checks are of the same bytes.  Reads it twice, a third time where it is signed, in memory
- * for a slice of its vectors and a few numbers per text and vector. */
+ * @param public_key a file with the public key that must have signed; NULL: any key, or none
+ * @param out        made with NVDP_RESULT(); the checks, also if some fail; untouched on error
+ * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or an invalid key;
+ *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
-/** Adds to the checks of a file those of its owner: that its release is in the ledger, with as many texts and samples, and
- * that none of its texts has spent more than the budget, all releases up to now together.
+/** Adds the owner's checks of a file: its release is in the ledger with the same numbers of texts and samples, and
+ * none of its texts has exceeded the budget over all releases so far. O(records of the ledger), which is read
+ * completely.
  * @param ctx    context
  * @param path   the file
- * @param ledger of the option "ledger" of nvdp_export(): RUN/ledger by default
- * @param key    of the option "ledger-key"; NULL: the ledger's name and .key
- * @param out    what nvdp_verify() found; untouched on error
- * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, a ledger of another key or with a
- *         changed record; NVDP_ERR_ARGUMENT for a key that others may read; NVDP_ERR_IO; NVDP_ERR_MEMORY
- *
- * O(records of the ledger), which is read as a whole. */
+ * @param ledger the option "ledger" of nvdp_export(): RUN/ledger by default
+ * @param key    the option "ledger-key"; NULL: the ledger's name and .key
+ * @param out    filled by nvdp_verify(); untouched on error
+ * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or a ledger of another key
+ *         or with a changed record; NVDP_ERR_ARGUMENT for a key that others may read; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger,
                                const char *key, struct nvdp_verification *out);
 
-/** Makes a pair of Ed25519 keys: the secret one, for the option "sign" of nvdp_export(), in a new file of
- * mode 0600, the public one, for nvdp_verify(), beside it in PATH.pub.
+/** Creates a pair of Ed25519 keys. The secret key, for the option "sign" of nvdp_export(), is a new file of mode
+ * 0600. The public key, for nvdp_verify(), is PATH.pub.
  * @param ctx  context
- * @param path of the secret key; neither file may exist, and it must not lie in the folder of a run
- * @return NVDP_ERR_ARGUMENT for a place in the folder of a run; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+ * @param path the secret key; neither file may exist, and the path must not lie in the directory of a run
+ * @return NVDP_ERR_ARGUMENT for a path in the directory of a run; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path);
 
-/** A file of kind embeddings/2 or /1, read whole; opaque. */
+/** A file of kind embeddings/2 or /1, in memory; opaque. */
 struct nvdp_shared;
 
-/** What such a file holds.  Arrays are the file's own, until it is released; sample s of text i is number
- * k = i samples + s, and has the rows offset[k] to offset[k+1]. */
+/** Content of a shared file. Arrays belong to the file and live until it is freed. Sample s of text i has number
+ * k = i samples + s and the rows offset[k] to offset[k+1]. */
 struct nvdp_shared_info {
     size_t struct_size;             /**< NVDP_RESULT() sets it */
     size_t texts;                   /**< N */
-    size_t samples;                 /**< S of each text */
-    size_t dim;                     /**< p, the width of a vector */
-    size_t rows;                    /**< R, of all samples */
-    size_t sample_rows;             /**< M, of every sample; 0: lengths are public, and differ */
-    int kappa;                      /**< neighbouring rows of a component */
-    enum nvdp_length_policy policy; /**< whether lengths are hidden */
-    double z_step;                  /**< every value is a multiple of it; 0 of embeddings/1 */
+    size_t samples;                 /**< S, samples per text */
+    size_t dim;                     /**< p, length of a vector */
+    size_t rows;                    /**< R, number of rows of all samples */
+    size_t sample_rows;             /**< M, rows per sample; 0: lengths are public and differ */
+    int kappa;                      /**< number of adjacent rows per component */
+    enum nvdp_length_policy policy; /**< whether the length policy hides lengths */
+    double z_step;                  /**< every value is a multiple of it; 0 for embeddings/1 */
     char method[32];                /**< "nvdp", "vtdp", ... */
-    char task[16];                  /**< "" where the file does not say */
+    char task[16];                  /**< "" if the file does not state it */
     const int64_t *offset;          /**< [N S + 1] */
-    const float *log_pi;            /**< [R] log weights; NULL: a method without */
-    const float
-        *label; /**< [N] class number or score, NaN where there is none; NULL: none at all */
-    const int32_t *split; /**< [N] enum nvdp_split; NULL: none */
-    const int64_t *id;    /**< [N] the row's number in its file; NULL: none */
+    const float *log_pi;            /**< [R] log weights; NULL: a method without weights */
+    /** [N] class index or score, NaN for a text without a label; NULL: no labels. */
+    const float *label;
+    const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
+    const int64_t *id;    /**< [N] row number in the input file; NULL: none */
 };
 
-/** Reads a file, HDF5, safetensors or Parquet, everything checked.
- * @param ctx  records messages
- * @param path the file, as nvdp_export() wrote it
+/** Reads a shared file, HDF5, safetensors or Parquet, and checks all of it. O(R p).
+ * @param ctx      records messages
+ * @param path     a file from nvdp_export()
  * @param[out] out the file; nvdp_shared_free(); untouched on error
- * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, shapes that do not agree, a value out
- *         of its range; NVDP_ERR_MEMORY.  O(R p) */
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, inconsistent shapes, or a value out of its
+ *         range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out);
-/** Releases it.
+/** Frees a shared file.
  * @param shared NULL is allowed */
 void nvdp_shared_free(struct nvdp_shared *shared);
-/** What it holds.
+/** Returns the content of a shared file.
  * @param ctx    records messages
  * @param shared file
- * @param[in,out] out filled as far as its struct_size reaches
+ * @param[in,out] out filled up to its struct_size
  * @return NVDP_ERR_ARGUMENT for a struct without its size */
 nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                  struct nvdp_shared_info *out);
-/** The vectors of rows, as numbers.
+/** Copies vectors as floats.
  * @param ctx    records messages
  * @param shared file
- * @param first  row from which on
- * @param rows   how many
+ * @param first  first row
+ * @param rows   number of rows
  * @param z      [rows, p]
  * @return NVDP_ERR_ARGUMENT for rows that the file does not have */
 nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                 size_t first, size_t rows, float *z);
 
-/** What a reader learned. */
+/** Result of nvdp_reuse(). */
 struct nvdp_reuse_result {
-    size_t struct_size;        /**< NVDP_RESULT() sets it */
-    size_t train_texts;        /**< texts it was trained on */
-    size_t classes;            /**< of the labels; 1 for scores */
-    size_t best_epoch;         /**< the one that is kept, from 1 */
-    double seconds;            /**< of the whole call */
-    struct nvdp_scores scores; /**< on texts it was not trained on, over all samples of a text */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t train_texts; /**< number of training texts */
+    size_t classes;     /**< number of classes of the labels; 1 for scores */
+    size_t best_epoch;  /**< epoch whose weights were kept, from 1 */
+    double seconds;     /**< duration of the whole call */
+    /** On texts that the reader was not trained on, over all samples of a text. */
+    struct nvdp_scores scores;
 };
 
-/** The options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads,
- * pool, epochs, batch, patience, lr, weight-decay, warmup, seed, out, overwrite.
- * @param ctx outlives the configuration
+/** Creates the options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
+ * batch, patience, lr, weight-decay, warmup, seed, out, overwrite.
+ * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Trains a reader (denoising attention of Henderson & Fehr 2023, feed-forward layer, classifier)
- * from a file of embeddings alone, and scores it on texts it was not trained on: those of another file,
- * those of the file's dev split, or a tenth that is held out.  A tenth of the training texts
- * chooses the epoch.
- * @param ctx    progress and the wish to stop pass through its callbacks
- * @param config of nvdp_reuse_config_create()
- * @param[out] out scores; untouched on error
- * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without
- *         "overwrite"; NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few
- *         labelled texts; NVDP_ERR_NUMERIC where the loss is no number; NVDP_ERR_IO;
- *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+/** Trains a reader (denoising attention of Henderson & Fehr 2023, feed-forward layer, classifier) from a file of
+ * embeddings alone. Scores the reader on other texts: those of another file, those of the file's dev split, or a
+ * tenth that is held out. A tenth of the training texts selects the epoch.
+ * @param ctx      reports progress, records messages, can cancel
+ * @param config   from nvdp_reuse_config_create()
+ * @param[out] out the scores; untouched on error
+ * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without "overwrite";
+ *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labelled texts; NVDP_ERR_NUMERIC
+ *         if the loss is not a number; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out);
 
-/** Writes divergences of all ordered pairs of texts to a file of kind pairs/1: dataset `rd`,
- * attribute `order`.
+/** Writes the divergences of all ordered pairs of texts to a file of kind pairs/1: dataset `rd`, attribute `order`.
  * @param ctx    context
  * @param path   the file; it appears when it is complete
  * @param n      number of texts, at least 1
- * @param order  of the Renyi divergence
- * @param matrix [n, n] in nats: row P, column Q, as the matrix of nvdp_renyi_pairs(); infinities are kept
- * @param id     [n] the texts' own numbers (nvdp_posteriors.id), which become dataset `id`; NULL: none
+ * @param order  order of the Renyi divergence
+ * @param matrix [n, n] in nats: row P, column Q, as in nvdp_renyi_pairs(); infinities are kept
+ * @param id     [n] row numbers of the texts (nvdp_posteriors.id), written as dataset `id`; NULL: none
  * @return NVDP_ERR_ARGUMENT without texts or matrix; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
                              const double *matrix, const int64_t *id);
 
-/** How much nvdp_describe() tells. */
+/** Format and length of a description. */
 enum nvdp_description {
-    NVDP_DESCRIPTION_BRIEF, /**< lines for people, some 25 */
-    NVDP_DESCRIPTION_ALL,   /**< lines for people, whatever there is */
-    NVDP_DESCRIPTION_JSON   /**< one JSON object of all of it */
+    NVDP_DESCRIPTION_BRIEF, /**< text, about 25 lines */
+    NVDP_DESCRIPTION_ALL,   /**< text, everything */
+    NVDP_DESCRIPTION_JSON   /**< everything, as one JSON object */
 };
 
-/** Says what a file or directory is: safetensors, HDF5 of any kind, Parquet of ours, vocabulary, ledger, key;
- * directory of a model, a reader, a run, folds, a sweep, sanitized texts.
+/** Describes a file or directory. Files: safetensors, HDF5 of any kind, Parquet of nvdp_export(), vocabulary,
+ * ledger, key. Directories: model, reader, run, folds, sweep, sanitized texts.
  * @param ctx  context
  * @param path the file or directory
- * @param how  how much of it, and for whom
+ * @param how  format and length
  * @param out  the text; free()
- * @return NVDP_ERR_IO where it cannot be read or written; NVDP_ERR_INPUT for what is none of
- *         these; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_IO if it cannot be read; NVDP_ERR_INPUT for another kind of file; NVDP_ERR_MEMORY */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
                           char **out);
 
