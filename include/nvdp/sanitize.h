@@ -1,10 +1,9 @@
 /** @file sanitize.h
- * Sanitizers: a mechanism of nvdp/dchi.h with the words that its table's rows stand for.
+ * Sanitizers: a mechanism of nvdp/dchi.h with the words of its table's rows.
  *
- * The table is a file of word vectors, whose tokens are the words of a text as BERT's basic
- * tokenizer makes them (lower case, no accents, punctuation marks apart), or an encoder's word
- * embeddings, whose tokens are its WordPieces: the regular ones, all but [PAD], [UNK], [CLS], [SEP],
- * [MASK] and [unused...].
+ * The table is a file of word vectors or an encoder's word embeddings. The tokens of a file of word vectors are the
+ * words of a text as BERT's basic tokenizer makes them: lower case, no accents, punctuation marks separate. The
+ * tokens of an encoder are its regular WordPieces: all but [PAD], [UNK], [CLS], [SEP], [MASK] and [unused...].
  *
  * @code{.c}
  *     struct nvdp_config *config = NULL;
@@ -31,217 +30,220 @@ NVDP_BEGIN_DECLS
 /** A mechanism, its table, and the table's words; opaque. */
 struct nvdp_sanitizer;
 
-/** Tokens of a text: rows of the table.  Zero it before its first use; nvdp_token_list_free(). */
+/** Tokens of a text: rows of the table. Zero the struct before its first use; nvdp_token_list_free(). */
 struct nvdp_token_list {
-    size_t count;    /**< tokens */
-    size_t unknown;  /**< words without a vector, also where they were left out */
-    size_t capacity; /**< tokens for which there is memory */
+    size_t count;    /**< number of tokens */
+    size_t unknown;  /**< number of words without a vector, including dropped ones */
+    size_t capacity; /**< number of tokens that fit the allocated memory */
     int32_t *token;  /**< [count] below V, or NVDP_DCHI_UNKNOWN */
 };
 
-/** What there is to know of a sanitizer. */
+/** Description of a sanitizer. */
 struct nvdp_sanitizer_info {
     size_t struct_size;                 /**< NVDP_RESULT() sets it */
-    enum nvdp_dchi_mechanism mechanism; /**< which */
-    double eta;                         /**< nats per unit of distance; unread by random */
-    double p;                           /**< of santext-plus */
-    size_t tokens;                      /**< V */
-    size_t dim;                         /**< of a vector */
-    size_t
-        sensitive; /**< tokens of V_S; V where the mechanism is not santext-plus; 0 as long as they are
-                           not chosen */
-    size_t equal;    /**< tokens whose vector another token has too: no output tells them apart */
-    int32_t equal_a; /**< two such tokens, -1 where there are none */
-    int32_t equal_b; /**< the other */
+    enum nvdp_dchi_mechanism mechanism; /**< the mechanism */
+    double eta;                         /**< nats per unit of distance; unused by random */
+    double p;                           /**< p of santext-plus */
+    size_t tokens;                      /**< V, number of tokens */
+    size_t dim;                         /**< length of a vector */
+    /** Number of tokens of V_S; V for mechanisms other than santext-plus; 0 until they are chosen. */
+    size_t sensitive;
+    /** Number of tokens whose vector equals that of another token: no output distinguishes them. */
+    size_t equal;
+    int32_t equal_a; /**< one of two such tokens; -1: none */
+    int32_t equal_b; /**< the other one */
     bool pieces;     /**< tokens are an encoder's WordPieces, not words */
-    bool drops; /**< words without a vector are left out; else a uniform draw stands for them */
-    bool
-        counting; /**< V_S or the vocabulary is to come from the texts themselves: nvdp_sanitizer_count() */
-    bool
-        own_words; /**< the vocabulary is that of the texts themselves (vocabulary-from TASK), which is not private */
-    size_t table; /**< words of the table before vocabulary-from left some out; V without it */
-    size_t
-        unmatched; /**< words that no text can have, as it is read in lower case, without accents and with
-                           punctuation apart; they come out all the same */
+    /** Words without a vector are dropped; false: a uniformly drawn token replaces them. */
+    bool drops;
+    /** V_S or the vocabulary comes from the texts and is not chosen yet: nvdp_sanitizer_count(). */
+    bool counting;
+    /** The vocabulary consists of the words of the texts (vocabulary-from TASK), which is not private. */
+    bool own_words;
+    /** Number of words in the table before vocabulary-from; equal to `tokens` without it. */
+    size_t table;
+    /** Number of words that no text can contain, because texts are read in lower case, without accents and with
+     * separate punctuation. They can still be outputs. */
+    size_t unmatched;
 };
 
-/** The options of nvdp_sanitizer_create(): mechanism; model or vectors; vocabulary-from; eta (or epsilon); oov; of
- * santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data.
- * @param ctx outlives the configuration
+/** Creates the options of nvdp_sanitizer_create(): mechanism; model or vectors; vocabulary-from; eta (or epsilon);
+ * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data.
+ * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Reads the table and makes the mechanism.
+/** Reads the table and creates the mechanism.
  *
- * A file of word vectors is text, plain or packed by xz, read twice from its beginning to its end: a
- * line is a word and its n numbers, apart by blanks; the first may be `V n`.  12 V n bytes of memory,
- * and 4 V n more for an encoder's while it is read.
+ * A file of word vectors is text, plain or compressed by xz, and is read sequentially, twice. A line has a word and
+ * its n numbers, separated by blanks; the first line may be `V n`. Memory: 12 V n bytes, and 4 V n more while an
+ * encoder is read.
  *
- * V_S of santext-plus are the floor(w V) tokens with the lowest counts in the lines of
- * sensitive-from, of equals the lower row; or the words of sensitive-list.  With sensitive-from-data
- * the mechanism is made by nvdp_sanitizer_choose().
+ * V_S of santext-plus are the floor(w V) tokens with the lowest counts in the lines of sensitive-from (ties: the
+ * lower row first), or the words of sensitive-list. With sensitive-from-data, nvdp_sanitizer_choose() creates the
+ * mechanism.
  *
- * vocabulary-from keeps those words of a file of vectors that a public text has (one text per line).  If it is the name
- * of a task, the words are those of the texts that nvdp_sanitizer_count() is given, and nvdp_sanitizer_choose() makes
- * the mechanism over them.  That vocabulary is not private.
- * @param ctx    records messages; a notice tells of equal vectors, a warning of words that no text can have
- * @param config of nvdp_sanitizer_config_create()
+ * vocabulary-from keeps the words of a file of vectors that occur in a public text (one text per line). If it is the
+ * name of a task, the words are those of the texts given to nvdp_sanitizer_count(), and nvdp_sanitizer_choose()
+ * creates the mechanism. That vocabulary is not private.
+ * @param ctx      records messages: a notice about equal vectors, a warning about words that no text can contain
+ * @param config   from nvdp_sanitizer_config_create()
  * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
- * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_IO; NVDP_ERR_INPUT, naming file and
- *         line, for vectors of unequal length, what is no finite number, a word that is there twice, a
- *         first line that does not say what follows, a list with unknown words, a vocabulary without a
- *         regular token; NVDP_ERR_UNSUPPORTED for an encoder without WordPieces; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names file and
+ *         line, for vectors of unequal length, a number that is not finite, a repeated word, a first line that
+ *         contradicts the rest, a list with unknown words, or a vocabulary without a regular token;
+ *         NVDP_ERR_UNSUPPORTED for an encoder without WordPieces; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_sanitizer **out);
-/** Releases a sanitizer with its table and mechanism.
+/** Frees a sanitizer with its table and mechanism.
  * @param sanitizer NULL is allowed */
 void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer);
 
-/** What it is.
+/** Describes a sanitizer.
  * @param sanitizer sanitizer
- * @param[in,out] out filled as far as its struct_size reaches
+ * @param[in,out] out filled up to its struct_size
  * @return NVDP_ERR_ARGUMENT for a struct without its size */
 nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
                                     struct nvdp_sanitizer_info *out);
-/** The table.
+/** Returns the table.
  * @param sanitizer sanitizer
- * @return the sanitizer's own */
+ * @return owned by the sanitizer */
 const struct nvdp_vectors *nvdp_sanitizer_vectors(const struct nvdp_sanitizer *sanitizer);
-/** The mechanism.
+/** Returns the mechanism.
  * @param sanitizer sanitizer
- * @return the sanitizer's own; NULL before nvdp_sanitizer_choose(), where that is needed */
+ * @return owned by the sanitizer; NULL before nvdp_sanitizer_choose() if that is needed */
 struct nvdp_dchi *nvdp_sanitizer_dchi(const struct nvdp_sanitizer *sanitizer);
-/** Which tokens are sensitive.
+/** Returns which tokens are sensitive.
  * @param sanitizer sanitizer
- * @return [V] 1 or 0, the sanitizer's own; NULL where the mechanism is not santext-plus, or they are
- *         not chosen yet */
+ * @return [V] 1 or 0, owned by the sanitizer; NULL for mechanisms other than santext-plus, and until they are chosen */
 const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanitizer);
 
-/** A token's word or WordPiece.
+/** Returns a token's word or WordPiece.
  * @param sanitizer sanitizer
  * @param token     below V
- * @return text, the sanitizer's own; "[UNK]" for NVDP_DCHI_UNKNOWN; NULL for another number */
+ * @return text, owned by the sanitizer; "[UNK]" for NVDP_DCHI_UNKNOWN; NULL for another number */
 const char *nvdp_sanitizer_word(const struct nvdp_sanitizer *sanitizer, int32_t token);
-/** The token of a word or WordPiece.
+/** Finds the token of a word or WordPiece.
  * @param sanitizer sanitizer
- * @param word      UTF-8, as it stands in the file or the vocabulary
+ * @param word      UTF-8, as in the file or the vocabulary
  * @return the token, or NVDP_DCHI_UNKNOWN */
 int32_t nvdp_sanitizer_find(const struct nvdp_sanitizer *sanitizer, const char *word);
-/** The row of a WordPiece.
- * @param sanitizer of an encoder's table
- * @param id        of the tokenizer
- * @return token, or NVDP_DCHI_UNKNOWN for what is not regular and for all ids where tokens are words */
+/** Returns the token of a WordPiece id.
+ * @param sanitizer with an encoder's table
+ * @param id        id of the tokenizer
+ * @return token; NVDP_DCHI_UNKNOWN for ids that are not regular, and for all ids if tokens are words */
 int32_t nvdp_sanitizer_token(const struct nvdp_sanitizer *sanitizer, int32_t id);
-/** The reverse.
- * @param sanitizer of an encoder's table
+/** Returns the WordPiece id of a token.
+ * @param sanitizer with an encoder's table
  * @param token     below V
- * @return id, or -1 where there is none */
+ * @return id, or -1 if there is none */
 int32_t nvdp_sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t token);
 
-/** A text's tokens.  Words that have no vector ([UNK] of WordPieces) are NVDP_DCHI_UNKNOWN, or left out
- * where oov is drop.  Several threads may do so at once, into different lists, without a context.
+/** Tokenizes a text. Words without a vector ([UNK] for WordPieces) become NVDP_DCHI_UNKNOWN, or are dropped if oov
+ * is drop. Several threads may call it at the same time, with different lists and without a context.
  * @param ctx       records messages; NULL allowed
  * @param sanitizer sanitizer
- * @param text      UTF-8; bytes that are not are dropped
+ * @param text      UTF-8; invalid bytes are dropped
  * @param size      bytes
- * @param out       takes the place of what it held
+ * @param out       its content is replaced
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
                                     const struct nvdp_sanitizer *sanitizer, const char *text,
                                     size_t size, struct nvdp_token_list *out);
 /** Frees the array and zeroes the struct.
- * @param list what nvdp_sanitizer_tokenize() filled, or zeros */
+ * @param list filled by nvdp_sanitizer_tokenize(), or zeros */
 void nvdp_token_list_free(struct nvdp_token_list *list);
 
-/** The text that tokens make: words apart by blanks, a WordPiece "##x" behind what is before it.
- * Read again, such a text can have other WordPieces; those of a text's own tokens are the same.
+/** Joins tokens to a text: words separated by blanks, a WordPiece "##x" appended to the previous one. Tokenizing the
+ * result can give other WordPieces, except for the tokens of an original text.
  * @param ctx       records messages; NULL allowed
  * @param sanitizer sanitizer
- * @param n         tokens
+ * @param n         number of tokens
  * @param token     [n] below V
  * @param[out] out  the text; free()
- * @return NVDP_ERR_ARGUMENT for a token that is none; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for an invalid token; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                 size_t n, const int32_t *token, char **out);
 
-/** Counts a text's tokens, where V_S or the vocabulary is to come from the texts themselves.
+/** Counts a text's tokens, if V_S or the vocabulary comes from the texts.
  * @param sanitizer with sensitive-from-data or vocabulary-from TASK, before nvdp_sanitizer_choose()
- * @param n         tokens
- * @param token     [n]; those that are not below V are passed over */
+ * @param n         number of tokens
+ * @param token     [n]; skips those that are not below V */
 void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token);
-/** Chooses vocabulary and V_S by the counts and makes the mechanism; harmless where there is one already.  A vocabulary
- * that is chosen here gives the tokens other numbers.
+/** Chooses vocabulary and V_S by the counts and creates the mechanism. Does nothing if there is one already.
+ * Choosing the vocabulary renumbers the tokens.
  * @param ctx       records messages
  * @param sanitizer sanitizer
- * @return NVDP_ERR_ARGUMENT where the share w leaves no sensitive token; NVDP_ERR_INPUT where no word was counted, and
- *         what nvdp_sanitizer_create() refuses of sensitive-from and sensitive-list; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT if the share w leaves no sensitive token; NVDP_ERR_INPUT if no word was counted, and for
+ *         invalid sensitive-from and sensitive-list as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
 
 /* ---- files ---- */
 
-/** Sizes of what nvdp_sanitize() tells. */
+/** Sizes of nvdp_sanitize_result. */
 enum {
-    NVDP_SANITIZE_EXAMPLES = 5,       /**< texts, at most */
-    NVDP_SANITIZE_EXAMPLE_SIZE = 256, /**< bytes of each, its NUL included; longer ones are cut */
-    NVDP_SANITIZE_STATEMENT_SIZE = 4096, /**< bytes of the statement, its NUL included */
+    NVDP_SANITIZE_EXAMPLES = 5, /**< maximum number of example texts */
+    /** Bytes per example, including its NUL; longer ones are cut. */
+    NVDP_SANITIZE_EXAMPLE_SIZE = 256,
+    NVDP_SANITIZE_STATEMENT_SIZE = 4096, /**< bytes of the statement, including its NUL */
 };
 
-/** What became of texts. */
+/** Result of nvdp_sanitize(). */
 struct nvdp_sanitize_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    uint64_t texts;     /**< texts; a pair is two */
-    uint64_t tokens;    /**< tokens that were put out */
-    double changed;     /**< share of them that are not what was there; NaN of laplace */
-    double oov;         /**< share of the words that have no vector */
-    size_t measured;    /**< tokens drawn from the texts of which n_w and s_w are means */
-    size_t draws;       /**< of each */
-    double n_w;         /**< probability of a token to come out as itself */
-    double s_w;         /**< number of different tokens in so many draws */
-    double
-        epsilon; /**< of local differential privacy for one token, at most, of two words with vectors: eta times the
-                         bound on distances; +inf of santext-plus */
+    uint64_t texts;     /**< number of texts; a pair counts as two */
+    uint64_t tokens;    /**< number of output tokens */
+    double changed;     /**< share of tokens that were changed; NaN for laplace */
+    double oov;         /**< share of words without a vector */
+    size_t measured;    /**< number of tokens drawn from the texts to measure n_w and s_w */
+    size_t draws;       /**< number of draws per such token */
+    double n_w;         /**< mean probability that a token is unchanged */
+    double s_w;         /**< mean number of distinct outputs of `draws` draws */
+    /** Upper bound of epsilon of local differential privacy for one token, over any two words with vectors: eta
+     * times the bound on distances; +inf for santext-plus. */
+    double epsilon;
     struct nvdp_geometry geometry;                /**< distances in the table */
     struct nvdp_sanitizer_info sanitizer;         /**< table and mechanism */
-    char statement[NVDP_SANITIZE_STATEMENT_SIZE]; /**< what may be said, in plain English */
-    size_t examples; /**< texts below.  They are private: not for files that are given away */
-    char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< as they were */
-    char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< as they came out */
-    double
-        oov_epsilon; /**< of a word without a vector beside one with a vector, at most; +inf: nothing is proven */
-    bool insecure_seed; /**< drawn from a seed: whoever knows the seed can undo the draws */
+    char statement[NVDP_SANITIZE_STATEMENT_SIZE]; /**< the privacy statement, in plain English */
+    /** Number of example texts below. They are private: do not write them to files that are shared. */
+    size_t examples;
+    char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< original texts */
+    char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< privatized texts */
+    /** Upper bound of epsilon between a word without a vector and one with a vector; +inf: nothing is proven. */
+    double oov_epsilon;
+    bool insecure_seed; /**< draws came from a seed, which can undo them */
 };
 
-/** The options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
- * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create();
- * insecure-seed; measure-tokens, draws.  "seed" is for the program's analyses and refused here.
- * @param ctx outlives the configuration
+/** Creates the options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
+ * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create(); insecure-seed;
+ * measure-tokens, draws. "seed" is for the program's analyses and is rejected here.
+ * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Privatizes a task's files, or a text, token by token.
  *
- * Of a task every split that is there is written again to the folder `out`, in its own columns: texts
- * privatized; columns that say a text again (named after it, as MNLI's sentence1_parse) empty; labels,
- * ids and all others as they are.  With `text`, a text a line becomes a text a line in the file `out`, or
- * in the stream.  Beside them statement.txt and privacy.json (docs/formats.md).  With
- * laplace, `out` is one file of kind representations/1 with every token's noised vector.  One pass, two with
- * sensitive-from-data or vocabulary-from TASK; memory for some thousand rows (laplace: two passes, memory for the
- * texts).  Files appear when all are complete.
+ * For a task, writes every existing split to the directory `out`, with the same columns. Texts are privatized.
+ * Columns that repeat a text (named after it, such as MNLI's sentence1_parse) become empty. Labels, ids and all
+ * other columns are copied. For `text`, writes one text per line to the file `out`, or to the stream. Adds
+ * statement.txt and privacy.json (docs/formats.md). For laplace, `out` is one file of kind representations/1 with
+ * every token's noised vector.
  *
- * Draws are nvdp_dchi_sample()'s, from the operating system's generator.  With insecure-seed they come from that
- * seed, for tests and experiments: a warning, the statement and privacy.json say so.
- * @param ctx    progress and the wish to stop pass through its callbacks; a warning where more than half
- *               of the words have no vector
- * @param config of nvdp_sanitize_config_create()
- * @param write  takes the lines without `out`; NULL: `out` is needed
- * @param user   passed to write
- * @param[out] out what became of the texts; untouched on error; NULL: not wanted
- * @return NVDP_ERR_ARGUMENT for options out of range or that exclude each other, and an existing
- *         output without "overwrite"; NVDP_ERR_INPUT, naming file and line, for a row of another number
- *         of columns, a missing column, and what nvdp_sanitizer_create() refuses; NVDP_ERR_IO;
- *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ * Takes one pass, or two with sensitive-from-data, vocabulary-from TASK or laplace. Memory for some thousand rows;
+ * for laplace, memory for the texts. The files appear when all of them are complete.
+ *
+ * Draws are those of nvdp_dchi_sample(), from the operating system's generator. With insecure-seed they come from
+ * that seed, for tests and experiments; a warning, the statement and privacy.json say so.
+ * @param ctx      reports progress, can cancel; warns if more than half of the words have no vector
+ * @param config   from nvdp_sanitize_config_create()
+ * @param write    receives the lines without `out`; NULL: `out` is required
+ * @param user     passed to write
+ * @param[out] out the result; untouched on error; NULL: not wanted
+ * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, and an existing output without
+ *         "overwrite"; NVDP_ERR_INPUT, whose message names file and line, for a row with another number of columns,
+ *         a missing column, and invalid tables as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
+ *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
                           nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out);
 
@@ -250,50 +252,51 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
 /** A file of kind representations/1, open for reading; opaque. */
 struct nvdp_representations;
 
-/** What such a file holds.  Arrays are the file's own, until it is closed. */
+/** Content of such a file. Arrays belong to the file and live until it is closed. */
 struct nvdp_representations_info {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    size_t rows;        /**< N: rows of the task, or texts */
-    size_t columns;     /**< texts of a row: 1, or 2 of a task of pairs */
-    size_t tokens;      /**< of all texts: regular ones alone, no [CLS], no [SEP], nothing cut */
-    size_t dim;         /**< d, of a vector */
-    double eta;         /**< of the noise, nats per unit of distance */
-    double step;        /**< every value is a multiple of it */
-    bool pieces;        /**< tokens are WordPieces, not words */
-    const char *task;   /**< "sst2", ...; "none" of a text a line */
-    const int64_t
-        *offset; /**< [N columns + 1] text c of row i is number t = i columns + c, its tokens are
-                                offset[t] to offset[t + 1]; a text may have none */
-    const int64_t *id;    /**< [N] the row's number in its file, from 0, header not counted */
-    const int32_t *split; /**< [N] enum nvdp_split; NULL: none */
-    const float
-        *label; /**< [N] class number or score, NaN where there is none; NULL: none at all */
+    size_t rows;        /**< N, number of rows of the task, or of texts */
+    size_t columns;     /**< number of texts per row: 1, or 2 for a task of pairs */
+    /** Number of tokens of all texts. Only regular tokens: no [CLS], no [SEP]; texts are not cut. */
+    size_t tokens;
+    size_t dim;       /**< d, length of a vector */
+    double eta;       /**< eta of the noise, nats per unit of distance */
+    double step;      /**< every value is a multiple of it */
+    bool pieces;      /**< tokens are WordPieces, not words */
+    const char *task; /**< "sst2", ...; "none" for one text per line */
+    /** [N columns + 1] Text c of row i has number t = i columns + c and the tokens offset[t] to offset[t + 1]; a
+     * text may have none. */
+    const int64_t *offset;
+    const int64_t *id;    /**< [N] row number in the input file, from 0, without the header */
+    const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
+    /** [N] class index or score, NaN for a row without a label; NULL: no labels. */
+    const float *label;
 };
 
-/** Opens a file and reads all but the vectors, everything checked.
- * @param ctx  records messages; outlives the file
- * @param path the file
+/** Opens a file. Reads and checks everything except the vectors.
+ * @param ctx      records messages; outlives the file
+ * @param path     the file
  * @param[out] out the file; nvdp_representations_close(); untouched on error
- * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, shapes that do not agree, offsets
- *         that fall; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, inconsistent shapes, or decreasing offsets;
+ *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
                                       struct nvdp_representations **out);
-/** Closes it.
+/** Closes a file.
  * @param file NULL is allowed */
 void nvdp_representations_close(struct nvdp_representations *file);
-/** What it holds.
+/** Returns the content of a file, except the vectors.
  * @param file file
- * @param[in,out] out filled as far as its struct_size reaches
+ * @param[in,out] out filled up to its struct_size
  * @return NVDP_ERR_ARGUMENT for a struct without its size */
 nvdp_status nvdp_representations_describe(const struct nvdp_representations *file,
                                           struct nvdp_representations_info *out);
-/** Reads vectors: those of rows a to b are tokens offset[a columns] to offset[b columns].
+/** Reads vectors. Rows a to b have the tokens offset[a columns] to offset[b columns].
  * @param file   file
- * @param first  token from which on
- * @param tokens how many
+ * @param first  first token
+ * @param tokens number of tokens
  * @param z      [tokens, d]
- * @return NVDP_ERR_ARGUMENT for tokens that the file does not have, NVDP_ERR_INPUT for one that is not
- *         finite, NVDP_ERR_IO */
+ * @return NVDP_ERR_ARGUMENT for tokens that the file does not have, NVDP_ERR_INPUT for a number that is not finite,
+ *         NVDP_ERR_IO */
 nvdp_status nvdp_representations_read(struct nvdp_representations *file, size_t first,
                                       size_t tokens, float *z);
 
