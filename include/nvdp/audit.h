@@ -1,11 +1,11 @@
 /** @file audit.h
- * Lower bounds on epsilon from what an attacker found out: of a training (docs/dp-bert.md, Memorisation), and of
- * any mechanism, also one of another program, from its samples (docs/threat-model.md, Auditing a mechanism).
+ * Audits: lower bounds on epsilon from the success of an attacker. They audit training (docs/dp-bert.md), and any
+ * mechanism by its samples, also of another program (docs/threat-model.md, Auditing a mechanism).
  *
- * Of a training one run is enough (Steinke, Nasr & Jagielski 2023): m canaries are each in the training set or not, by
- * independent fair coins; whoever has the model guesses for some of them, and says nothing of the others.
- * A mechanism that is (epsilon, delta)-differentially private where one canary is added or removed lets
- * at most so many guesses be right, whatever the attacker does.
+ * An audit of training needs one run (Steinke, Nasr & Jagielski 2023). Independent fair coins decide for m canaries
+ * whether each is in the training set. The attacker has the model, guesses for some canaries and abstains for the
+ * others. If the training is (epsilon, delta)-differentially private for adding or removing one canary, the number
+ * of correct guesses is bounded for every attacker.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_AUDIT_H
@@ -16,9 +16,8 @@
 
 NVDP_BEGIN_DECLS
 
-/** The largest probability with which so many guesses or more are right under an (epsilon, delta)-private
- * mechanism (Steinke, Nasr & Jagielski 2023, Theorem 5.2): with q = e^epsilon / (1 + e^epsilon) and
- * f(v) = P[Binomial(r, q) >= v]
+/** Bounds the probability of v or more correct guesses under an (epsilon, delta)-private mechanism (Steinke, Nasr &
+ * Jagielski 2023, Theorem 5.2). With q = e^epsilon / (1 + e^epsilon) and f(v) = P[Binomial(r, q) >= v],
  *
  *     P[v or more right] <= f(v) + 2 m delta max_{i = 1..v} (f(v - i) - f(v)) / i.
  *
@@ -32,132 +31,132 @@ NVDP_BEGIN_DECLS
 double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double epsilon,
                           double delta);
 
-/** A lower bound on epsilon at a delta: the largest epsilon found at which the probability above is at most
- * 1 - confidence.  It is above the truth with probability 1 - confidence at most.  O(r).
+/** Computes a lower bound of epsilon at a delta: the largest epsilon found for which nvdp_audit_p_value() is at most
+ * 1 - confidence. The bound exceeds the true epsilon with probability at most 1 - confidence. O(r).
  * @param canaries   m
  * @param guesses    r <= m
  * @param correct    v <= r
  * @param delta      [0, 1]
  * @param confidence (0, 1)
- * @return >= 0, 0 where nothing is shown; NaN for arguments out of range */
+ * @return >= 0; 0 if nothing is shown; NaN for arguments out of range */
 double nvdp_audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
                           double confidence);
 
-/** One way to guess, and what it showed. */
+/** Numbers of guesses, and the resulting bound. */
 struct nvdp_audit_guesses {
-    uint64_t in;      /**< canaries of the largest scores, said to have been in the training set */
-    uint64_t out;     /**< of the smallest, said not to have been */
-    uint64_t correct; /**< of both, right */
-    double epsilon;   /**< the lower bound */
+    uint64_t in;      /**< canaries with the largest scores, guessed to be in the training set */
+    uint64_t out;     /**< canaries with the smallest scores, guessed not to be in it */
+    uint64_t correct; /**< number of correct guesses of both kinds */
+    double epsilon;   /**< lower bound of epsilon */
 };
 
-/** Most ways that nvdp_audit_canaries() tries. */
+/** Maximum number of ways to guess that nvdp_audit_canaries() tries. */
 #define NVDP_AUDIT_WAYS 6
 
-/** What nvdp_audit_canaries() found.  Stands inside other structs and keeps its size. */
+/** Result of nvdp_audit_canaries(). Other structs contain this one, so its size is fixed. */
 struct nvdp_canary_audit {
     size_t struct_size;                             /**< NVDP_RESULT() sets it */
     uint64_t canaries;                              /**< m; 0: no audit was made */
-    uint64_t included;                              /**< of them, in the training set */
-    double delta;                                   /**< at which epsilon is told */
-    double confidence;                              /**< of all ways together */
-    double epsilon;                                 /**< the largest of the lower bounds */
-    double auc;                                     /**< area under the scores' ROC curve */
-    size_t ways;                                    /**< how many were tried */
+    uint64_t included;                              /**< number of canaries in the training set */
+    double delta;                                   /**< delta of all epsilons */
+    double confidence;                              /**< simultaneous confidence of all ways */
+    double epsilon;                                 /**< largest lower bound */
+    double auc;                                     /**< area under the ROC curve of the scores */
+    size_t ways;                                    /**< number of ways tried */
     struct nvdp_audit_guesses way[NVDP_AUDIT_WAYS]; /**< [ways] */
     double reserved[2];                             /**< 0 */
 };
 
-/** The audit of scored canaries: guesses that the `in` with the largest scores were in the training set and
- * that the `out` with the smallest were not.  Where both are 0: in = out = m/64, m/32, m/16, m/8, m/4 and
- * m/2, each bound at a confidence such that all of them hold together.  Equal scores are in the order of
- * their canaries.  O(m log m).
+/** Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that
+ * the `not_in` canaries with the smallest were not. If both numbers are 0, tries in = out = m/64, m/32, m/16, m/8,
+ * m/4 and m/2, with bounds that hold simultaneously. Ties keep the order of the canaries. O(m log m).
  * @param ctx        records messages
  * @param canaries   m > 0
- * @param score      [m] the larger, the more a canary seems to have been trained on; no NaN
- * @param included   [m] whether it was
- * @param in         guesses of the first kind
- * @param not_in     of the second
+ * @param score      [m] larger for canaries that seem to have been trained on; no NaN
+ * @param included   [m] not 0 for canaries in the training set
+ * @param in         number of guesses "in the training set"
+ * @param not_in     number of guesses "not in the training set"
  * @param delta      [0, 1]
  * @param confidence (0, 1)
  * @param out        the audit; untouched on error
- * @return NVDP_ERR_ARGUMENT, naming value and range; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT, whose message names value and range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const double *score,
                                 const unsigned char *included, size_t in, size_t not_in,
                                 double delta, double confidence, struct nvdp_canary_audit *out);
 
 /** Samples of a mechanism on one input. */
 struct nvdp_samples {
-    size_t count;  /**< n, independent of one another */
-    size_t dim;    /**< d numbers each */
+    size_t count;  /**< n, number of independent samples */
+    size_t dim;    /**< d, numbers per sample */
     double *value; /**< [n, d] */
 };
 
-/** Reads samples from an array of numpy (.npy, versions 1.0 and 2.0): [n, d], float32 or float64, little-endian,
- * C order, finite.  O(n d).
+/** Reads samples from a NumPy array (.npy, versions 1.0 and 2.0): [n, d], float32 or float64, little-endian, C
+ * order, finite. O(n d).
  * @param ctx  records messages
- * @param path the file, of 8 GiB at most
+ * @param path the file, at most 8 GiB
  * @param out  the samples; nvdp_samples_free(); untouched on error
- * @return NVDP_ERR_INPUT, naming what was expected and what was found: another kind of file or version, Python
- * objects, other types, Fortran order, another rank, a wrong size, NaN, infinities and numbers beyond 1e100;
- * NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_INPUT for another kind of file or version, Python objects, other types, Fortran order, another
+ *         rank, a wrong size, NaN, infinities and numbers beyond 1e100; the message names what was expected and
+ *         found. NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_samples_read(struct nvdp_context *ctx, const char *path, struct nvdp_samples *out);
 
 /** Frees the array and zeroes the struct.
- * @param samples what nvdp_samples_read() filled, or zeros */
+ * @param samples filled by nvdp_samples_read(), or zeros */
 void nvdp_samples_free(struct nvdp_samples *samples);
 
-/** How a sample is scored: the log ratio of two normal densities that were fitted to samples of P and Q. */
+/** Scores of a sample: the log ratio of two normal densities that are fitted to samples of P and Q. */
 enum nvdp_audit_score {
-    NVDP_AUDIT_LINEAR,  /**< with the covariance of both together: linear discriminant analysis */
-    NVDP_AUDIT_GAUSSIAN /**< each with its own */
+    NVDP_AUDIT_LINEAR,  /**< with a common covariance: linear discriminant analysis */
+    NVDP_AUDIT_GAUSSIAN /**< with a covariance each */
 };
 
-/** The fewest samples of each input that nvdp_audit_samples() takes. */
+/** Minimum number of samples per input of nvdp_audit_samples(). */
 #define NVDP_AUDIT_FEWEST 100
-/** The most numbers that a sample may have. */
+/** Maximum number of values per sample. */
 #define NVDP_AUDIT_WIDEST 4096
 
-/** What nvdp_audit_samples() found. */
+/** Result of nvdp_audit_samples(). */
 struct nvdp_sample_audit {
-    size_t struct_size;          /**< NVDP_RESULT() sets it */
-    double delta;                /**< at which epsilon is told */
-    double confidence;           /**< of the bound */
-    double epsilon;              /**< the lower bound; 0 where nothing is shown */
-    double ceiling;              /**< what a perfect test would have shown with so many samples */
-    enum nvdp_audit_score score; /**< the score of the test that was chosen */
-    bool
-        favours_q; /**< the test says "Q" above its threshold: scores are negated, P and Q in each other's place */
-    double
-        threshold; /**< a sample with a score above it is said to be of P (Q), log density ratio in nats */
-    size_t held[2];    /**< samples of P and of Q that the test was measured on, and nothing else */
-    size_t hits[2];    /**< of them, above the threshold */
-    double least_true; /**< limit of the true positives' share: of P (Q), it is above that */
-    double most_false; /**< limit of the false positives' share: of Q (P), it is below that */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double delta;       /**< delta of epsilon */
+    double confidence;  /**< confidence of the bound */
+    double epsilon;     /**< lower bound; 0 if nothing is shown */
+    double ceiling;     /**< bound that a perfect test would have shown with these samples */
+    enum nvdp_audit_score score; /**< score of the selected test */
+    bool favours_q;              /**< the test detects Q: scores are negated, P and Q exchanged */
+    /** A sample with a score above this counts as P (Q if favours_q); log density ratio in nats. */
+    double threshold;
+    size_t held[2]; /**< number of held-out samples of P and of Q */
+    size_t hits[2]; /**< number of those above the threshold */
+    /** Lower confidence limit of the true positive rate, of P (Q if favours_q). */
+    double least_true;
+    /** Upper confidence limit of the false positive rate, of Q (P if favours_q). */
+    double most_false;
     double reserved[2]; /**< 0 */
 };
 
-/** A lower bound on epsilon of a mechanism, from samples on two adjacent inputs: P those on the one, Q those on the
- * other.  Where the mechanism is (epsilon, delta)-indistinguishable on these, no test has
+/** Computes a lower bound of epsilon of a mechanism from samples P and Q on two adjacent inputs. If the mechanism is
+ * (epsilon, delta)-indistinguishable on these inputs, no test has
  *
  *     TPR > e^epsilon FPR + delta,        so that    epsilon >= log((TPR - delta) / FPR)
  *
- * for any test that says "P", and for any that says "Q" (Kairouz, Oh & Viswanath 2015).  In an order drawn from the
- * seed a third of each file fits the scores, a sixth chooses score, direction and threshold, and the held-out half
- * measures that one test: TPR from below and FPR from above by Clopper & Pearson, each wrong with probability
- * (1 - confidence)/2 at most.  The bound is above the truth with probability 1 - confidence at most, whatever the
- * mechanism; it needs samples that are independent, and tells nothing from above.
+ * for any test that detects P, and any that detects Q (Kairouz, Oh & Viswanath 2015). In an order drawn from the
+ * seed, a third of each set fits the scores, and a sixth selects score, direction and threshold. The held-out half
+ * measures this one test: lower limit of TPR and upper limit of FPR by Clopper & Pearson, each wrong with
+ * probability at most (1 - confidence)/2. For every mechanism, the bound exceeds the true epsilon with probability
+ * at most 1 - confidence. The samples must be independent. The audit gives no upper bound.
  *
  * O((n + d) d^2), with a copy of the samples.
  * @param ctx        records messages
  * @param p          samples on one input, at least NVDP_AUDIT_FEWEST
- * @param q          on the other, with as many numbers each, at most NVDP_AUDIT_WIDEST
+ * @param q          samples on the other input, with the same number of values, at most NVDP_AUDIT_WIDEST
  * @param delta      [0, 1)
  * @param confidence (0, 1)
- * @param seed       of the order; to be chosen before anything is known
+ * @param seed       seed of the order; choose it before looking at the samples
  * @param out        the audit; untouched on error
- * @return NVDP_ERR_ARGUMENT, naming value and range; NVDP_ERR_NUMERIC where no normal density can be fitted;
- * NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT, whose message names value and range; NVDP_ERR_NUMERIC if no normal density can be
+ *         fitted; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
                                const struct nvdp_samples *q, double delta, double confidence,
                                uint64_t seed, struct nvdp_sample_audit *out);
