@@ -1,6 +1,6 @@
 /** @file encoder.h
- * An encoder in memory: hidden states and sentence vectors of texts, without noise.  They are not
- * private: for analysis and comparison.
+ * An encoder in memory: hidden states and sentence vectors of texts, without noise. They are not private: for
+ * analysis and comparison.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_ENCODER_H
@@ -12,61 +12,59 @@
 
 NVDP_BEGIN_DECLS
 
-/** A loaded encoder, with its tokenizer.  One call at a time may use it. */
+/** A loaded encoder with its tokenizer. Only one call at a time may use it. */
 struct nvdp_encoder;
 
-/** What an encoder is. */
+/** Properties of an encoder. */
 struct nvdp_encoder_info {
     size_t struct_size;   /**< NVDP_RESULT() sets it */
-    size_t hidden_size;   /**< d, width of a state and of a vector */
-    size_t max_length;    /**< tokens that texts should be cut to, special ones included */
-    char pooling[8];      /**< how states become a vector: "none", "mean", "cls", "max" */
-    bool normalized;      /**< whether the vectors have unit length */
+    size_t hidden_size;   /**< d, length of a state and of a vector */
+    size_t max_length;    /**< length to which texts should be cut, including special tokens */
+    char pooling[8];      /**< pooling of states to a vector: "none", "mean", "cls", "max" */
+    bool normalized;      /**< the vectors have unit length */
     char fingerprint[65]; /**< SHA-256 of model.safetensors, hexadecimal */
 };
 
-/** The options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as those of
- * nvdp_encode().
- * @param ctx outlives the configuration
+/** Creates the options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as in nvdp_encode().
+ * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_encoder_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Loads a directory in Hugging Face or sentence-transformers layout, or RUN/model of a run of method
- * base or reg.
- * @param ctx    outlives the encoder
- * @param config of nvdp_encoder_config_create()
+/** Loads a directory in Hugging Face or sentence-transformers layout, or RUN/model of a run of method base or reg.
+ * O(size of the weights).
+ * @param ctx      outlives the encoder
+ * @param config   from nvdp_encoder_config_create()
  * @param[out] out the encoder; nvdp_encoder_free(); untouched on error
- * @return as nvdp_encode() and nvdp_tokenizer_load().  O(size of the weights) */
+ * @return as nvdp_encode() and nvdp_tokenizer_load() */
 nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_encoder **out);
 
-/** Releases an encoder.
+/** Frees an encoder.
  * @param encoder NULL is allowed */
 void nvdp_encoder_free(struct nvdp_encoder *encoder);
 
-/** What it is.
+/** Describes an encoder.
  * @param encoder encoder
- * @param[in,out] out filled as far as its struct_size reaches
+ * @param[in,out] out filled up to its struct_size
  * @return NVDP_ERR_ARGUMENT for a struct without its size */
 nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
                                   struct nvdp_encoder_info *out);
 
-/** Its tokenizer.
+/** Returns the tokenizer of an encoder.
  * @param encoder encoder
- * @return the encoder's own */
+ * @return owned by the encoder */
 const struct nvdp_tokenizer *nvdp_encoder_tokenizer(const struct nvdp_encoder *encoder);
 
-/** The states of texts, and one vector a text: what nvdp_encode() writes.
- * @param ctx     that of nvdp_encoder_load(); progress and the wish to stop pass through its callbacks
+/** Computes the states of texts, and one vector per text, as nvdp_encode() writes them. O(T) passes through the
+ * encoder; memory for one batch.
+ * @param ctx     as in nvdp_encoder_load(); reports progress, can cancel
  * @param encoder encoder
- * @param dataset N texts of T tokens in all, of the encoder's tokenizer (nvdp_dataset_from_texts())
+ * @param dataset N texts with T tokens in total, by the encoder's tokenizer (nvdp_dataset_from_texts())
  * @param states  [T, d] last states, text after text; NULL: not wanted
- * @param vectors [N, d] their pooled vectors; NULL: not wanted
- * @return NVDP_ERR_ARGUMENT for tokens that the encoder does not have, texts that are too long, and
- *         vectors of an encoder without pooling; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY
- *
- * O(T) passes through the encoder; memory for one batch. */
+ * @param vectors [N, d] pooled vectors; NULL: not wanted
+ * @return NVDP_ERR_ARGUMENT for tokens that the encoder does not have, texts that are too long, and vectors of an
+ *         encoder without pooling; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
                              const struct nvdp_dataset *dataset, float *states, float *vectors);
 

@@ -1,10 +1,9 @@
 /** @file posteriors.h
  * Posteriors: the distributions that a bottleneck assigns to texts, as plain arrays.
  *
- * An NVDP sample of a text with n tokens has the components 0 (the prior: mu 0, logvar 0, alpha
- * prior_alpha), 1..n (the tokens), and under the hidden length policy n+1..length (padding: mu 0,
- * logvar 0, alpha pad_alpha).  Only the tokens are stored.  Gaussian mechanisms (vib, vtdp) have no
- * alpha and no prior.
+ * An NVDP sample of a text with n tokens has component 0 (the prior: mu 0, logvar 0, alpha prior_alpha) and
+ * components 1..n (the tokens). Under the hidden length policy it also has n+1..length (padding: mu 0, logvar 0,
+ * alpha pad_alpha). Only the tokens are stored. Gaussian mechanisms (vib, vtdp) have no alpha and no prior.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_POSTERIORS_H
@@ -15,67 +14,68 @@
 
 NVDP_BEGIN_DECLS
 
-/** What a release tells about the length of a text. */
+/** Length policies: what a release reveals about the length of a text. */
 enum nvdp_length_policy {
-    NVDP_LENGTH_HIDDEN, /**< nothing: texts are padded to `length` tokens, all sampled and shared */
-    NVDP_LENGTH_PUBLIC  /**< n is released; the divergence between different lengths is +inf */
+    /** Nothing: texts are padded to `length` tokens, which are all sampled and shared. */
+    NVDP_LENGTH_HIDDEN,
+    NVDP_LENGTH_PUBLIC /**< n is public; the divergence between different lengths is +inf */
 };
 
-/** The posteriors of N texts with T tokens in all, in p dimensions. */
+/** The posteriors of N texts with T tokens in total, in p dimensions. */
 struct nvdp_posteriors {
     size_t texts;       /**< N */
     size_t dim;         /**< p >= 1 */
-    size_t *offset;     /**< [N+1] tokens of text i: rows offset[i]..offset[i+1]; from 0, rising */
+    size_t *offset;     /**< [N+1] text i has the rows offset[i]..offset[i+1]; from 0, ascending */
     double *alpha;      /**< [T] pseudo-counts, 1e-100 to 1e100; NULL: a Gaussian mechanism */
-    double *mu;         /**< [T, p] means, row by row */
-    double *logvar;     /**< [T, p] natural logarithms of the variances, -300 to 300 */
-    int64_t *id;        /**< [N] the texts' own numbers, or NULL */
+    double *mu;         /**< [T, p] means, row-major */
+    double *logvar;     /**< [T, p] log variances, -300 to 300 */
+    int64_t *id;        /**< [N] identifiers of the texts, or NULL */
     double prior_alpha; /**< pseudo-count of the prior's component */
-    double pad_alpha;   /**< of a padding component; hidden policy only */
+    double pad_alpha;   /**< pseudo-count of a padding component; hidden policy only */
     int kappa;          /**< vectors per component, >= 1: weights from Dirichlet(alpha/kappa) */
     enum nvdp_length_policy policy; /**< whether lengths are hidden */
-    size_t length;   /**< L: tokens that every text is padded to; hidden policy only */
-    char method[32]; /**< "nvdp", "vtdp", "vib-fixed", ...; ends with 0 */
-    /** C where a sequence clip holds: hidden lengths, kappa 1, all variances 1, and all means of a
-     * text, as one vector, of norm at most C (docs/nvib.md).  0: none. */
+    size_t length;   /**< L, length in tokens to which texts are padded; hidden policy only */
+    char method[32]; /**< "nvdp", "vtdp", "vib-fixed", ...; NUL-terminated */
+    /** C of a sequence clip; 0: no clip. A clip means hidden lengths, kappa 1, all variances 1, and a norm of at
+     * most C of all means of a text as one vector (docs/nvib.md). */
     double clip_sequence;
-    int split; /**< 1 + the enum nvdp_split that the texts are of; 0: not known */
+    int split; /**< 1 + the enum nvdp_split of the texts; 0: unknown */
 };
 
-/** Makes a set with arrays of zeros, one vector per component, prior and padding of pseudo-count 1,
- * public lengths, no `id`.
+/** Creates a set with arrays of zeros, one vector per component, pseudo-count 1 for prior and padding, public
+ * lengths, and no `id`.
  * @param ctx        records messages; may be NULL
  * @param texts      N
- * @param rows       T: tokens of all texts
+ * @param rows       T, number of tokens of all texts
  * @param dim        p >= 1
- * @param with_alpha false: a Gaussian mechanism, `alpha` stays NULL
+ * @param with_alpha false: a Gaussian mechanism, `alpha` is NULL
  * @param out        the set; nvdp_posteriors_free()
- * @return NVDP_ERR_ARGUMENT for a width of 0, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for dim 0, NVDP_ERR_MEMORY */
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out);
 
-/** Releases a set with its arrays, `id` included.
+/** Frees a set with its arrays, including `id`.
  * @param posteriors NULL is allowed */
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors);
 
-/** Checks what all measures rely on: offsets that rise from 0, everything finite and in the ranges
- * of struct nvdp_posteriors, at most `length` tokens per text under the hidden policy.  O(T p).
+/** Checks the assumptions of all measures: offsets ascend from 0, all numbers are finite and in the ranges of struct
+ * nvdp_posteriors, and no text has more than `length` tokens under the hidden policy. O(T p).
  * @param ctx        records messages; may be NULL
  * @param posteriors the set
- * @param source     what messages begin with: a path, or "" or NULL for none
- * @return NVDP_ERR_INPUT, naming dataset or attribute, row, column and what was found */
+ * @param source     prefix of messages: a path; "" or NULL: none
+ * @return NVDP_ERR_INPUT, whose message names dataset or attribute, row, column and the value found */
 nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
                                   const struct nvdp_posteriors *posteriors, const char *source);
 
-/** Reads a file of kind posteriors/1 (docs/formats.md), and checks everything.
+/** Reads and checks a file of kind posteriors/1 (docs/formats.md).
  * @param ctx  records messages; may be NULL
  * @param path the file
  * @param out  the set; nvdp_posteriors_free()
- * @return NVDP_ERR_IO, NVDP_ERR_INPUT where the file is malformed, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_IO, NVDP_ERR_INPUT for an invalid file, NVDP_ERR_MEMORY */
 nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out);
 
-/** Writes a file of kind posteriors/1, in place of one of that name only when it is whole.
+/** Writes a file of kind posteriors/1. Replaces an existing file only when the new one is complete.
  * @param ctx        records messages; may be NULL
  * @param path       the file
  * @param posteriors a set that passes nvdp_posteriors_check()

@@ -1,6 +1,5 @@
-/**
- * @file
- * In what arithmetic matrix products run.
+/** @file
+ * Precision: the arithmetic of matrix products.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_PRECISION_H
@@ -13,61 +12,43 @@ NVDP_BEGIN_DECLS
 
 /** Arithmetic of models and encoders. */
 enum nvdp_precision {
-    NVDP_PRECISION_F32, /**< float32 throughout. */
-    /**
-     * The encoder's products, attention's among them, and the mechanisms' dense layers take bfloat16
-     * operands and sum in float32; what in the encoder only products and activations read again is
-     * kept as bfloat16.  Parameters, their gradients, optimiser, residual stream, LayerNorm,
-     * softmax, the sealed block's attention, heads, losses and noise stay float32.
-     */
+    NVDP_PRECISION_F32, /**< float32 everywhere */
+    /** The products of the encoder, including attention, and the dense layers of the mechanisms take bfloat16
+     * operands and sum in float32. Encoder activations that only products and activation functions read are stored
+     * as bfloat16. Parameters, their gradients, optimizer state, residual stream, LayerNorm, softmax, the sealed
+     * block's attention, heads, losses and noise are float32. */
     NVDP_PRECISION_BF16,
-    /**
-     * For encoding and scoring, not for training: the dense layers of the encoder multiply 8-bit
-     * integers.  Weights are symmetric with a scale for every output; activations have a least value
-     * and a step for every token, found as it passes.  Sums are exact, so that a token's result does
-     * not depend on its batch.  All else is as in bf16 where the processor has that, else as in f32.
-     */
+    /** For encoding and scoring, not for training: the dense layers of the encoder multiply 8-bit integers. Weights
+     * are symmetric with a scale per output. Activations have a minimum and a step per token, computed dynamically.
+     * Sums are exact, so a token's result does not depend on its batch. Everything else is as in bf16 if the
+     * processor supports bf16, else as in f32. */
     NVDP_PRECISION_INT8
 };
 
-/**
- * A precision's name.
- *
+/** Returns the name of a precision.
  * @param precision the precision.
- * @return "f32", "bf16" or "int8".
- */
+ * @return "f32", "bf16" or "int8". */
 const char *nvdp_precision_name(enum nvdp_precision precision);
 
-/**
- * Whether bfloat16 products are to be had here.
- *
- * @return why not (the build lacks oneDNN, the processor lacks the instructions); NULL where they are.
- */
+/** Checks for bfloat16 products.
+ * @return the reason why they are unavailable (the build lacks oneDNN, the processor lacks the instructions); NULL
+ *         if they are available. */
 const char *nvdp_bf16_missing(void);
 
-/**
- * Whether int8 products are to be had here.
- *
- * @return why not (the build lacks oneDNN, the processor lacks 8-bit dot products); NULL where they
- * are.
- */
+/** Checks for int8 products.
+ * @return the reason why they are unavailable (the build lacks oneDNN, the processor lacks 8-bit dot products); NULL
+ *         if they are available. */
 const char *nvdp_int8_missing(void);
 
-/**
- * Chooses the precision of the models and encoders made from now on; before: f32.  Where bf16 is not
- * to be had they compute in f32, and a notice says why; where int8 is not, making them fails.
- *
- * @param ctx the context.
- * @param precision the precision.
- */
+/** Sets the precision of models and encoders that are created from now on; the initial precision is f32. If bf16 is
+ * unavailable, they use f32, and a notice states the reason. If int8 is unavailable, creating them fails.
+ * @param ctx       the context.
+ * @param precision the precision. */
 void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);
 
-/**
- * The precision that was chosen.
- *
+/** Returns the precision that was set.
  * @param ctx the context.
- * @return the precision, whether or not it is to be had.
- */
+ * @return the precision, even if it is unavailable. */
 enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx);
 
 NVDP_END_DECLS

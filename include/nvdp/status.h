@@ -1,9 +1,8 @@
 /** @file status.h
- * Status codes: what every fallible function of the library returns.
+ * Status codes: the return values of all fallible functions.
  *
- * On anything but NVDP_OK the results that a function writes through pointers are untouched, and
- * nvdp_context_error() holds one line that names the file, line, tensor or field at fault, what was
- * expected and what was found.
+ * On any code other than NVDP_OK, results through pointers are untouched. nvdp_context_error() then returns one line
+ * with the file, line, tensor or field at fault, what was expected and what was found.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_STATUS_H
@@ -13,7 +12,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** The codes, each with its meaning: X(name, text) is expanded once per code. */
+/** The codes with their meanings: X(name, text) is expanded once per code. */
 #define NVDP_STATUS_MAP(X)                                                                         \
     X(OK, "success")                                                                               \
     X(ERR_MEMORY, "out of memory")                                                                 \
@@ -25,22 +24,22 @@ NVDP_BEGIN_DECLS
     X(ERR_UNSUPPORTED, "not available in this build")                                              \
     X(ERR_STATE, "called in the wrong state")
 
-/** How a call ended.  Codes keep their numbers; new ones are added at the end. */
+/** Status of a call. Codes keep their numbers; new codes are added at the end. */
 typedef enum nvdp_status {
 #define NVDP_STATUS_ENUM(name, text) NVDP_##name, /**< text */
     NVDP_STATUS_MAP(NVDP_STATUS_ENUM)
 #undef NVDP_STATUS_ENUM
-        NVDP_STATUS_COUNT /**< how many codes there are; none itself */
+        NVDP_STATUS_COUNT /**< number of codes; not a code */
 } nvdp_status;
 
-/** A code's name without its prefix, such as "ERR_INPUT".
+/** Returns the name of a code without its prefix, such as "ERR_INPUT".
  * @param status any value
- * @return static text, "UNKNOWN" for what is no code; never NULL */
+ * @return static text, "UNKNOWN" for an invalid code; never NULL */
 const char *nvdp_status_name(nvdp_status status);
 
-/** A code's meaning in a few words, such as "out of memory".
+/** Returns the meaning of a code, such as "out of memory".
  * @param status any value
- * @return static text, "unknown status" for what is no code; never NULL */
+ * @return static text, "unknown status" for an invalid code; never NULL */
 const char *nvdp_status_text(nvdp_status status);
 
 NVDP_END_DECLS

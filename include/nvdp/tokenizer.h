@@ -1,14 +1,13 @@
-/**
- * @file
- * Texts as the pieces that an encoder reads.
+/** @file
+ * Tokenizers: texts as the pieces that an encoder reads.
  *
- * BERT's WordPiece tokenizer, exactly as published: control characters dropped, ideographs spaced,
- * lower case, accents stripped (NFD without category Mn), punctuation marks apart, then the longest
- * piece of the vocabulary first (Wu et al. 2016).  Words over 200 characters are unknown.
+ * BERT's WordPiece tokenizer, exactly as published: control characters are dropped, ideographs get spaces, text is
+ * lower case, accents are stripped (NFD without category Mn), punctuation marks are separate. Then the longest piece
+ * of the vocabulary is taken first (Wu et al. 2016). Words over 200 characters are unknown.
  *
- * RoBERTa's byte-level byte-pair encoding (Radford et al. 2019; Liu et al. 2019): words by GPT-2's
- * pattern, their bytes merged in pairs by rank (Sennrich, Haddow & Birch 2016).  Here the names of
- * special tokens in a text stand for these tokens, as elsewhere with this encoding.
+ * RoBERTa's byte-level byte-pair encoding (Radford et al. 2019; Liu et al. 2019): words by GPT-2's pattern, whose
+ * bytes are merged in pairs by rank (Sennrich, Haddow & Birch 2016). As in other implementations, names of special
+ * tokens in a text become these tokens.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_TOKENIZER_H
@@ -19,121 +18,93 @@
 
 NVDP_BEGIN_DECLS
 
-/** A vocabulary and the rules by which texts become its pieces; never changes once it is read. */
+/** A vocabulary and the rules that split texts into its pieces; immutable. */
 struct nvdp_tokenizer;
 
-/** The pieces that stand for no text, by BERT's names and RoBERTa's. */
+/** The special tokens, with the names of BERT and RoBERTa. */
 enum nvdp_special {
-    NVDP_TOKEN_PAD, /**< "[PAD]", "\<pad>": fills rows in padded formats. */
-    NVDP_TOKEN_UNK, /**< "[UNK]", "\<unk>": a word that the pieces do not cover. */
-    NVDP_TOKEN_CLS, /**< "[CLS]", "\<s>": before every text. */
-    NVDP_TOKEN_SEP, /**< "[SEP]", "\</s>": behind every text. */
-    NVDP_TOKEN_MASK /**< "[MASK]", "\<mask>": a token that is to be predicted in pretraining. */
+    NVDP_TOKEN_PAD, /**< "[PAD]", "\<pad>": fills rows in padded formats */
+    NVDP_TOKEN_UNK, /**< "[UNK]", "\<unk>": a word that the pieces do not cover */
+    NVDP_TOKEN_CLS, /**< "[CLS]", "\<s>": before every text */
+    NVDP_TOKEN_SEP, /**< "[SEP]", "\</s>": after every text */
+    NVDP_TOKEN_MASK /**< "[MASK]", "\<mask>": a token to predict in pretraining */
 };
 
-/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], RoBERTa's \<s> a \</s> or
- * \<s> a \</s>\</s> b \</s>.  Zero it before its first use; nvdp_tokens_free() frees what it holds. */
+/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], for RoBERTa \<s> a \</s> or \<s> a
+ * \</s>\</s> b \</s>. Zero the struct before its first use; nvdp_tokens_free() frees its content. */
 struct nvdp_tokens {
-    size_t count;    /**< Tokens, special ones included. */
-    size_t capacity; /**< Tokens for which there is memory. */
-    int32_t *ids;    /**< [count] rows of the vocabulary. */
-    int32_t
-        *types; /**< [count] 0 for the first text and its [SEP], 1 for the second; RoBERTa: 0. */
+    size_t count;    /**< number of tokens, including special ones */
+    size_t capacity; /**< number of tokens that fit the allocated memory */
+    int32_t *ids;    /**< [count] rows of the vocabulary */
+    /** [count] 0 for the first text and its [SEP], 1 for the second text; always 0 for RoBERTa. */
+    int32_t *types;
 };
 
-/**
- * Reads the tokenizer of a Hugging Face directory: vocab.txt (WordPiece); where there is none
- * vocab.json and merges.txt (byte-level BPE); where these are missing too tokenizer.json, which has
- * either.  tokenizer_config.json is read where it is there (the special tokens; with vocab.txt
- * do_lower_case, strip_accents, tokenize_chinese_chars).  O(bytes).
- *
- * @param ctx where errors are recorded; NULL allowed.
- * @param directory folder of the files.
- * @param out the tokenizer, for nvdp_tokenizer_free(); untouched on error.
- * @return NVDP_ERR_IO where a file is missing (the message names those that would do) or cannot be
- * read; NVDP_ERR_INPUT, naming the file and line or piece, where a line is empty, twice there or not
- * UTF-8, a merge is no pair of pieces, ids are not 0 to n - 1, or a special token is missing;
- * NVDP_ERR_UNSUPPORTED where tokenizer.json asks for something else; NVDP_ERR_MEMORY.
- */
+/** Reads the tokenizer of a Hugging Face directory. Uses the first that exists: vocab.txt (WordPiece); vocab.json
+ * and merges.txt (byte-level BPE); tokenizer.json, which has either. Also reads tokenizer_config.json if it exists:
+ * the special tokens, and with vocab.txt do_lower_case, strip_accents, tokenize_chinese_chars. O(bytes).
+ * @param ctx       records errors; NULL allowed.
+ * @param directory directory of the files.
+ * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error.
+ * @return NVDP_ERR_IO if a file is missing (the message names the possible files) or cannot be read; NVDP_ERR_INPUT,
+ *         whose message names the file and line or piece, for a line that is empty, repeated or not UTF-8, a merge
+ *         that is not a pair of pieces, ids that are not 0 to n - 1, or a missing special token;
+ *         NVDP_ERR_UNSUPPORTED for unsupported features of tokenizer.json; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out);
 
-/**
- * Frees a tokenizer.
- *
- * @param tokenizer NULL allowed.
- */
+/** Frees a tokenizer.
+ * @param tokenizer NULL allowed. */
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer);
 
-/**
- * Pieces of the vocabulary, special ones included.  O(1).
- *
+/** Returns the number of pieces of the vocabulary, including special ones. O(1).
  * @param tokenizer a tokenizer.
- * @return the number of pieces; ids are below it.
- */
+ * @return number of pieces; ids are below it. */
 size_t nvdp_tokenizer_size(const struct nvdp_tokenizer *tokenizer);
 
-/**
- * A piece's text as it stands in the vocabulary, such as "un", "##able", or "Ġun", byte-level
- * BPE's piece with a space before it.  O(1).
- *
+/** Returns the text of a piece as in the vocabulary, such as "un", "##able", or "Ġun" (a piece of byte-level BPE
+ * with a leading space). O(1).
  * @param tokenizer a tokenizer.
- * @param id a row of the vocabulary.
- * @return the text, which the tokenizer owns; NULL where `id` is out of range.
- */
+ * @param id        a row of the vocabulary.
+ * @return the text, owned by the tokenizer; NULL if `id` is out of range. */
 const char *nvdp_tokenizer_piece(const struct nvdp_tokenizer *tokenizer, int32_t id);
 
-/**
- * A piece's id.  O(bytes of the piece).
- *
+/** Finds the id of a piece. O(bytes of the piece).
  * @param tokenizer a tokenizer.
- * @param piece the text, "##" included.
- * @return the id, -1 where the vocabulary has no such piece.
- */
+ * @param piece     the text, including "##".
+ * @return the id; -1 if the vocabulary has no such piece. */
 int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *piece);
 
-/**
- * The id of a special token.  O(1).
- *
+/** Returns the id of a special token. O(1).
  * @param tokenizer a tokenizer.
- * @param which the token.
- * @return its id, -1 where `which` is none.
- */
+ * @param which     the token.
+ * @return its id; -1 if `which` is invalid. */
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which);
 
-/**
- * How many special tokens a text, or a pair of texts, gets: the least that max_length can be.  O(1).
- *
+/** Returns the number of special tokens of a text or pair: the minimum of max_length. O(1).
  * @param tokenizer a tokenizer.
- * @param pair whether there is a second text.
- * @return 2; with a pair 3, RoBERTa's 4.
- */
+ * @param pair      true for a pair of texts.
+ * @return 2; 3 for a pair, 4 for a pair with RoBERTa. */
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
-/**
- * Encodes a text, or a pair of texts, in place of what `tokens` held.  Where they are longer than
- * max_length, tokens are dropped from the longer text's end, one at a time, from the second on a
- * tie (Devlin et al.'s rule; the `tokenizers` library leaves the shorter of two long texts half the
- * room, rounded down).  Several threads may encode at once into different `tokens`.  O(bytes).
- *
- * @param tokenizer a tokenizer.
- * @param text UTF-8; bytes that are not count as U+FFFD, which WordPiece drops.
- * @param text_size bytes of `text`.
- * @param pair the second text, NULL where there is none.
- * @param pair_size bytes of `pair`.
- * @param max_length most tokens, special ones included: at least nvdp_tokenizer_specials().
- * @param tokens the outcome; untouched on error.
- * @return NVDP_ERR_ARGUMENT where `text` is NULL or max_length too small; NVDP_ERR_MEMORY.
- */
+/** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,
+ * drops tokens from the end of the longer text, one at a time, and from the second text for a tie (the rule of
+ * Devlin et al.; the `tokenizers` library instead leaves the shorter of two long texts half of the room, rounded
+ * down). Several threads may encode at the same time into different `tokens`. O(bytes).
+ * @param tokenizer  a tokenizer.
+ * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops.
+ * @param text_size  bytes of `text`.
+ * @param pair       the second text; NULL: none.
+ * @param pair_size  bytes of `pair`.
+ * @param max_length maximum number of tokens, including special ones; at least nvdp_tokenizer_specials().
+ * @param tokens     the result; untouched on error.
+ * @return NVDP_ERR_ARGUMENT if `text` is NULL or max_length is too small; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const char *text,
                                   size_t text_size, const char *pair, size_t pair_size,
                                   size_t max_length, struct nvdp_tokens *tokens);
 
-/**
- * Frees the arrays and zeroes the struct.
- *
- * @param tokens what nvdp_tokenizer_encode() filled, or zeros.
- */
+/** Frees the arrays and zeroes the struct.
+ * @param tokens filled by nvdp_tokenizer_encode(), or zeros. */
 void nvdp_tokens_free(struct nvdp_tokens *tokens);
 
 NVDP_END_DECLS

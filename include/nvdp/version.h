@@ -1,7 +1,8 @@
 /** @file version.h
- * The library's version: as macros, of the headers, and as a function, of the library that runs.
+ * Versions: that of the headers as macros, that of the loaded library as a function.
  *
  * Stable: later versions add to it. */
+/** Increases for incompatible changes. */
 #ifndef NVDP_VERSION_H
 #define NVDP_VERSION_H
 
@@ -9,13 +10,13 @@
 
 NVDP_BEGIN_DECLS
 
-#define NVDP_VERSION_MAJOR 0 /**< the public face changed so that programs must change */
-#define NVDP_VERSION_MINOR 1 /**< something was added */
-#define NVDP_VERSION_PATCH 0 /**< something was repaired */
-#define NVDP_VERSION "0.1.0" /**< all three */
+#define NVDP_VERSION_MAJOR 0
+#define NVDP_VERSION_MINOR 1 /**< increases for additions */
+#define NVDP_VERSION_PATCH 0 /**< increases for fixes */
+#define NVDP_VERSION "0.1.0" /**< the full version */
 
-/** The version of the library that runs.
- * @return static text such as "0.1.0", as NVDP_VERSION of the headers it was built from */
+/** Returns the version of the loaded library.
+ * @return static text such as "0.1.0": NVDP_VERSION of the headers that it was built with */
 const char *nvdp_version(void);
 
 NVDP_END_DECLS
