@@ -1,15 +1,15 @@
 /** @file
- * NVDP: nonparametric variational differential privacy for text embeddings.  Takes all headers.
+ * NVDP: nonparametric variational differential privacy for text embeddings. Includes all headers.
  *
  * @mainpage nvdp
  *
- * A text becomes a posterior over a few weighted vectors, and one random sample of it is shared: weights pi, vectors
- * z.  Classifiers, readers and third parties see the sample alone.  Its privacy is a number: the Renyi divergence
- * between two texts' samples, summed over everything that is shared, in nats.
+ * A text becomes a posterior over a few weighted vectors, and one random sample of the posterior is shared: weights
+ * pi, vectors z. Classifiers, readers and third parties see only the sample. Its privacy is a number: the Renyi
+ * divergence between the samples of two texts, summed over everything that is shared, in nats.
  *
  * @section first A first example
  *
- * How far apart are two Gaussians, and what does that promise?
+ * How far apart are two Gaussians, and what does that guarantee?
  *
  * @code{.c}
  * #include <nvdp.h>
@@ -40,10 +40,9 @@
  * - <b>Training:</b> nvdp/method.h (the mechanisms), nvdp/train.h (nvdp_train(): from options to a run directory),
  *   nvdp/trainer.h (one step at a time), nvdp/ranks.h (several processes), nvdp/model.h.
  * - <b>Using a run:</b> nvdp/evaluate.h (nvdp_evaluate(), nvdp_predict_texts(), nvdp_run_posteriors()),
- *   nvdp/guarantee.h (the first line about its privacy).
+ *   nvdp/guarantee.h (its privacy in one line).
  * - <b>Privacy of given texts:</b> nvdp/posteriors.h, nvdp/rdp.h (Renyi divergences, the exact loss), nvdp/privacy.h
- *   (over a data set, Bayesian DP), nvdp/linkage.h (whose sample is it), nvdp/measured.h (the files of
- *   measurements).
+ *   (over a data set, Bayesian DP), nvdp/linkage.h (re-identification), nvdp/measured.h (the files of measurements).
  * - <b>Proofs over all texts:</b> nvdp/certificate.h (nvdp_certify()), nvdp/guess.h (nvdp_guess_bound()).
  * - <b>Private training:</b> nvdp/account.h (nvdp_account()).
  * - <b>Sharing:</b> nvdp/share.h (nvdp_export(), nvdp_verify(), nvdp_reuse()).
@@ -51,22 +50,22 @@
  * - <b>Text privatization:</b> nvdp/dchi.h (mechanisms on word vectors), nvdp/sanitize.h (texts and files),
  *   nvdp/text_privacy.h.
  *
- * @section way A text's way through the library
+ * @section way From text to sample
  *
  * @verbatim
  *     TSV row     nvdp_dataset_load()        token ids: nvdp/dataset.h, nvdp/tokenizer.h
  *     hidden      nvdp_encode()              states of the encoder: nvdp/bert.h, nvdp/evaluate.h
  *     posterior   nvdp_run_posteriors()      alpha, mu, log variance: nvdp/posteriors.h
- *     sample      nvdp_export()              what is shared: nvdp/share.h
- *     score       nvdp_evaluate()            of the model's own head: nvdp/evaluate.h
- *     reader      nvdp_reuse()               trained from the shared file alone: nvdp/share.h
+ *     sample      nvdp_export()              the shared file: nvdp/share.h
+ *     score       nvdp_evaluate()            accuracy of the model: nvdp/evaluate.h
+ *     reader      nvdp_reuse()               trained on the shared file only: nvdp/share.h
  *     privacy     nvdp_renyi_pairs()         between all pairs of posteriors: nvdp/rdp.h
  *     proof       nvdp_certify()             over all texts, seen or not: nvdp/certificate.h
  * @endverbatim
  *
  * @section example Training a run
  *
- * The program `nvdp` is a thin layer on calls such as these.
+ * The program `nvdp` consists of such calls.
  *
  * @code{.c}
  * #include <nvdp.h>
@@ -98,22 +97,22 @@
  *     cc example.c $(pkg-config --cflags --libs nvdp)
  * @endverbatim
  *
- * Four longer ones, compiled and run by the tests, are in experiments/examples.
+ * experiments/examples has four longer examples, which the tests compile and run.
  *
  * @section conventions Conventions
  *
- * - Fallible functions return an nvdp_status and give results through trailing pointers, which are
- *   untouched on error; nvdp_context_error() then holds one line that names the file, line, tensor
- *   or field at fault, what was expected and what was found.
- * - Handles are made by `_create`, `_load` or `_open` and released by `_free`, which takes NULL.
- * - Options are set by name (nvdp/config.h); results are structs that carry their size, so that a
- *   new option or result breaks no program.
- * - Divergences and other privacy figures are double, in nats; +infinity is a value and is kept.
- * - Nothing is printed, and the process is neither ended nor forked: messages, progress and the wish
- *   to stop pass through the context's callbacks (nvdp/context.h).
- * - A context is used by one thread at a time.
- * - While the version is 0.x, a new minor version may change the interface: it is part of the
- *   shared library's name (libnvdp.so.0.1).
+ * - Fallible functions return an nvdp_status and results through trailing pointers, which are untouched on error.
+ *   nvdp_context_error() then returns one line with the file, line, tensor or field at fault, what was expected and
+ *   what was found.
+ * - `_create`, `_load` and `_open` make objects; `_free` frees them and accepts NULL.
+ * - Options are set by name (nvdp/config.h), and result structs have their size as a member. So a new option or result
+ *   breaks no program.
+ * - Divergences and other privacy measures are double, in nats; +infinity is a valid value.
+ * - The library prints nothing, and does not exit or fork. Messages, progress and cancel requests pass through the
+ *   context's callbacks (nvdp/context.h).
+ * - One thread at a time uses a context.
+ * - While the version is 0.x, a new minor version may change the interface: the minor version is part of the name of
+ *   the shared library (libnvdp.so.0.1).
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_H

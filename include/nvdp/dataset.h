@@ -1,5 +1,4 @@
-/**
- * @file
+/** @file
  * Tasks and data sets: GLUE's original layout of tab-separated files, and a user's own file.
  *
  * Stable: later versions add to it. */
@@ -11,43 +10,41 @@
 
 NVDP_BEGIN_DECLS
 
-/** The tasks whose files are known (Wang et al. 2019), and a user's own. */
+/** Tasks with known files (Wang et al. 2019), and a user's own. */
 enum nvdp_task_id {
-    NVDP_TASK_MRPC, /**< Paraphrases: pairs, 2 classes. */
-    NVDP_TASK_STSB, /**< Similarity: pairs, a score from 0 to 5. */
-    NVDP_TASK_RTE,  /**< Entailment: pairs, 2 classes. */
-    NVDP_TASK_QQP,  /**< Duplicate questions: pairs, 2 classes. */
-    NVDP_TASK_QNLI, /**< Question and answer: pairs, 2 classes. */
-    NVDP_TASK_SST2, /**< Sentiment: single texts, 2 classes. */
-    NVDP_TASK_COLA, /**< Acceptability: single texts, 2 classes. */
-    NVDP_TASK_MNLI, /**< Inference: pairs, 3 classes, two dev and two test splits. */
-    NVDP_TASK_TSV,  /**< A user's own file; columns and labels from struct nvdp_task_options. */
-    NVDP_TASK_NER   /**< Entities: words in columns with their BIO tags, a tag a word. */
+    NVDP_TASK_MRPC, /**< paraphrases: pairs, 2 classes */
+    NVDP_TASK_STSB, /**< similarity: pairs, a score from 0 to 5 */
+    NVDP_TASK_RTE,  /**< entailment: pairs, 2 classes */
+    NVDP_TASK_QQP,  /**< duplicate questions: pairs, 2 classes */
+    NVDP_TASK_QNLI, /**< question and answer: pairs, 2 classes */
+    NVDP_TASK_SST2, /**< sentiment: single texts, 2 classes */
+    NVDP_TASK_COLA, /**< acceptability: single texts, 2 classes */
+    NVDP_TASK_MNLI, /**< inference: pairs, 3 classes, two dev and two test splits */
+    /** A user's own file; columns and labels from struct nvdp_task_options. */
+    NVDP_TASK_TSV,
+    NVDP_TASK_NER /**< entities: words in columns with a BIO tag per word */
 };
 
-/** Scores that a task is judged by. */
+/** Metrics. */
 enum nvdp_metric {
-    NVDP_METRIC_ACCURACY,  /**< Share of the texts that is right. */
-    NVDP_METRIC_F1,        /**< Of class 1. */
-    NVDP_METRIC_MATTHEWS,  /**< Matthews's correlation coefficient. */
-    NVDP_METRIC_PEARSON,   /**< Pearson's correlation of scores. */
-    NVDP_METRIC_SPEARMAN,  /**< Spearman's correlation of ranks. */
-    NVDP_METRIC_ENTITY_F1, /**< Of entities found whole and with their type, as conlleval counts. */
-    NVDP_METRIC_PRECISION, /**< Share of the entities found that are right, likewise. */
-    NVDP_METRIC_RECALL,    /**< Share of the right entities that are found, likewise. */
-    NVDP_METRIC_MACRO_F1   /**< Mean over classes, that occur or are said, of each one's F1. */
+    NVDP_METRIC_ACCURACY,  /**< share of correct texts */
+    NVDP_METRIC_F1,        /**< F1 of class 1 */
+    NVDP_METRIC_MATTHEWS,  /**< Matthews's correlation coefficient */
+    NVDP_METRIC_PEARSON,   /**< Pearson's correlation of scores */
+    NVDP_METRIC_SPEARMAN,  /**< Spearman's correlation of ranks */
+    NVDP_METRIC_ENTITY_F1, /**< F1 of entities with correct span and type, as in conlleval */
+    NVDP_METRIC_PRECISION, /**< precision of entities, as in conlleval */
+    NVDP_METRIC_RECALL,    /**< recall of entities, as in conlleval */
+    NVDP_METRIC_MACRO_F1   /**< mean F1 over classes that are a label or a prediction */
 };
 
-/**
- * A metric's name.
- *
+/** Returns the name of a metric.
  * @param metric the metric.
  * @return "accuracy", "f1", "matthews", "pearson", "spearman", "entity_f1", "precision", "recall" or "macro_f1";
- * "unknown" for any other value.
- */
+ *         "unknown" for any other value. */
 const char *nvdp_metric_name(enum nvdp_metric metric);
 
-/** Parts of a task's data. */
+/** Splits of a task's data. */
 enum nvdp_split {
     NVDP_SPLIT_TRAIN,          /**< train.tsv */
     NVDP_SPLIT_DEV,            /**< dev.tsv; MNLI's dev_matched.tsv */
@@ -57,173 +54,150 @@ enum nvdp_split {
 };
 
 enum {
-    NVDP_METRICS = 3 /**< Most metrics of a task. */
+    NVDP_METRICS = 3 /**< maximum number of metrics of a task */
 };
 
-/** What a task asks, with a user's options put in. */
+/** Properties of a task, with a user's options applied. */
 struct nvdp_task {
-    enum nvdp_task_id id; /**< Which task. */
-    const char *name;     /**< As on the command line: "sst2", "mrpc", ... "tsv". */
-    bool pair;            /**< Whether its texts are pairs. */
-    bool regression;      /**< One output, mean squared error. */
-    bool tags;            /**< A class for each word, in place of one for the text. */
-    int classes;          /**< Outputs of the classifier; 1 for regression; 0 without labels. */
-    const char *const *labels; /**< [classes] their names in files; NULL for regression. */
-    double label_min;          /**< Least score of a regression; -infinity where open. */
-    double label_max;          /**< Largest score of a regression; infinity where open. */
-    int metrics;               /**< How many metrics it has: 1 to NVDP_METRICS. */
-    enum nvdp_metric metric[NVDP_METRICS]; /**< They; the first selects the best epoch. */
+    enum nvdp_task_id id;      /**< the task */
+    const char *name;          /**< name in options: "sst2", "mrpc", ... "tsv" */
+    bool pair;                 /**< texts are pairs */
+    bool regression;           /**< one output, mean squared error */
+    bool tags;                 /**< a class per word instead of one per text */
+    int classes;               /**< classifier outputs; 1 for regression; 0 without labels */
+    const char *const *labels; /**< [classes] label names in files; NULL for regression */
+    double label_min;          /**< minimum score of a regression; -infinity if unbounded */
+    double label_max;          /**< maximum score of a regression; infinity if unbounded */
+    int metrics;               /**< number of metrics: 1 to NVDP_METRICS */
+    enum nvdp_metric metric[NVDP_METRICS]; /**< the metrics; the first selects the best epoch */
 };
 
-/** For NVDP_TASK_TSV: columns by their names in the header. */
+/** Columns of NVDP_TASK_TSV, by their names in the header. */
 struct nvdp_task_options {
-    const char *text_column;      /**< Of the text. */
-    const char *text_pair_column; /**< Of the second text; NULL: single texts. */
-    const char *label_column;     /**< Of the label; NULL: none. */
-    bool regression;              /**< Labels are numbers. */
+    const char *text_column;      /**< column of the text */
+    const char *text_pair_column; /**< column of the second text; NULL: single texts */
+    const char *label_column;     /**< column of the label; NULL: none */
+    bool regression;              /**< labels are numbers */
 };
 
-/**
- * A task by its name.
- *
- * @param ctx where errors are recorded; NULL allowed.
+/** Finds a task by name.
+ * @param ctx  records errors; NULL allowed.
  * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli", "tsv" or "ner".
- * @param out the task; untouched on error.
- * @return NVDP_ERR_ARGUMENT for an unknown name; the message lists the known ones.
- */
+ * @param out  the task; untouched on error.
+ * @return NVDP_ERR_ARGUMENT for an unknown name; the message lists the known names. */
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out);
 
 enum {
-    NVDP_TAG_NONE = -1,   /**< No word's first token. */
-    NVDP_TAG_UNKNOWN = -2 /**< A word's first token, its tag not given. */
+    NVDP_TAG_NONE = -1,   /**< not the first token of a word */
+    NVDP_TAG_UNKNOWN = -2 /**< the first token of a word without a tag */
 };
 
-/** Tokenized texts, end to end.  Made by the functions below, freed by nvdp_dataset_free(). */
+/** Tokenized texts, concatenated. Created by the functions below; nvdp_dataset_free(). */
 struct nvdp_dataset {
-    struct nvdp_task task; /**< The task that its labels belong to. */
-    size_t count;          /**< Texts. */
-    size_t *offset;        /**< [count+1] text i's tokens are ids[offset[i]..offset[i+1]). */
-    int32_t *ids;          /**< [offset[count]] rows of the vocabulary. */
-    int32_t *types;        /**< [offset[count]] 0, and 1 from a pair's second text on. */
-    float *label;          /**< [count] class or score; NULL where the split has no labels. */
-    int32_t *tag;          /**< [offset[count]] where task.tags: a word's class stands at its first
-                               token, NVDP_TAG_NONE or NVDP_TAG_UNKNOWN elsewhere; else NULL. */
-    int64_t *index;   /**< [count] rows before it in the file (no header): identifies the text. */
-    const char **id;  /**< [count] the file's own id; NULL where it has none. */
-    size_t longest;   /**< Tokens of the longest text. */
-    size_t truncated; /**< Texts cut at max_length. */
-    size_t bad_rows;  /**< Rows skipped: bad ones on request, MNLI's without a gold label. */
-    void *storage;    /**< Owned: class names and the like. */
-    enum nvdp_split split; /**< The part of the data that nvdp_dataset_load() read; else train. */
+    struct nvdp_task task; /**< the task of its labels */
+    size_t count;          /**< number of texts */
+    size_t *offset;        /**< [count+1] text i has the tokens ids[offset[i]..offset[i+1]) */
+    int32_t *ids;          /**< [offset[count]] rows of the vocabulary */
+    int32_t *types;        /**< [offset[count]] 0; 1 from the second text of a pair on */
+    float *label;          /**< [count] class or score; NULL for a split without labels */
+    /** [offset[count]] if task.tags: the class of a word at its first token, else NVDP_TAG_NONE or NVDP_TAG_UNKNOWN.
+     * NULL for other tasks. */
+    int32_t *tag;
+    /** [count] number of rows before it in the file, without the header: identifies the text. */
+    int64_t *index;
+    const char **id;  /**< [count] id in the file; NULL: the file has none */
+    size_t longest;   /**< length of the longest text in tokens */
+    size_t truncated; /**< number of texts cut at max_length */
+    /** Number of skipped rows: invalid rows if requested, and MNLI's rows without a gold label. */
+    size_t bad_rows;
+    void *storage;         /**< internal storage, such as class names */
+    enum nvdp_split split; /**< the split that nvdp_dataset_load() read; else train */
 };
 
-/** How a split is read. */
+/** Options for reading a split. */
 struct nvdp_dataset_config {
-    enum nvdp_task_id task;           /**< Which task. */
-    const char *directory;            /**< Its folder, in which the splits' files are. */
-    struct nvdp_task_options columns; /**< For NVDP_TASK_TSV only. */
-    size_t max_length;                /**< Most tokens per text, special ones included: 3 to 512. */
-    bool skip_bad_rows;  /**< Count and notice bad rows instead of failing at the first. */
-    size_t limit;        /**< 0: all rows; else a sample of that many, in the file's order. */
-    uint64_t limit_seed; /**< Chooses that sample. */
-    /** NVDP_TASK_TSV, splits other than train: the task that train has, with its label names.  NULL
-     * for other tasks, and for a named file whose own labels are to count. */
+    enum nvdp_task_id task;           /**< the task */
+    const char *directory;            /**< directory with the files of the splits */
+    struct nvdp_task_options columns; /**< only for NVDP_TASK_TSV */
+    size_t max_length;   /**< maximum tokens per text, including special ones: 3 to 512 */
+    bool skip_bad_rows;  /**< skip and count invalid rows instead of failing */
+    size_t limit;        /**< 0: all rows; else size of a sample, in the file's order */
+    uint64_t limit_seed; /**< seed of that sample */
+    /** For splits of NVDP_TASK_TSV other than train: the task of the train split, with its label names. NULL for
+     * other tasks, and for a file that has its own labels. */
     const struct nvdp_task *labels_from;
-    /** Folder that keeps tokenized files between runs, made where it is missing; NULL: none.  What
-     * comes back is what reading would give: a file stands under the hash of all it depends on. */
+    /** Directory that caches tokenized files between runs, created if it is missing; NULL: none. Results are the
+     * same with and without a cache: the name of a cached file is the hash of everything it depends on. */
     const char *cache;
 };
 
-/**
- * The defaults: max_length 128, no limit, no skipping, no cache.
- *
- * @return a configuration whose task and directory are to be set.
- */
+/** Returns the defaults: max_length 128, no limit, no skipping, no cache.
+ * @return options; set their task and directory. */
 struct nvdp_dataset_config nvdp_dataset_config_default(void);
 
-/**
- * Reads and tokenizes a split on the context's threads.  A leading byte-order mark, CRLF and a missing
- * last newline are normal.  GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines
- * (docs/formats.md).  Texts that are odd are counted in notices.  GLUE's test labels are
- * hidden: `label` is NULL.  O(bytes of the file).
- *
- * @param ctx where errors are recorded; NULL allowed, and then one thread.
- * @param tokenizer what texts become tokens with.
- * @param config what to read.
- * @param split which part.
- * @param out the data set, for nvdp_dataset_free(); untouched on error.
- * @return NVDP_ERR_INPUT for an empty file, short or over-long rows, unknown labels and scores out
- * of range, as "FILE:LINE: expected N columns, found M" or the like; NVDP_ERR_ARGUMENT for a
- * configuration that does not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY.
- */
+/** Reads and tokenizes a split on the context's threads. Accepts a leading byte-order mark, CRLF and a missing last
+ * newline. GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines (docs/formats.md).
+ * Notices count unusual texts. GLUE's test labels are hidden: `label` is NULL. O(bytes of the file).
+ * @param ctx       records errors; NULL allowed, and then uses one thread.
+ * @param tokenizer tokenizes the texts.
+ * @param config    options.
+ * @param split     the split.
+ * @param out       the data set; nvdp_dataset_free(); untouched on error.
+ * @return NVDP_ERR_INPUT for an empty file, rows with a wrong number of columns, unknown labels and scores out of
+ *         range, with a message such as "FILE:LINE: expected N columns, found M"; NVDP_ERR_ARGUMENT for options that
+ *         do not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp_split split,
                               struct nvdp_dataset **out);
 
-/**
- * The same from one named file with the task's columns, with labels where the file has them.
- *
- * @param ctx where errors are recorded; NULL allowed.
- * @param tokenizer what texts become tokens with.
- * @param config what to read; its directory is not looked at.
- * @param path the file.
- * @param out the data set; untouched on error.
- * @return as nvdp_dataset_load().
- */
+/** Reads one named file with the task's columns, including labels if the file has them, as nvdp_dataset_load() does.
+ * @param ctx       records errors; NULL allowed.
+ * @param tokenizer tokenizes the texts.
+ * @param config    options; the directory is not used.
+ * @param path      the file.
+ * @param out       the data set; untouched on error.
+ * @return as nvdp_dataset_load(). */
 nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    const struct nvdp_dataset_config *config, const char *path,
                                    struct nvdp_dataset **out);
 
-/**
- * A data set of texts in memory, without labels.  O(bytes).
- *
- * @param ctx where errors are recorded; NULL allowed.
- * @param tokenizer what texts become tokens with.
- * @param max_length most tokens per text, 3 to 512.
- * @param count texts.
- * @param text [count] UTF-8.
- * @param pair [count] second texts; NULL, as a whole or for one text: none.
- * @param out the data set; untouched on error.
- * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY.
- */
+/** Creates a data set from texts in memory, without labels. O(bytes).
+ * @param ctx        records errors; NULL allowed.
+ * @param tokenizer  tokenizes the texts.
+ * @param max_length maximum number of tokens per text, 3 to 512.
+ * @param count      number of texts.
+ * @param text       [count] UTF-8.
+ * @param pair       [count] second texts, NULL for texts without one; NULL: none.
+ * @param out        the data set; untouched on error.
+ * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
                                     const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                     size_t count, const char *const *text, const char *const *pair,
                                     struct nvdp_dataset **out);
 
-/**
- * Some texts of a data set as a new one.  O(tokens selected).
- *
- * @param ctx where errors are recorded; NULL allowed.
+/** Copies selected texts of a data set to a new one. O(tokens selected).
+ * @param ctx  records errors; NULL allowed.
  * @param from the data set.
- * @param n texts of the new one.
- * @param rows [n] which, in its order; the same may come twice.
- * @param out the new data set; untouched on error.
- * @return NVDP_ERR_ARGUMENT where a row is not below from->count; NVDP_ERR_MEMORY.
- */
+ * @param n    number of selected texts.
+ * @param rows [n] their indices, in the order of the new data set; may repeat.
+ * @param out  the new data set; untouched on error.
+ * @return NVDP_ERR_ARGUMENT if a row is not below from->count; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                                 const size_t *rows, struct nvdp_dataset **out);
 
-/**
- * Frees a data set.
- *
- * @param dataset NULL allowed.
- */
+/** Frees a data set.
+ * @param dataset NULL allowed. */
 void nvdp_dataset_free(struct nvdp_dataset *dataset);
 
-/**
- * Divides a data set into two, stratified by class, or by tenths of the ranked scores: every
- * stratum gives its share by largest remainders.  Both keep the file's order.  O(texts log texts).
- *
- * @param ctx where errors are recorded; NULL allowed.
- * @param from the data set.
- * @param fraction share of the texts that is held out, between 0 and 1.
- * @param seed chooses them.
- * @param train what is left, one text at least; untouched on error.
- * @param validation what is held out, one text at least; untouched on error.
- * @return NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts;
- * NVDP_ERR_MEMORY.
- */
+/** Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the
+ * share of every stratum. Both parts keep the file's order. O(texts log texts).
+ * @param ctx        records errors; NULL allowed.
+ * @param from       the data set.
+ * @param fraction   share of texts that are held out, between 0 and 1.
+ * @param seed       seed of the choice.
+ * @param train      the remaining texts, at least one; untouched on error.
+ * @param validation the held-out texts, at least one; untouched on error.
+ * @return NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                  double fraction, uint64_t seed, struct nvdp_dataset **train,
                                  struct nvdp_dataset **validation);
