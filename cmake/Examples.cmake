@@ -1,4 +1,4 @@
-# experiments/examples/NAME.c -> example_NAME, on the public headers only; each succeeds without arguments, which is a test.
+# experiments/examples/NAME.c -> example_NAME, with the public headers only. A test runs each without arguments.
 file(GLOB nvdp_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/examples/*.c)
 foreach(source ${nvdp_examples})
   get_filename_component(name ${source} NAME_WE)
@@ -10,7 +10,7 @@ foreach(source ${nvdp_examples})
   endif()
 endforeach()
 
-# What the demo needs beside the program: its texts and its table.
+# The demo's generator of texts and scores.
 file(GLOB nvdp_demo CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/demo/*.c)
 if(nvdp_demo)
   add_executable(nvdp_demo ${nvdp_demo})
@@ -18,7 +18,7 @@ if(nvdp_demo)
   target_link_libraries(nvdp_demo PRIVATE nvdp_shared nvdp_flags PkgConfig::JANSSON m)
 endif()
 
-# The notebooks, executed on files that the program has just written.  Sanitizers would make the trainings in it long.
+# Executes the notebooks on new files of the program. Sanitizers are excluded, because training would take too long.
 if(NVDP_BUILD_TESTS AND NOT NVDP_SANITIZE)
   add_test(NAME notebooks COMMAND ${PROJECT_SOURCE_DIR}/notebooks/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/notebooks)
   set_tests_properties(notebooks PROPERTIES TIMEOUT 600 LABELS notebooks SKIP_RETURN_CODE 77

@@ -1,4 +1,4 @@
-# nvdp_flags: how everything of the project is compiled.
+# nvdp_flags: compiler flags of all targets.
 add_library(nvdp_flags INTERFACE)
 target_compile_options(nvdp_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wvla -fno-common -fno-math-errno -fno-trapping-math)

@@ -1,5 +1,5 @@
-# tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput.  Ordinarily fuzz_NAME replays tests/fuzz/corpus/NAME/ as a test;
-# with NVDP_FUZZ it is a libFuzzer program.
+# tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput. By default, the test fuzz_NAME replays tests/fuzz/corpus/NAME/; with
+# NVDP_FUZZ, fuzz_NAME is a libFuzzer program.
 file(GLOB nvdp_fuzz CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.c)
 foreach(source ${nvdp_fuzz})
   get_filename_component(name ${source} NAME_WE)

@@ -1,5 +1,5 @@
-# Both libraries, the headers, the program with its man pages and completions; found again by pkg-config (nvdp) and by CMake (find_package(nvdp)), wherever
-# the installed folder is moved to.
+# Installs both libraries, the headers, and the program with its man pages and completions. pkg-config (nvdp) and CMake
+# (find_package(nvdp)) find them also after the installed directory has moved.
 include(CMakePackageConfigHelpers)
 set(nvdp_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nvdp)
 

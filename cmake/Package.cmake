@@ -1,4 +1,4 @@
-# Debian packages of the library, of what programs are built with, and of the program: cpack -G DEB in the build folder.
+# Debian packages of the library, the development files and the program: run cpack -G DEB in the build directory.
 set(CPACK_PACKAGE_VENDOR "the authors of nvdp")
 set(CPACK_PACKAGE_CONTACT "the authors of nvdp <nvdp@invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
@@ -17,7 +17,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libnvdp-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS
-  "libopenblas-dev, libgsl-dev, libhdf5-dev, libsodium-dev, libjansson-dev, libutf8proc-dev, liblzma-dev, zlib1g-dev, libdnnl-dev, pkg-config") # of the static library
+  "libopenblas-dev, libgsl-dev, libhdf5-dev, libsodium-dev, libjansson-dev, libutf8proc-dev, liblzma-dev, zlib1g-dev, libdnnl-dev, pkg-config") # for the static library
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME nvdp)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 include(CPack)

@@ -1,4 +1,4 @@
-# presets/*.json as strings in the library, which finds them wherever it is moved to.
+# Compiles presets/*.json into the library as strings, so the library needs no files.
 file(GLOB NVDP_PRESETS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/presets/*.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${NVDP_PRESETS})
 set(NVDP_PRESET_ROWS "")

@@ -1,4 +1,5 @@
-# The Python package (python/): the public headers as cffi reads them, beside the shared library; what its wheel holds; its tests.
+# The Python package (python/): the public headers in the form that cffi reads, beside the shared library; its wheel;
+# its tests.
 set(nvdp_cdef ${PROJECT_BINARY_DIR}/nvdp.cdef)
 foreach(header stdbool stddef stdint stdio)
   file(WRITE ${PROJECT_BINARY_DIR}/cdef/${header}.h "") # cffi knows these types
@@ -15,7 +16,7 @@ if(SKBUILD)
   install(FILES ${nvdp_cdef} DESTINATION nvdp COMPONENT python)
 endif()
 
-# A sanitized library would need a Python that is.
+# A sanitized library would need a sanitized Python.
 if(NVDP_BUILD_TESTS AND NOT NVDP_SANITIZE)
   add_test(NAME python COMMAND ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})
   set_tests_properties(python PROPERTIES TIMEOUT 300 LABELS python SKIP_RETURN_CODE 77 ENVIRONMENT "OMP_WAIT_POLICY=passive")

@@ -1,4 +1,4 @@
-# What was configured, in a few lines.
+# Prints the configuration in a few lines.
 function(nvdp_summary_line name value)
   string(LENGTH "${name}" length)
   math(EXPR blanks "14 - ${length}")

@@ -1,5 +1,5 @@
-/* Put before every file that clang-tidy looks at (scripts/check.sh).  It sees one file at a time
- * and would otherwise follow paths on which recording a failure returns success. */
+/* clang-tidy includes this header before every file (scripts/check.sh). It analyzes one file at a time, and would
+ * otherwise follow paths on which recording a failure returns success. */
 #if __has_include("base/base.h")
 #include "base/base.h"
 #define nvdp__fail(ctx, status, ...) ((void)(nvdp__fail)((ctx), (status), __VA_ARGS__), (status))

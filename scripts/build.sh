@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh PRESET [-OPTION...] [TARGET...]: configures build/PRESET where needed and builds it, or the named targets in it.
+# build.sh PRESET [-OPTION...] [TARGET...]: configures build/PRESET if necessary, and builds it or the given targets.
 set -eu
 cd "$(dirname "$0")/.."
 preset=$1
@@ -8,11 +8,11 @@ log=build/$preset/configure.log
 mkdir -p "build/$preset"
 if ! cmake --preset "$preset" >"$log" 2>&1; then
     cat "$log" >&2
-    echo "The packages it needs: make install-deps" >&2
+    echo "To install the required packages: make install-deps" >&2
     exit 1
 fi
 sed -n '/-- nvdp [0-9]/,$p' "$log"
-for word; do # "--target" before the first word that is no option
+for word; do # inserts "--target" before the first word that is not an option
     shift
     case $word in
     -*) ;;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# check.sh: what a change must pass beyond the tests.  Stops at the first failure, prints the time of each part.
+# check.sh: runs the checks beyond the tests. Stops at the first failure and prints the time of each part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -19,10 +19,11 @@ sources() { git ls-files --cached --others --exclude-standard '*.c' '*.h'; }
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
-# On the sources of the clang build, with the options they are compiled with; base.c defines what analyzer.h redefines.
+# Checks the sources of the clang build with their compiler options. base.c defines the functions that analyzer.h redefines, so
+# it is checked without analyzer.h.
 tidy() {
     local found=0 left_out='^src/base/base\.c$'
-    grep -q 'src/cli/mpi\.c"' build/clang/compile_commands.json || left_out+='|^src/cli/mpi\.c$' # there is no MPI
+    grep -q 'src/cli/mpi\.c"' build/clang/compile_commands.json || left_out+='|^src/cli/mpi\.c$' # MPI is not installed
     sources | grep -E '^(src|nvib|vib|dchi|rdp|experiments)/.*\.c$' | grep -vE "$left_out" |
         xargs -P"$jobs" -n4 clang-tidy -p build/clang --quiet --extra-arg=-include"$PWD/cmake/analyzer.h" \
             >build/clang/tidy.log 2>build/clang/tidy.err || found=1
@@ -38,7 +39,7 @@ sanitized() {
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
         UBSAN_OPTIONS=print_stacktrace=1 \
         scripts/test.sh debug-asan -j"$jobs" || return 1
-    # Criterion calls a test passed that leaks: the report alone tells.
+    # Criterion passes a test that leaks memory, so search the report.
     if grep -B2 -A12 'LeakSanitizer: detected' build/debug-asan/Testing/Temporary/LastTest.log; then
         echo "memory leaks: see above" >&2
         return 1

@@ -1,15 +1,15 @@
 #!/bin/sh
-# docs.sh: the public headers as pages, build/docs/html.  Fails where anything public is not documented.
+# docs.sh: builds the pages of the public headers, build/docs/html. Fails if a public declaration is not documented.
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf build/docs && mkdir -p build
 failed=0
 doxygen docs/Doxyfile || failed=1
 
-# What Doxygen passes over: functions of a header that has no @file, enumerators.
+# Doxygen does not report headers without @file, nor enumerators without a comment.
 for header in include/*.h include/nvdp/*.h; do
     grep -q '@file' "$header" || {
-        echo "$header:1: no @file comment: none of its functions is in the pages" >&2
+        echo "$header:1: no @file comment: the pages lack its functions" >&2
         failed=1
     }
 done

@@ -1,12 +1,12 @@
-"""Writes a Hugging Face data set as files that `nvdp train --task tsv --data FOLDER` reads: train.jsonl, dev.jsonl and,
-where there is one, test.jsonl, an object a row with the columns that are asked for; classes by their names.
+"""Writes a Hugging Face data set as files for `nvdp train --task tsv --data FOLDER`: train.jsonl, dev.jsonl and, if the data set
+has a test split, test.jsonl. A row is an object with the selected columns; classes are written by name.
 
     python scripts/from_datasets.py imdb --columns text,label --out imdb
     python scripts/from_datasets.py nyu-mll/glue --config rte --columns sentence1,sentence2,label --out rte
     nvdp train --task tsv --data imdb --text-column text --label-column label --model bert --out run
 
-NAME is what datasets.load_dataset takes, a name on the hub or a folder on this machine, or a file: .parquet, .csv or
-.jsonl. Where there is no validation split, the last tenth of the shuffled train split becomes dev.
+NAME is an argument of datasets.load_dataset (a name on the hub or a local directory), or a file: .parquet, .csv or .jsonl.
+Without a validation split, dev is a tenth of the shuffled train split.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def rows(split, columns):
-    """The rows as dicts; a class is its name, -1 (hidden) no label at all."""
+    """Yields the rows as dicts, with class names; the hidden class -1 has no label."""
     names = {c: getattr(split.features[c], "names", None) for c in columns}
     for row in split:
         made = {}
@@ -38,10 +38,10 @@ def write(split, columns, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--config", help="of a data set that has several")
-    parser.add_argument("--columns", required=True, help="with commas between them: texts, label, id")
+    parser.add_argument("--config", help="configuration of a data set with several")
+    parser.add_argument("--columns", required=True, help="comma-separated columns: texts, label, id")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER")
-    parser.add_argument("--seed", type=int, default=1, help="of the shuffle where dev is a part of train")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the shuffle, if dev is a part of train")
     arguments = parser.parse_args()
 
     from datasets import load_dataset

@@ -1,6 +1,6 @@
 #!/bin/bash
-# fuzz.sh: builds the libFuzzer programs and runs each for FUZZ_SECONDS (600) on its corpus; new inputs that reach new
-# code are kept in build/fuzz/corpus, crashes in build/fuzz/crashes.
+# fuzz.sh: builds the libFuzzer programs and runs each on its corpus for FUZZ_SECONDS (default 600). Saves inputs that reach
+# new code in build/fuzz/corpus, and crashes in build/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-600}

@@ -1,8 +1,8 @@
 #!/bin/sh
-# install-deps.sh [--check|--docs|--encoder|--mpi|--deb]: installs the packages that building and testing need, on Debian and Ubuntu; with
-# --check also those of `make check`, with --docs those of `make docs` and `make map` alone, with --encoder those of `make encoder`
-# alone, with --mpi those of training by several processes alone, with --deb those of `make deb` beside these.  Does nothing, and
-# asks for no rights, where all are there.
+# install-deps.sh [--check|--docs|--encoder|--mpi|--deb]: installs the packages for building and testing, on Debian and Ubuntu.
+# --check and --deb add those of `make check` and `make deb`. --docs installs only those of `make docs` and `make map`,
+# --encoder only those of `make encoder`, --mpi only those for training with several processes. Does nothing, and needs no
+# root rights, if all packages are installed.
 set -eu
 packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
     libjansson-dev libutf8proc-dev liblzma-dev zlib1g-dev libdnnl-dev libcriterion-dev gnuplot-nox hdf5-tools
@@ -21,12 +21,12 @@ case ${1:-} in
 esac
 
 installed() {
-    # pkg-config may be provided by pkgconf.
+    # The package pkgconf may provide pkg-config.
     dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
 }
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-    echo "install-deps.sh knows Debian and Ubuntu only; here, install what these packages hold:" $packages >&2
+    echo "install-deps.sh supports only Debian and Ubuntu; install the equivalents of these packages:" $packages >&2
     exit 0
 fi
 
@@ -39,7 +39,7 @@ done
 root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-        echo "missing packages, and neither root nor sudo to install them:$missing" >&2
+        echo "missing packages, which need root or sudo to install:$missing" >&2
         exit 1
     fi
     root=sudo

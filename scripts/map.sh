@@ -1,15 +1,15 @@
 #!/bin/sh
-# map.sh OUT.svg: draws a text's way through the modules from the code as it runs: the library is compiled so that it
-# records every call, one epoch of training is run, and the calls between files become the figure.
+# map.sh OUT.svg: draws the path of a text through the modules. Compiles the library so that it records every call, trains one
+# epoch, and draws the calls between files.
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:?where the figure goes}
+out=${1:?expected the path of the figure}
 build=build/map
 mkdir -p $build
 cc -O1 -fPIC -DROOT=nvdp_train -c scripts/map/trace.c -o $build/whole.o
 cc -O1 -fPIC -DROOT=nvdp__job_step -c scripts/map/trace.c -o $build/step.o
 
-# trace NAME: a program that records what happens inside the function NAME stands for, and one run of it.
+# trace NAME: builds a program that records the calls inside the function of NAME.o, and runs it once.
 trace() {
     cmake -S . -B "$build/$1" -G Ninja -DCMAKE_BUILD_TYPE=None -DNVDP_BUILD_TESTS=OFF -DNVDP_BUILD_EXAMPLES=ON \
         -DCMAKE_C_FLAGS="-O1 -g -fno-inline -fno-ipa-icf -fno-partial-inlining -finstrument-functions" \

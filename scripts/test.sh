@@ -1,12 +1,12 @@
 #!/bin/sh
-# test.sh PRESET [ctest options]: runs the tests of build/PRESET; the last line sums up the single tests in them.
+# test.sh PRESET [ctest options]: runs the tests of build/PRESET; the last line has the numbers of single tests.
 set -u
 cd "$(dirname "$0")/.."
 build=build/$1
 shift
 ctest --test-dir "$build" --output-on-failure --no-tests=error "$@"
 code=$?
-# A Criterion program counts as its tests, anything else as one.
+# Counts each test of a Criterion program, and any other program as one test.
 awk '
     /^[0-9]+\/[0-9]+ Testing: / { counted = left_out = 0 }
     /Synthesis: Tested:/ {

@@ -1,11 +1,11 @@
 #!/bin/bash
-# threads.sh: training, measuring and exporting under the thread sanitizer, on a small made-up task and models/compact; a
-# data race ends it.  OpenMP's own synchronisation is told to the sanitizer by libarcher, of clang's libomp.
+# threads.sh: trains, measures and exports under the thread sanitizer, on a small artificial task and models/compact. Stops at
+# the first data race. libarcher, from clang's libomp, reports the synchronization of OpenMP to the sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/build.sh tsan -j"${JOBS:-$(nproc)}" nvdp
 archer=$(dirname "$(ldd build/tsan/nvdp | awk '/libomp\.so/ {print $3}')")/libarcher.so
-[ -e "$archer" ] || { echo "threads.sh: $archer: no such file; it belongs to libomp-dev" >&2; exit 1; }
+[ -e "$archer" ] || { echo "threads.sh: $archer: no such file; install libomp-dev" >&2; exit 1; }
 export OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=5:halt_on_error=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

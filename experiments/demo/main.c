@@ -1,11 +1,11 @@
-/* nvdp-demo data DIR [SEED [TEXTS]]: writes the demo's data sets, with so many training texts.
+/* nvdp-demo data DIR [SEED [TEXTS]]: writes the demo's data sets, with TEXTS training texts.
  *
  *   DIR/sentiment/{train,dev,test}.tsv    SST-2's columns
  *   DIR/paraphrase/{train,dev,test}.tsv   MRPC's columns
- *   DIR/sentiment/{train,dev}_names.txt   the private attribute, one name a row of the TSV
- *   DIR/names/{train,dev}.tsv             the same texts, labelled with the name
+ *   DIR/sentiment/{train,dev}_names.txt   the private attribute, one name per row of the TSV
+ *   DIR/names/{train,dev}.tsv             the same texts, labeled with the name
  *
- * nvdp-demo attack RESULT.json ATTACK.json: the test scores of a probe as nvdp report reads them.
+ * nvdp-demo attack RESULT.json ATTACK.json: writes the test scores of a probe in the format that nvdp report reads.
  */
 #include <jansson.h>
 #include <stdarg.h>
@@ -16,15 +16,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- the texts: made up from templates, with a label and a private attribute in each --- */
+/* --- the texts, generated from templates, each with a label and a private attribute --- */
 
 enum { TEXT_SIZE = 256 };
 
-/* One sentence: what someone thought of something. */
+/* One sentence: the opinion of a person on a thing. */
 struct sentence {
     char text[TEXT_SIZE];
     bool positive; /* the task's label */
-    int name;      /* who said it: the private attribute, an index of `names` */
+    int name;      /* the person: the private attribute, an index of `names` */
 };
 
 struct random_state {
@@ -42,7 +42,7 @@ static const char *const things[] = {"film",  "novel", "concert", "meal",    "ho
 static const char *const parts[] = {"the opening",    "the ending",   "the service", "the music",
                                     "the staff",      "the pace",     "the story",   "the price",
                                     "the first half", "the last hour"};
-/* Index by sentiment: words in the same place of both lists are not related. */
+/* Words by sentiment; words at the same index of both lists are not related. */
 static const char *const good[] = {"wonderful", "superb",     "charming",  "moving",
                                    "brilliant", "delightful", "excellent", "splendid",
                                    "touching",  "clever",     "gorgeous",  "flawless"};
@@ -72,7 +72,7 @@ static const char *opinion(struct random_state *random, bool positive) {
     return positive ? PICK(random, good) : PICK(random, bad);
 }
 
-/* "the ending was quite moving" or its negation of the opposite, "... was not dull". */
+/* Writes "the ending was quite moving", or the negated opposite, "... was not dull". */
 static void clause(struct random_state *random, const char *subject, bool positive, char *out,
                    size_t size) {
     if (below(random, 4) == 0) {
@@ -89,7 +89,7 @@ static void make_sentence(struct random_state *random, struct sentence *out) {
     out->name = (int)below(random, COUNT(names));
     snprintf(subject, sizeof subject, "the %s", PICK(random, things));
     clause(random, subject, out->positive, main_clause, sizeof main_clause);
-    /* an aside of the other sentiment in one text of four: the main clause decides */
+    /* one aside in four has the other sentiment: the main clause decides the label */
     bool contrast = below(random, 4) == 0;
     clause(random, PICK(random, parts), contrast ? !out->positive : out->positive, aside,
            sizeof aside);
@@ -98,7 +98,7 @@ static void make_sentence(struct random_state *random, struct sentence *out) {
              contrast ? "although" : "and", aside);
 }
 
-/* A second sentence about the first: the same opinion in other words, or another one. */
+/* Makes a sentence and a second one, with the same opinion in other words or with the opposite opinion. */
 static void make_pair(struct random_state *random, struct sentence *first, char second[TEXT_SIZE],
                       bool *same) {
     char main_clause[96];
@@ -137,7 +137,7 @@ __attribute__((format(printf, 1, 2))) static FILE *open_file(const char *format,
     return file;
 }
 
-/* fclose that notices an earlier write error. */
+/* Closes a file; returns -1 also after an earlier write error. */
 static int close_file(FILE *file) {
     bool failed = ferror(file) != 0;
     return fclose(file) == 0 && !failed ? 0 : -1;
@@ -207,7 +207,7 @@ static int write_all(const char *directory, long seed, size_t train_texts) {
     return failed ? -1 : 0;
 }
 
-/* What a probe on a run's plain embeddings found out, beside the run. */
+/* Writes the test scores of a probe on a run's embeddings without noise. */
 static int write_attack(const char *result, const char *attack) {
     json_error_t error;
     json_t *root = json_load_file(result, 0, &error);

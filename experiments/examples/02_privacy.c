@@ -1,6 +1,6 @@
-/* Privacy of a set of texts from their posteriors: fill the arrays, measure, print, save.
+/* Privacy of a set of texts from their posteriors: fill the arrays, save, read, measure, print.
  *
- * Posteriors of any model can be measured this way; here they are made up. */
+ * Posteriors of any model can be measured this way; these are artificial. */
 #include <math.h>
 #include <nvdp.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static nvdp_status make(struct nvdp_context *ctx, struct nvdp_posteriors **out) 
     struct nvdp_posteriors *p = NULL;
     nvdp_status status = nvdp_posteriors_create(ctx, TEXTS, TEXTS * TOKENS, DIM, true, &p);
     if (status != NVDP_OK) return status;
-    p->policy = NVDP_LENGTH_HIDDEN; /* every text is padded to 8 components, so n stays hidden */
+    p->policy = NVDP_LENGTH_HIDDEN; /* texts are padded to 8 tokens, which hides n */
     p->length = 8;
     p->prior_alpha = 1;
     p->pad_alpha = 1.0 / 9;

@@ -1,6 +1,6 @@
-/* The whole way in memory of one program: write a task, train NVDP, measure, export, reuse.
+/* All steps in one program: write a task, train NVDP, measure, export, reuse.
  *
- * The task is tiny and made up; a real one differs in its paths and sizes only. */
+ * The task is small and artificial; a real task differs only in its paths and sizes. */
 #include <nvdp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static nvdp_status random_bert(struct nvdp_context *ctx, const struct paths *p) 
     return nvdp_bert_create_random(ctx, &bert, 1, p->vocabulary, p->bert);
 }
 
-/* A narrow latent, clipped, priced per nat: small and finite divergences. */
+/* A narrow, clipped latent and a price per nat give small, finite divergences. */
 static nvdp_status configure(struct nvdp_config *config, const struct paths *p) {
     const char *const options[][2] = {
         {"task", "sst2"},         {"data", p->data},

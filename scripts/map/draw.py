@@ -1,7 +1,7 @@
-"""draw.py STEP.trace WHOLE.trace OUT.svg: the figure of CONTRIBUTING.md, and what a training step passes, in numbers.
+"""draw.py STEP.trace WHOLE.trace OUT.svg: draws the figure of CONTRIBUTING.md, and prints the files of a training step.
 
-A trace (trace.c) has a line per pair of functions: caller, callee, calls, order of the first one.  A module is a
-folder; the figure shows, of each, the files in the order in which a training run first reaches them, and the calls
+A trace (trace.c) has a line per pair of functions: caller, callee, number of calls, order of the first call. A module is a
+directory. The figure shows the files of each module in the order in which a training run first reaches them, and the calls
 between modules, numbered in that order."""
 
 import os
@@ -18,7 +18,7 @@ def module(path):
 
 
 def read(trace):
-    """[(caller, callee, calls)] in the order of the first call; a function is (name, file)."""
+    """Returns [(caller, callee, calls)] in the order of the first call; a function is (name, file)."""
     with open(trace) as file:
         program = file.readline().split(maxsplit=1)[1].strip()
         rows = sorted((line.split() for line in file), key=lambda row: int(row[3]))
@@ -29,11 +29,11 @@ def read(trace):
         address: (lines[2 * i], os.path.relpath(lines[2 * i + 1].split(":")[0], os.getcwd()))
         for i, address in enumerate(addresses)
     }
-    for a, b, _, _ in rows:  # a processor's form of a function has no line of its own: it is where it is called
+    for a, b, _, _ in rows:  # a processor-specific version of a function has no source line: use that of its caller
         if "??" in place[b][1]:
             place[b] = (place[b][0], place[a][1])
     calls = [(place[a], place[b], int(n)) for a, b, n, _ in rows]
-    return [call for call in calls if not any(path.startswith("..") for _, path in call[:2])]  # the system's headers
+    return [call for call in calls if not any(path.startswith("..") for _, path in call[:2])]  # headers of the system
 
 
 def first_reached(calls):
@@ -41,7 +41,7 @@ def first_reached(calls):
 
 
 def climbs(calls):
-    """Calls between files that lead back up: into a file whose own calls led here."""
+    """Returns calls between files that lead back up, into a file whose calls led to the caller."""
     follows = {}
     for a, b, _ in calls:
         if a[1] != b[1]:
@@ -100,7 +100,7 @@ def figure(calls):
 def main(step, whole, out):
     calls = read(step)
     reached, back = first_reached(calls), climbs(calls)
-    print(f"a training step passes {len(reached)} files, and calls lead back up {len(back)} times")
+    print(f"a training step uses {len(reached)} files; {len(back)} calls lead back up")
     for path in reached:
         print("   ", path)
     for a, b in back:

@@ -1,6 +1,5 @@
-/* Records who calls whom inside one function (ROOT) of a program compiled with
- * -finstrument-functions, and writes "caller callee count first" (addresses in the object file) to
- * $NVDP_TRACE at exit.  One thread: the first that enters ROOT. */
+/* Records the calls inside one function (ROOT) of a program that is compiled with -finstrument-functions. At exit, writes
+ * "caller callee count first" (addresses in the object file) to $NVDP_TRACE. Records only the first thread that enters ROOT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
