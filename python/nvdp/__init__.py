@@ -1,9 +1,9 @@
-"""Text embeddings that can be handed out, and how private they are.
+"""Private text embeddings: training, privacy measures and sharing.
 
-A text becomes a posterior over a few weighted vectors; what is shared is one random sample of it.  How well samples of two
-texts are told apart is a number, in nats: this package trains, measures and shares.  It is a thin layer on the C library
-libnvdp: failures are NvdpError with the library's message, long work releases the GIL and stops on Ctrl-C, arrays are numpy's and
-are not copied.  Messages go to the logger "nvdp".
+A text becomes a posterior over a few weighted vectors, and one random sample of the posterior is shared. The divergence
+between the samples of two texts, in nats, measures how well an attacker can distinguish them. This package is a thin layer on
+the C library libnvdp. Failures raise NvdpError with the library's message. Long work releases the GIL and stops on Ctrl-C.
+Arrays are NumPy arrays and are not copied. Messages go to the logger "nvdp".
 """
 
 from ._lib import NvdpError, NvdpValueError, Record
@@ -28,4 +28,4 @@ __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "Nvdp
            "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
-"""nvdp.open is not among them: it would hide Python's own."""
+"""Excludes nvdp.open, which would hide the built-in open."""

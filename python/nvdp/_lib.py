@@ -1,7 +1,7 @@
-"""The shared library: its declarations, its contexts, its errors, numbers and arrays.
+"""The shared library: declarations, contexts, errors, numbers and arrays.
 
-The public headers, put through the preprocessor when the library was built, are the declarations (``nvdp.cdef``); nothing
-of them is written down again here.
+The declarations (``nvdp.cdef``) are the public headers, preprocessed when the library was built; this module repeats none
+of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cffi import FFI
 
 
 def _open() -> tuple[FFI, Any]:
-    """``NVDP_LIBRARY`` names another libnvdp.so, with its nvdp.cdef beside it."""
+    """Opens the library. ``NVDP_LIBRARY`` names another libnvdp.so, with its nvdp.cdef in the same directory."""
     path = Path(os.environ.get("NVDP_LIBRARY") or Path(__file__).parent / "libnvdp.so")
     if not path.is_file():
         raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
@@ -45,7 +45,7 @@ log = logging.getLogger("nvdp")
 
 
 class NvdpError(Exception):
-    """What the library reports: its message, and ``status``, such as ``"ERR_IO"``."""
+    """An error of the library: its message, and ``status``, such as ``"ERR_IO"``."""
 
     def __init__(self, message: str, status: str = "ERR_ARGUMENT"):
         super().__init__(message)
@@ -53,7 +53,7 @@ class NvdpError(Exception):
 
 
 class NvdpValueError(NvdpError, ValueError):
-    """An argument out of its range, or an input that is malformed."""
+    """An argument out of its range, or an invalid input."""
 
 
 def error(status: int, message: str) -> NvdpError:
@@ -63,13 +63,13 @@ def error(status: int, message: str) -> NvdpError:
 
 
 def check_ended(run: Path) -> None:
-    """Raises for a run that was stopped or killed, or is still training: result.json is written last."""
+    """Raises for a run that was stopped or killed, or is still training. Training writes result.json last."""
     if (run / "run.json").is_file() and not (run / "result.json").is_file():
         raise NvdpError(f"{run}: the run has not ended; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
 
 
 class Record(dict):
-    """What a call found: a dict whose members are attributes too."""
+    """The result of a call: a dict whose items are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -81,13 +81,13 @@ class Record(dict):
         return sorted(self)
 
 
-# --- what the library made ---
+# --- objects of the library ---
 
 
 class _Life:
-    """An object of the library's, freed when neither Python nor another object that was made with it needs it any more.
+    """An object of the library, with a reference count. It is freed when neither Python nor another library object uses it.
 
-    Counted by hand: where Python collects a cycle, it calls the destructors in it in any order.
+    Python's own reference counts do not suffice: when Python collects a cycle, the order of destructors is undefined.
     """
 
     by_address: dict[int, _Life] = {}
@@ -120,7 +120,7 @@ class _Life:
                 parent.drop()
 
     def handle(self) -> Any:
-        """The pointer, as an object that keeps it."""
+        """Returns the pointer as an object that owns a reference."""
         return ffi.gc(self.pointer, self.drop)
 
 
@@ -192,7 +192,7 @@ class Context:
             raise error(status, text(lib.nvdp_context_error(self.pointer)))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Calls function(context, *arguments) and raises its failure."""
+        """Calls function(context, *arguments); raises an error if it fails."""
         self._call(function, self.pointer, *arguments)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
@@ -222,25 +222,25 @@ class Context:
             future.result()
 
     def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any) -> Any:
-        """The object that function(context, *arguments, out) makes; freed before the context and the arguments are."""
+        """Returns the object that function(context, *arguments, out) creates. It is freed before the context and the arguments."""
         out = ffi.new(f"{kind} **")
         self.call(function, *arguments, out)
         return _Life(out[0], free, _Life.among((self.pointer, *arguments))).handle()
 
     def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Record:
-        """The result that function(context, *arguments, out) fills."""
+        """Returns the result that function(context, *arguments, out) fills."""
         out = result_of(kind)
         self.call(function, *arguments, out)
         return record(out[0])
 
     def json(self, function: Callable[..., int], *arguments: Any) -> Record:
-        """The JSON object that function(context, *arguments, out) tells."""
+        """Returns the JSON object that function(context, *arguments, out) writes."""
         out = ffi.new("char **")
         self.call(function, *arguments, out)
         return from_json(owned_text(out[0]))
 
     def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
-        """Options by name; None leaves the default."""
+        """Creates a configuration and sets options by name; None keeps the default."""
         config = self.make("struct nvdp_config", lib.nvdp_config_free, create)
         self._set(config, options)
         return config
@@ -251,7 +251,7 @@ class Context:
                 self._call(lib.nvdp_config_set, config, name.encode(), as_text(value).encode())
 
     def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
-        """The options of several kinds of work, as one configuration."""
+        """Creates one configuration with the options of several kinds of work."""
         config = self.config(creates[0], {})
         for create in creates[1:]:
             other = ffi.new("struct nvdp_config **")
@@ -276,7 +276,7 @@ _shared: Context | None = None
 
 
 def shared() -> Context:
-    """The context of functions that belong to no object."""
+    """Returns the context of functions that do not belong to an object."""
     global _shared
     if _shared is None:
         _shared = Context()
@@ -291,7 +291,7 @@ def text(pointer: Any) -> str:
 
 
 def owned_text(pointer: Any) -> str:
-    """Of a text that is the caller's."""
+    """Converts and frees a text that the caller owns."""
     try:
         return text(pointer)
     finally:
@@ -299,7 +299,7 @@ def owned_text(pointer: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """An option's value as on the command line."""
+    """Formats an option's value as on the command line."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (float, np.floating)):
@@ -310,7 +310,7 @@ def as_text(value: Any) -> str:
 
 
 def result_of(kind: str) -> Any:
-    """NVDP_RESULT(): a zeroed struct that tells its size."""
+    """Returns a zeroed struct with its struct_size, as NVDP_RESULT() does."""
     out = ffi.new(f"{kind} *")
     if any(name == "struct_size" for name, _ in ffi.typeof(kind).fields):
         out.struct_size = ffi.sizeof(kind)
@@ -318,7 +318,7 @@ def result_of(kind: str) -> Any:
 
 
 def _enum_name(kind: Any, value: int) -> str:
-    """NVDP_LENGTH_HIDDEN: hidden."""
+    """Returns the name of an enumerator without its prefix: "hidden" for NVDP_LENGTH_HIDDEN."""
     names = list(kind.elements.values())
     prefix = os.path.commonprefix(names)
     return kind.elements[value][prefix.rfind("_") + 1 :].lower().replace("_", "-")
@@ -341,7 +341,7 @@ def _member(kind: Any, value: Any) -> Any:
 
 
 def record(struct: Any) -> Record:
-    """A struct's members; pointers only where they are texts."""
+    """Converts a struct to a record. Skips pointers, except texts."""
     found = Record()
     for name, field in ffi.typeof(struct).fields:
         pointer = field.type.kind == "pointer" and field.type.item.cname not in ("char", "const char")
@@ -351,7 +351,7 @@ def record(struct: Any) -> Record:
 
 
 def from_json(source: str) -> Record:
-    """A JSON object of the library's, in which "inf" is a number."""
+    """Parses a JSON object of the library, in which "inf" is a number."""
     numbers = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
     def read(pairs: Iterable[tuple[str, Any]]) -> Record:
@@ -364,8 +364,8 @@ def from_json(source: str) -> Record:
 
 
 def array(values: Any, kind: type = np.float64, dimensions: int | None = None, name: str = "array") -> np.ndarray:
-    """A C-contiguous array of that type: the caller's own memory where it is one already, also of torch and whatever else
-    speaks DLPack."""
+    """Returns a C-contiguous array of the given type. Does not copy an array that is one already; accepts torch tensors and other
+    objects that support DLPack."""
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values.detach() if hasattr(values, "detach") else values)
     out: np.ndarray = np.ascontiguousarray(values, kind)
@@ -377,14 +377,14 @@ def array(values: Any, kind: type = np.float64, dimensions: int | None = None, n
 
 
 def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:
-    """To an array's first element; the array must be kept while it is used."""
+    """Returns a pointer to the first element of an array. The caller keeps the array alive."""
     if values is None or values.size == 0:
         return ffi.new(f"{kind}[1]") if values is not None else ffi.NULL
     return ffi.from_buffer(f"{kind}[]", values, require_writable=writable)
 
 
 def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
-    """Memory of the library's as an array that keeps its owner alive; None for NULL."""
+    """Returns memory of the library as an array that keeps its owner alive; None for NULL."""
     if pointer == ffi.NULL:
         return None
     count = math.prod(shape)
@@ -395,8 +395,7 @@ def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
 
 
 def strings(texts: Iterable[str] | None, name: str = "texts") -> tuple[Any, list[Any]]:
-    """char *[] and what must be kept while it is used.  NUL, which would end a text, becomes U+FFFD, which
-    counts as no character too."""
+    """Returns a char *[], and the objects that must stay alive while it is used. NUL would end a text, so it becomes U+FFFD."""
     if texts is None:
         return ffi.NULL, []
     if isinstance(texts, str):

@@ -1,4 +1,4 @@
-"""An encoder in memory: hidden states and sentence vectors, without noise.  They are not private."""
+"""An encoder in memory: hidden states and sentence vectors, without noise. They are not private."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .tokenizer import Tokenizer
 
 
 class Encoder:
-    """An encoder of a folder in Hugging Face or sentence-transformers layout, or RUN/model of a run of method base or reg.
+    """An encoder from a directory in Hugging Face or sentence-transformers layout, or from RUN/model of a run of method base or
+    reg.
 
-    options: max_length, pool ("mean", "cls", "max", "none"), normalize ("yes", "no"), batch; where they are not given, as the
-    folder says.  threads: None: all processors.
+    options: max_length, pool ("mean", "cls", "max", "none"), normalize ("yes", "no"), batch; the defaults come from the
+    directory. threads: number of threads; None: one per processor.
     """
 
     def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: object):
@@ -31,7 +32,7 @@ class Encoder:
 
     @property
     def dim(self) -> int:
-        """d, the width of a state and of a vector."""
+        """d, the length of a state and of a vector."""
         return self.info.hidden_size
 
     def _run(self, texts: Sequence[str], pairs: Sequence[str] | None, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -43,12 +44,12 @@ class Encoder:
         return out, offset
 
     def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
-        """[N, d] float32, a vector a text (of one str: [d]): the tokens' states pooled as the folder or `pool` says."""
+        """Returns [N, d] float32, one vector per text ([d] for a str): the pooled states of its tokens."""
         if isinstance(texts, str):
             return self._run([texts], None if pairs is None else [str(pairs)], True)[0][0]
         return self._run(texts, pairs, True)[0]
 
     def states(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[np.ndarray]:
-        """Last hidden states, [n, d] float32 of each text's n tokens, special ones included."""
+        """Returns the last hidden states of each text: [n, d] float32 for its n tokens, including special ones."""
         states, offset = self._run(texts, pairs, False)
         return np.split(states, offset[1:-1]) if len(offset) > 1 else []

@@ -1,6 +1,6 @@
 """Divergences, exact losses and accountants, on arrays.
 
-All logarithms are natural, all divergences and epsilons in nats, all arithmetic double.  +inf is a value.
+All logarithms are natural, divergences and epsilons are in nats, arithmetic is in double. +inf is a valid value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, rec
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
-    """function(order, n, *rows) of [..., n] arrays that broadcast: [...], or a float."""
+    """Returns function(order, n, *rows) for the rows of [..., n] arrays, which broadcast: [...], or a float."""
     rows = [np.ascontiguousarray(item) for item in np.broadcast_arrays(*map(array, arrays))]
     if rows[0].ndim == 0:
         raise NvdpValueError(f"{name}: expected arrays of shape [..., n], found numbers")
@@ -34,71 +34,74 @@ def _checked(found: Any, name: str) -> Any:
 
 
 def renyi_gaussian(order: float, mu_p: Any, var_p: Any, mu_q: Any, var_q: Any) -> Any:
-    """D_order(P || Q) between Gaussians with diagonal covariance (van Erven & Harremoes 2014, Eq. 10).
+    """Computes D_order(P || Q) between Gaussians with diagonal covariance (van Erven & Harremoes 2014, Eq. 10).
 
     order: above 0; 1 is the Kullback-Leibler divergence, inf the max-divergence.
     mu_p, var_p, mu_q, var_q: [..., n] means and variances (not their logarithms), which broadcast.
-    Returns nats, [...] or a float; +inf where order var_q + (1 - order) var_p <= 0 in some dimension.
+    Returns nats, [...] or a float; +inf if order var_q + (1 - order) var_p <= 0 in any dimension.
     """
     return _rows(lib.nvdp_renyi_gaussian, order, (mu_p, var_p, mu_q, var_q), "renyi_gaussian")
 
 
 def renyi_dirichlet(order: float, alpha_p: Any, alpha_q: Any) -> Any:
-    """D_order(P || Q) between Dirichlets of [..., m] pseudo-counts (Gil, Alajaji & Linder 2013).
+    """Computes D_order(P || Q) between Dirichlets with [..., m] pseudo-counts (Gil, Alajaji & Linder 2013).
 
-    Returns nats, [...] or a float; +inf where order alpha_p + (1 - order) alpha_q <= 0 in some place.
+    Returns nats, [...] or a float; +inf if any order alpha_p + (1 - order) alpha_q <= 0.
     """
     return _rows(lib.nvdp_renyi_dirichlet, order, (alpha_p, alpha_q), "renyi_dirichlet")
 
 
 def renyi_discrete(order: float, log_p: Any, log_q: Any) -> Any:
-    """D_order(P || Q) between distributions over n outcomes, [..., n] log probabilities, -inf for what cannot
-    happen (van Erven & Harremoes 2014, Eq. 1).  Returns nats, [...] or a float."""
+    """Computes D_order(P || Q) between distributions over n outcomes (van Erven & Harremoes 2014, Eq. 1).
+
+    log_p, log_q: [..., n] log probabilities; -inf for probability 0. Returns nats, [...] or a float.
+    """
     return _rows(lib.nvdp_renyi_discrete, order, (log_p, log_q), "renyi_discrete")
 
 
 def renyi_laplace(order: float, dim: int, distance: Any) -> Any:
-    """D_order between densities ~ exp(-eta |y - x|) in dim dimensions; distance: [...] eta |x - x'|.  Nats."""
+    """Computes D_order between densities ~ exp(-eta |y - x|) in dim dimensions; distance: [...] eta |x - x'|. Nats."""
     distances = array(distance)
     found = [lib.nvdp_renyi_laplace(order, dim, one) for one in distances.ravel()]
     return _checked(np.reshape(found, distances.shape), "renyi_laplace")
 
 
 def renyi_subsampled(order: float, noise: float, rate: float) -> float:
-    """D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov, Talwar
-    & Zhang 2019); order above 1.  Nats."""
+    """Computes D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov, Talwar
+    & Zhang 2019); order above 1. Nats."""
     return _checked(lib.nvdp_renyi_subsampled(order, noise, rate), "renyi_subsampled")
 
 
 def renyi_sequence_bound(order: float, radius: float) -> float:
-    """What no two texts exceed where the noise is N(0, 1) and all means of a text have norm `radius` at most:
-    order (2 radius)^2 / 2 nats."""
+    """Bounds the divergence of any two texts if the noise is N(0, 1) and all means of a text together have norm at most
+    `radius`: order (2 radius)^2 / 2 nats."""
     return _checked(lib.nvdp_renyi_sequence_bound(order, radius), "renyi_sequence_bound")
 
 
 def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
-    """Epsilon at delta that a Renyi divergence of one order above 1 gives (Canonne, Kamath & Steinke 2020), nats."""
+    """Converts a Renyi divergence of one order above 1 to epsilon at delta (Canonne, Kamath & Steinke 2020), nats."""
     return _checked(lib.nvdp_renyi_epsilon(order, divergence, delta), "renyi_epsilon")
 
 
 def renyi_most(order: float, divergence: float, chance: float) -> float:
-    """How likely what has the probability `chance` under Q can be under P, at most, D_order(P || Q) being `divergence` nats: the true
-    positives of a test with so many false ones; how often one of N texts is named, with chance 1/N."""
+    """Returns the largest probability under P of an event with probability `chance` under Q, if D_order(P || Q) is at most
+    `divergence` nats. Uses: true positive rate of a test at false positive rate `chance`; success of naming one of N texts, with
+    chance 1/N."""
     return _checked(lib.nvdp_renyi_most(order, divergence, chance), "renyi_most")
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    """delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018)."""
+    """Computes delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018)."""
     return _checked(lib.nvdp_gdp_delta(mu, epsilon), "gdp_delta")
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """The least epsilon >= 0, in nats, with gdp_delta(mu, epsilon) <= delta."""
+    """Returns the smallest epsilon >= 0, in nats, with gdp_delta(mu, epsilon) <= delta."""
     return _checked(lib.nvdp_gdp_epsilon(mu, delta), "gdp_epsilon")
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:
-    """The largest mu with gdp_delta(mu, epsilon) <= delta."""
+    """Returns the largest mu with gdp_delta(mu, epsilon) <= delta."""
     return _checked(lib.nvdp_gdp_mu(epsilon, delta), "gdp_mu")
 
 
@@ -106,13 +109,13 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 
 
 def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = None) -> Any:
-    """Largest success probability of any guess about a text that reads samples N(M, I), |M| <= clip, of it.
+    """Bounds the success probability of any guess about a text from its samples N(M, I), |M| <= clip.
 
     baseline: success probability of the best guess without the samples, in [0, 1]; an average over texts.
-    clip: C, in standard deviations of the noise; releases: samples of the text; dim: numbers per sample, which sharpens
-    the bound if it is small; None: unknown.
-    baseline and clip broadcast.  Returns probabilities, an array or a float.  The bound is an average over texts and noise:
-    single guesses can be nearly certain.
+    clip: C, in standard deviations of the noise; releases: number of samples of the text; dim: numbers per sample (a small dim
+    gives a tighter bound); None: unknown.
+    baseline and clip broadcast. Returns probabilities, an array or a float. The bound is an average over texts and noise; a
+    single guess can be nearly certain.
     """
     b, c = np.broadcast_arrays(array(baseline), array(clip))
     found = np.empty(b.shape)
@@ -122,7 +125,8 @@ def guess_bound(baseline: Any, clip: Any, releases: int = 1, dim: int | None = N
 
 
 def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
-    """The same for a yes/no attribute that a share `prior` of the texts has; the baseline is max(prior, 1 - prior).
+    """Bounds the success of guesses of a binary attribute that a share `prior` of the texts has. The baseline is
+    max(prior, 1 - prior).
 
     The attacker knows nothing else about the text; guess_bound() of the baseline covers other knowledge.
     """
@@ -134,7 +138,7 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
 
 
 def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
-    """The largest clip with guess_bound(baseline, clip, releases, dim) <= target."""
+    """Returns the largest clip with guess_bound(baseline, clip, releases, dim) <= target."""
     return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
 
 
@@ -142,11 +146,11 @@ def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | Non
 
 
 class ExactLoss:
-    """The privacy loss L = log P(S)/Q(S), S ~ P, of Gaussians and a Dirichlet, all independent: (epsilon, delta) that are
-    exact, to ten digits and more.
+    """The privacy loss L = log P(S)/Q(S), S ~ P, of independent Gaussians and a Dirichlet. Its (epsilon, delta) are exact to
+    ten digits or more.
 
-    mu_p, var_p, mu_q, var_q: [n] or of any one shape; times: how often each Gaussian is drawn in a release;
-    alpha_p, alpha_q: [m] pseudo-counts, None: no weights; releases: samples given away of the same text.
+    mu_p, var_p, mu_q, var_q: [n], or another common shape; times: number of draws of each Gaussian per release;
+    alpha_p, alpha_q: [m] pseudo-counts, None: no weights; releases: number of samples shared of the same text.
     """
 
     def __init__(self, mu_p: Any, var_p: Any, mu_q: Any, var_q: Any, alpha_p: Any = None, alpha_q: Any = None, *,
@@ -166,7 +170,7 @@ class ExactLoss:
 
     @property
     def strip(self) -> float:
-        """Where the moments of the loss end: Renyi divergences of orders below 1 + strip are finite."""
+        """Limit of the finite moments of the loss: Renyi divergences of orders below 1 + strip are finite."""
         return lib.nvdp_exact_strip(self._pointer)
 
     def _number(self, function: Callable[..., int], value: float) -> float:
@@ -175,30 +179,30 @@ class ExactLoss:
         return out[0]
 
     def point(self, epsilon: float) -> Record:
-        """The curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, fpr and tpr of the
-        best test there."""
+        """Computes the curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, and fpr and tpr of the best
+        test."""
         out = ffi.new("struct nvdp_exact_point *")
         self._context.call(lib.nvdp_exact_delta, self._pointer, epsilon, out)
         return record(out[0])
 
     def delta(self, epsilon: Any) -> Any:
-        """delta(epsilon) = E (1 - e^(epsilon - L))_+, of [...] epsilons in nats: [...] or a float."""
+        """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ for [...] epsilons in nats: [...] or a float."""
         epsilons = array(epsilon)
         found = np.reshape([self.point(one).delta for one in epsilons.ravel()], epsilons.shape)
         return found if found.ndim else float(found)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon >= 0 with a delta of at most this, nats; +inf where the two are told apart for certain."""
+        """Returns the smallest epsilon >= 0 whose delta is at most this, nats; +inf if P and Q are always distinguishable."""
         return self._number(lib.nvdp_exact_epsilon, delta)
 
     def trade_off(self, fpr: float) -> Record:
-        """The best test with so many false positives: its `tpr` is what no other test exceeds."""
+        """Returns the best test at a false positive rate; no other test has a larger `tpr`."""
         out = ffi.new("struct nvdp_exact_point *")
         self._context.call(lib.nvdp_exact_trade_off, self._pointer, fpr, out)
         return record(out[0])
 
     def gdp(self, delta: float) -> float:
-        """The least mu of Gaussian DP (Dong, Roth & Su 2022) that holds as far as delta is at least this."""
+        """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) that holds for deltas of at least this."""
         return self._number(lib.nvdp_exact_gdp, delta)
 
 
@@ -206,7 +210,7 @@ class ExactLoss:
 
 
 def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
-    """Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost` and `epsilon`, in nats, and what they rest on.
+    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
     """
@@ -215,9 +219,9 @@ def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: fl
 
 
 def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
-    """The same where every text is in the sample with probability `rate` only.
+    """Computes Bayesian DP of one text if each text is in the sample with probability `rate` (Poisson subsampling).
 
-    divergences: [k + 2, m] nats, row j those of order j, k an integer moment; rows 0 and 1 are not read.
+    divergences: [k + 2, m] nats, row j of order j, for an integer moment k; rows 0 and 1 are not read.
     """
     d = array(divergences, dimensions=2, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp_subsampled, delta, gamma, releases, len(d) - 2, rate,
@@ -228,11 +232,11 @@ def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma:
 
 
 class Accountant:
-    """What private training cost: steps of DP-SGD, one after another, and guarantees of what else saw the same examples.
+    """The privacy of training: phases of DP-SGD, and guarantees of other computations on the same examples.
 
-    phases: (noise, rate, steps) of each: noise multiplier sigma, Poisson sampling rate, number of steps.
-    beside: (epsilon, delta) of each.
-    accountant: "pld", by the privacy loss distribution, the tight one; or "rdp", by Renyi divergences.
+    phases: (noise, rate, steps) per phase: noise multiplier sigma, Poisson sampling rate, number of steps.
+    beside: (epsilon, delta) per other computation.
+    accountant: "pld", by the privacy loss distribution (tighter), or "rdp", by Renyi divergences.
     """
 
     def __init__(self, phases: Sequence[tuple[float, float, int]], beside: Sequence[tuple[float, float]] = (),
@@ -250,16 +254,16 @@ class Accountant:
         return out[0]
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon at a delta, nats."""
+        """Computes epsilon at a delta, nats."""
         return self._ask("double", lib.nvdp_account_epsilon, delta, self._kind)
 
     def delta(self, epsilon: float) -> float:
-        """Delta at an epsilon, by the privacy loss distribution."""
+        """Computes delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> Record:
-        """What a model lets anybody find out about one training example: `mu`, `replaced_epsilon`, `membership` (whether it was
-        trained on, 1/2 without the model) and `guess`: any other guess that is right so often without the model."""
+        """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
+        the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
         account, found = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk")
         shared().call(lib.nvdp_account, self._run, delta, account)
         shared().call(lib.nvdp_account_risk, self._run, account, len(baselines), ffi.new("double[]", list(baselines)), found)
@@ -268,23 +272,23 @@ class Accountant:
         return risk
 
     def noise(self, epsilon: float, delta: float) -> float:
-        """The noise multiplier of the last phase that keeps all within a budget, at most 1e-4 of itself too large."""
+        """Returns the noise multiplier of the last phase that keeps all phases within a budget; at most a relative 1e-4 too large."""
         return self._ask("double", lib.nvdp_account_noise, epsilon, delta, self._kind)
 
     def steps(self, epsilon: float, delta: float) -> int:
-        """How many of the last phase's steps a budget allows."""
+        """Returns the largest number of steps of the last phase within a budget."""
         return self._ask("uint64_t", lib.nvdp_account_steps, epsilon, delta, self._kind)
 
 
 def account(noise: float, rate: float, steps: int, delta: float) -> Record:
-    """Epsilon of DP-SGD by both accountants: `pld_epsilon`, the one to quote, `rdp_epsilon` and `rdp_order`; nats."""
+    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats."""
     run = Accountant([(noise, rate, steps)])
     return shared().result("struct nvdp_account", lib.nvdp_account, run._run, delta)
 
 
 def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> Record:
-    """A lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and how far it could
-    have gone (`ceiling`); nats."""
+    """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and `ceiling`, the
+    bound that a perfect test would have shown; nats."""
     parts = [array(item, dimensions=2, name="samples") for item in (samples_p, samples_q)]
     given = [ffi.new("struct nvdp_samples *", (len(part), part.shape[1], pointer(part))) for part in parts]
     return shared().result("struct nvdp_sample_audit", lib.nvdp_audit_samples, *given, delta, confidence, seed)

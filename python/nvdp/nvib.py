@@ -1,11 +1,11 @@
-"""A trained run's bottleneck as a torch module: the same posterior, and samples of it.
+"""The bottleneck of a trained run as a torch module, with the same posteriors, and samples of them.
 
     encoder = transformers.AutoModel.from_pretrained("runs/nvdp/model")
     bottleneck = nvdp.nvib.Bottleneck("runs/nvdp")
     posterior = bottleneck(encoder(**batch).last_hidden_state, batch["attention_mask"])
     z, log_pi, rows = posterior.sample()
 
-What is given away should be drawn by Run.export: torch's noise is neither secret nor exact.  Needs torch.
+Draw samples that are shared with Run.export: torch's noise is neither secret nor exact. Needs torch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._lib import Context, NvdpError, check_ended, from_json, lib, pointer, text
 
 
 def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file whose names begin so, in float32."""
+    """Returns the tensors of a safetensors file whose names begin with a prefix, in float32."""
     context, found = Context(), {}
     file = context.make("struct nvdp_safetensors", lib.nvdp_safetensors_close, lib.nvdp_safetensors_open, str(path).encode())
     for i in range(lib.nvdp_safetensors_count(file)):
@@ -40,11 +40,11 @@ def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
 
 @dataclass
 class Posterior:
-    """The distributions of B texts' samples.
+    """Posteriors of B texts.
 
-    mu, logvar: [B, T, p] means and log variances of the texts' own components, tokens, or T = 1 of one vector a text.
+    mu, logvar: [B, T, p] means and log variances of the texts' own components: tokens, or T = 1 for one vector per text.
     alpha: [B, T] pseudo-counts; None: a method without weights.
-    mask: [B, T] bool, which components there are.
+    mask: [B, T] bool, true for existing components.
     """
 
     mu: Tensor
@@ -54,9 +54,10 @@ class Posterior:
     bottleneck: Bottleneck
 
     def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor | None, Tensor]:
-        """One sample of every text: z [B, M, p] vectors, log_pi [B, M] log weights (None: a method without), and rows [B, M] bool, which
-        of them there are.  Rows: the prior's (with weights), the tokens', under hidden lengths padding; kappa each.  Gradients pass.
-        For training: torch's generators can be predicted.  Samples to give away come from `Run.export`."""
+        """Draws one sample of every text: z [B, M, p] vectors, log_pi [B, M] log weights (None: a method without weights), and rows
+        [B, M] bool, true for existing vectors. Order of the vectors: the prior's (with weights), the tokens', and padding if lengths
+        are hidden; kappa each. Gradients flow through the sample. Only for training: torch's generators are predictable, so draw
+        samples that are shared with `Run.export`."""
         of = self.bottleneck
         mu, logvar, rows = self.mu * self.mask[..., None], self.logvar * self.mask[..., None], self.mask
         batch, width, dim = mu.shape
@@ -76,7 +77,7 @@ class Posterior:
         mu, logvar = mu.repeat_interleave(of.kappa, 1), logvar.repeat_interleave(of.kappa, 1)
         rows = rows.repeat_interleave(of.kappa, 1)
         if self.alpha is not None:
-            # log Gamma(a) = log Gamma(a + 1) + log(U) / a: pseudo-counts may be so small that a draw is below the least number.
+            # log Gamma(a) = log Gamma(a + 1) + log(U) / a: for small pseudo-counts, a direct draw would underflow.
             a = alpha.repeat_interleave(of.kappa, 1).double() / of.kappa
             uniform = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device).clamp_min(2.0**-60)
             log_gamma = torch._standard_gamma(a + 1, generator).log() + uniform.log() / a
@@ -86,7 +87,7 @@ class Posterior:
 
 
 class _Layer(nn.Module):
-    """vtdp's own encoder layer: BERT's, with its names."""
+    """The encoder layer of vtdp: a BERT layer, with BERT's names."""
 
     def __init__(self, tensors: dict[str, Tensor], config: Any):
         super().__init__()
@@ -115,12 +116,12 @@ class _Layer(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """The bottleneck of a run of method nvdp, vib-fixed, vib-learned or vtdp.
+    """The bottleneck of a run of method nvdp, vib-fixed, vib-learned or vtdp. Its parameters can be trained further.
 
-    path: a run's folder, or its model's.  Its parameters can be trained further.
+    path: the directory of a run, or of its model.
     """
 
-    # those that the method has
+    # parameters; a method has some of them
     mu_weight: nn.Parameter
     mu_bias: nn.Parameter
     mu_gain: nn.Parameter
@@ -150,21 +151,21 @@ class Bottleneck(nn.Module):
         self.kappa = config.kappa if self.method == "nvdp" else 1
         self.prior_alpha = config.prior_alpha
         self.length: int | None = 1 if self.single else config.length if config.length_policy == "hidden" else None
-        """Components to which every sample is padded, the prior's aside; None: lengths are public."""
+        """Number of components to which all samples are padded, without the prior's; None: lengths are public."""
         self.pad_alpha = math.nan if self.length is None else (config.prior_alpha + config.delta * self.length) / (self.length + 1)
         weights = folder / "model.safetensors"
         for name, value in _tensors(weights, "nvib." if self.method == "nvdp" else "vib.").items():
             self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
         self.layer = _Layer(_tensors(weights, "vtdp."), encoder) if self.method == "vtdp" else None
         self.dim = self.mu_weight.shape[0]
-        """p, the width of a vector."""
+        """p, the length of a vector."""
 
     def _clip(self, name: str, otherwise: float) -> float:
         return float(self.config.get(f"clip_{name}", otherwise))
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Posterior:
-        """The posterior of the encoder's last hidden states [B, T, d]; mask [B, T]: not 0 for a text's own tokens, special ones
-        included, which come before the padding; None: all."""
+        """Computes the posterior of the encoder's last hidden states [B, T, d]. mask [B, T]: not 0 for a text's own tokens, including
+        special ones, which come before the padding; None: all."""
         mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device) if mask is None else mask.bool()
         if self.layer is not None:
             hidden = self.layer(hidden, mask)
@@ -175,7 +176,7 @@ class Bottleneck(nn.Module):
             mask = mask[:, :1]
         if self.length is not None and hidden.shape[1] > self.length:
             if mask[:, self.length :].any():
-                raise ValueError(f"hidden: expected at most {self.length} tokens a text, found {int(mask.sum(1).max())}")
+                raise ValueError(f"hidden: expected at most {self.length} tokens per text, found {int(mask.sum(1).max())}")
             hidden, mask = hidden[:, : self.length], mask[:, : self.length]
         mu = nn.functional.linear(hidden, self.mu_weight, self.mu_bias)
         if hasattr(self, "mu_gain"):

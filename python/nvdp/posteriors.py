@@ -1,4 +1,4 @@
-"""Posteriors: the distributions that a bottleneck assigns to texts, and what is measured of a set of them."""
+"""Posteriors: the distributions that a bottleneck assigns to texts, and their privacy measures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .measures import ExactLoss, _checked
 
 
 class Posteriors:
-    """The posteriors of N texts with T tokens in all, in p dimensions.
+    """The posteriors of N texts with T tokens in total, in p dimensions.
 
-    mu, logvar: [T, p] means and log variances, text after text, or lists with one [n, p] array a text.
+    mu, logvar: [T, p] means and log variances, text after text, or lists with one [n, p] array per text.
     alpha: [T] pseudo-counts, or a list of [n] arrays; None: a Gaussian mechanism.
-    offset: [N + 1] where texts begin, with arrays of all texts: rows offset[i] to offset[i + 1] are text i's.
-    length: tokens to which every text is padded, so that lengths are hidden; None: lengths are public.
+    offset: [N + 1], needed with arrays of all texts: text i has the rows offset[i] to offset[i + 1].
+    length: length in tokens to which all texts are padded, so that lengths are hidden; None: lengths are public.
     prior_alpha, pad_alpha: pseudo-counts of the prior's component and of padding.
-    kappa: vectors drawn a component.
+    kappa: number of vectors drawn per component.
 
-    Prior (mu 0, variance 1) and padding are not stored.  float64 arrays are not copied.
+    Prior (mu 0, variance 1) and padding are not stored. float64 arrays are not copied.
     """
 
     def __init__(self, mu: Any, logvar: Any, alpha: Any = None, *, offset: Any = None, length: int | None = None,
@@ -79,17 +79,17 @@ class Posteriors:
 
     @property
     def dim(self) -> int:
-        """p, the width of a vector."""
+        """p, the length of a vector."""
         return self._pointer.dim
 
     @property
     def length(self) -> int | None:
-        """Tokens to which every text is padded; None: lengths are public."""
+        """Length in tokens to which all texts are padded; None: lengths are public."""
         return self._pointer.length if self._pointer.policy == lib.NVDP_LENGTH_HIDDEN else None
 
     @property
     def offset(self) -> np.ndarray:
-        """[N + 1] where the texts' rows begin and end."""
+        """[N + 1] first row of each text, and T."""
         return view(self._pointer.offset, (len(self) + 1,), np.uintp, self)
 
     @property
@@ -103,7 +103,7 @@ class Posteriors:
 
     @property
     def logvar(self) -> np.ndarray:
-        """[T, p] natural logarithms of the variances."""
+        """[T, p] log variances."""
         return view(self._pointer.logvar, (self._rows, self.dim), np.float64, self)
 
     @property
@@ -121,17 +121,17 @@ class Posteriors:
         return i % len(self)
 
     def renyi(self, i: int, j: int, order: float = 1.1) -> float:
-        """D_order of text i's sample from text j's, over everything that one release shares; nats."""
+        """Computes D_order between the samples of texts i and j, over everything that one release shares; nats."""
         return _checked(lib.nvdp_renyi_texts(order, self._pointer, self._text(i), self._text(j)), "renyi")
 
     def exact(self, i: int, j: int, releases: int = 1) -> ExactLoss:
-        """The exact privacy loss of text i's sample against text j's."""
+        """Returns the exact privacy loss of the samples of text i against those of text j."""
         loss = ExactLoss.__new__(ExactLoss)
         loss._take(self._context, lib.nvdp_exact_texts, self._pointer, self._text(i), self._text(j), releases)
         return loss
 
     def pairs(self, order: float = 1.1, **options: Any) -> tuple[np.ndarray, Record]:
-        """The divergences of all ordered pairs: [N, N] nats, row P, column Q, NaN where two texts are not adjacent, and their
+        """Measures the divergences of all ordered pairs: [N, N] nats, row P, column Q, NaN for pairs that are not adjacent; and their
         summary (max, mean, quantiles of `sum`, `per_component`, `per_component_dim`).
 
         options: adjacency ("all", "same-length"), arithmetic ("fast", "exact").
@@ -143,8 +143,8 @@ class Posteriors:
         return matrix, found
 
     def privacy(self, **options: Any) -> Record:
-        """The full report: how often a sample's text is named, divergences of all pairs, Bayesian DP, epsilon at a delta; as
-        `nvdp privacy --json` prints it, in nats.
+        """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats. Returns the
+        report of `nvdp privacy --json`.
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help`).
         """
@@ -160,10 +160,11 @@ class Posteriors:
         return found
 
     def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Record:
-        """Whose sample is it?  How often who has the model and the texts names the text of `releases` samples, by likelihood, the best
-        guess there is: `sentence`, and the numbers with their intervals.  texts: among so many, drawn; 0: all."""
+        """Measures re-identification: how often an attacker with the model and the texts names the text of `releases` samples, by the
+        best possible guess. Returns `sentence`, and the numbers with their intervals. texts: maximum number of texts, drawn
+        randomly; 0: all."""
         return self._context.json(lib.nvdp_linkage_json, self._linkage(releases, texts, seed))
 
     def summary(self) -> Record:
-        """What they look like: spread of weights, means, deviations.  It promises nothing."""
+        """Returns statistics of the posteriors: spread of weights, means, standard deviations. They guarantee nothing."""
         return self._context.result("struct nvdp_posterior_summary", lib.nvdp_posteriors_summarize, self._pointer)

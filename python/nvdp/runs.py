@@ -1,4 +1,4 @@
-"""Training, and what is done with a trained run."""
+"""Training, and using a trained run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _read_parquet(path: str) -> Any:
 
 
 def _file(data: Any) -> Any:
-    """The columns of a file that is named; other data as they are."""
+    """Reads the columns of a file; returns other data unchanged."""
     if not isinstance(data, (str, PathLike)):
         return data
     path = os.fsdecode(data)
@@ -97,7 +97,7 @@ def _file(data: Any) -> Any:
 
 
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
-    """texts, labels and pairs as lists: of lists, of a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
+    """Returns texts, labels and pairs as lists, from lists, a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
     data = _file(data)
     columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if columns is None and isinstance(data, Mapping):
@@ -120,7 +120,7 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
 
 
 def _text(value: Any, name: str, row: int) -> str:
-    """A text that is UTF-8."""
+    """Returns a text that is valid UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"{name}[{row}]: expected str, found {type(value).__name__}")
     return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
@@ -144,7 +144,7 @@ def _label(value: Any, regression: bool, row: int) -> str | float:
 
 def _write_table(path: Path, texts: Sequence[Any], labels: Sequence[Any] | None, pairs: Sequence[Any] | None,
                  regression: bool = False, names: Sequence[Any] = ("text", "pair", "label")) -> None:  # fmt: skip
-    """A file of JSON lines that only its owner reads."""
+    """Writes a file of JSON lines that only its owner can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         for i, one in enumerate(texts):
             row: dict[str, str | float] = {names[0]: _text(one, "texts", i)}
@@ -156,7 +156,7 @@ def _write_table(path: Path, texts: Sequence[Any], labels: Sequence[Any] | None,
 
 
 def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, share: float) -> tuple[Any, Any]:
-    """Divides rows in two, by a hash of each text: the same way always."""
+    """Splits rows in two by a hash of each text, so the split is always the same."""
     if not 0 < share < 1:
         raise NvdpValueError(f"dev: expected texts, or a share between 0 and 1, found {share}")
     rank = sorted(range(len(texts)), key=lambda i: (hashlib.sha256(str(texts[i]).encode("utf-8", "surrogatepass")).digest(), i))
@@ -173,7 +173,7 @@ def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, shar
 
 
 def _show(progress: Record) -> None:
-    """A line on standard error that is written over."""
+    """Prints the progress on one line of standard error."""
     left = "" if np.isnan(progress.eta_seconds) else f", {progress.eta_seconds:.0f} s left"
     loss = "" if np.isnan(progress.loss) else f", loss {progress.loss:.4f}"
     line = f"{progress.phase}: {progress.done}/{progress.total} {progress.unit}s{loss}{left}"
@@ -188,24 +188,24 @@ def _context(progress: Progress, threads: int | None) -> Context:
 
 
 def _cache() -> str | None:
-    """The folder that the program uses."""
+    """Returns the cache directory that the program uses."""
     home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
     return os.path.join(home, "nvdp") if home else None
 
 
 def _preset(name: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset, and what goes with it; of "auto" the one that the options are made for."""
+    """Returns the preset and the options that it needs. "auto" chooses the preset by the options."""
     if name != "auto":
         return {"preset": name}
     if options.get("certified_epsilon"):
         return {"preset": "certified"}
-    if options.get("clip_sequence"):  # the same, with C in place of its epsilon
+    if options.get("clip_sequence"):  # the same preset, with C instead of its epsilon
         return {"preset": "certified", "certified_epsilon": 0}
     return {"preset": "per-nat"}
 
 
 def _begun(out: str) -> tuple[int, int] | None:
-    """Which run there is to go on with; None: none."""
+    """Identifies the run in a directory; None: there is no run."""
     try:
         found = os.stat(os.path.join(out, "run.json"))
     except OSError:
@@ -215,7 +215,7 @@ def _begun(out: str) -> tuple[int, int] | None:
 
 @contextmanager
 def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
-    """The folder OUT.data, to write train.jsonl and dev.jsonl into; where no run begins, it is afterwards as it was."""
+    """Yields the directory OUT.data for train.jsonl and dev.jsonl. Restores the directory if no run begins."""
     folder, before, made = Path(out + ".data"), _begun(out), True
     try:
         folder.mkdir(mode=0o700, parents=True)
@@ -264,20 +264,21 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
           progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
     """Trains an encoder with a bottleneck, and returns the finished run.
 
-    texts: a list of str with `labels` (str, int; numbers with regression=True) and maybe `pairs`, second texts; or a
-        pandas DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`; or a file
-        with them: .csv (RFC 4180), .jsonl, or .parquet, which pyarrow or pandas reads.
-        None: options name a task, task="sst2", data="glue/SST-2".
-    model: an encoder's folder in Hugging Face layout.
-    out: the run directory, new; None: nvdp-run, nvdp-run-2 ... here.
-    preset: "per-nat", "certified" ...: values for options that are not given; None: the defaults; "auto": "certified" with
+    texts: a list of str with `labels` (str, int; numbers with regression=True) and optional second texts, `pairs`; or a pandas
+        DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`; or a file with
+        these columns: .csv (RFC 4180), .jsonl, or .parquet (needs pyarrow or pandas).
+        None: the options name a task, as task="sst2", data="glue/SST-2".
+    model: directory of an encoder in Hugging Face layout.
+    out: a new run directory; None: nvdp-run, nvdp-run-2 ... in the current directory.
+    preset: "per-nat", "certified" ...: values for options that are not set; None: the defaults; "auto": "certified" with
         certified_epsilon or clip_sequence, else "per-nat", which guarantees nothing over all texts.
-    dev: what the run is scored on: texts and labels as above, (texts, labels[, pairs]) or a table; or a share that is held out.
-    progress: a function that takes {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
-    options: those of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
+    dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
+    progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
+    options: options of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
 
-    Texts in memory are written to OUT.data, as JSON lines, readable by their owner alone: a run that was stopped goes on from there, and
-    is scored from there; where none begins, they are removed.  Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) goes on to the same result.
+    Texts in memory are written to OUT.data, as JSON lines that only their owner can read. Resuming and scoring the run read them
+    again. They are removed if no run begins. Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) continues to
+    the same result.
     """
     if model is None and "from_base" not in options:
         raise TypeError("train() needs model, an encoder's folder")
@@ -307,7 +308,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
 
 
 def presets() -> dict[str, Record]:
-    """The presets that come with the library: values of options, and a `description`."""
+    """Returns the presets of the library: values of options, and a `description`."""
     found: dict[str, Record] = {}
     out = ffi.new("char **")
     while (name := lib.nvdp_preset(len(found), out)) != ffi.NULL:
@@ -316,8 +317,8 @@ def presets() -> dict[str, Record]:
 
 
 def options(kind: str = "train") -> list[Record]:
-    """The options of a kind of work, "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder": name, type, help,
-    default_value, unit, min, max, group."""
+    """Returns the options of a kind of work: "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder". Each has
+    name, type, help, default_value, unit, min, max, group."""
     create = getattr(lib, f"nvdp_{kind}_config_create", None)
     if create is None:
         raise NvdpValueError(f"kind: expected train, privacy, export ..., found {kind}")
@@ -335,7 +336,7 @@ def _free_name() -> str:
 
 
 def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int | None = None) -> Run:
-    """Goes on with a run that was stopped or killed, to the result that it would have had."""
+    """Continues a run that was stopped or killed, to the result that it would have had."""
     return _train({"resume": fspath(run)}, progress, threads)
 
 
@@ -343,26 +344,28 @@ def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int 
 
 
 def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Record:
-    """The report that a measure of texts fills, "privacy" or "dchi", as its JSON object."""
+    """Returns the report of a measure of texts, "privacy" or "dchi", as its JSON object."""
     report = result_of(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
     return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
 
 
 def text_privacy(**options: Any) -> Record:
-    """What a token-by-token mechanism tells of a task's own texts, all pairs, exact, in nats: as `nvdp privacy --sanitizer M --json`.
+    """Measures the original texts of a task under a token-by-token mechanism: all pairs, exact, in nats; as
+    `nvdp privacy --sanitizer M --json`.
 
-    options: task and data, or text (a file with a text a line), split, limit; mechanism, eta, model or vectors; sanitized, a folder that
-    `nvdp sanitize` wrote, in place of mechanism and eta; order, delta ...
+    options: task and data, or text (a file with one text per line), split, limit; mechanism, eta, model or vectors; sanitized, a
+    directory from `nvdp sanitize`, instead of mechanism and eta; order, delta ...
     """
     context = Context()
     return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))
 
 
 def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> Record:
-    """Privatizes a task's files, or a text, token by token, as `nvdp sanitize`: counts, deniability, `statement`.
+    """Privatizes a task's files, or a text file, token by token, as `nvdp sanitize` does. Returns counts, deniability, `statement`.
 
-    out: folder, or file, that is written; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed, for tests and experiments alone ...
+    out: output directory or file; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed
+    (only for tests and experiments) ...
     """
     context = _context(progress, None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": fspath(out), **options})
@@ -377,9 +380,9 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
 class Run:
     """A run directory: its model, its scores, its privacy.
 
-    A run that was stopped or killed before its end has its `config` alone: the rest raises ERR_STATE until nvdp.resume() finished it.
+    A run that was stopped or killed has only its `config`: everything else raises ERR_STATE until nvdp.resume() has finished it.
 
-    options: threads; precision of matrix products is f32.
+    threads: number of threads. The precision of matrix products is f32.
     """
 
     def __init__(self, path: str | PathLike[str], *, threads: int | None = None):
@@ -397,7 +400,7 @@ class Run:
 
     @property
     def guarantee(self) -> str:
-        """One line: what holds for this run's samples, proven or measured, and what is not covered."""
+        """The guarantee for this run's samples in one line: proven or measured, and what is not covered."""
         found = result_of("struct nvdp_guarantee")
         self._context.call(lib.nvdp_run_guarantee, str(self.path).encode(), found)
         out = ffi.new("char **")
@@ -406,28 +409,28 @@ class Run:
 
     @property
     def measurements(self) -> list[Record]:
-        """What `nvdp privacy` measured of this run, the measurement that speaks for it first: `file` in the run's folder,
-        `complete` (all texts of the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from defaults)."""
+        """The measurements of this run by `nvdp privacy`, the main one first: `file` in the run's directory, `complete` (all texts of
+        the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from their defaults)."""
         out = ffi.new("char **")
         self._context.call(lib.nvdp_measured_list, str(self.path).encode(), out)
         return from_json(owned_text(out[0]))
 
     @property
     def training_privacy(self) -> Record | None:
-        """How private the training was for its training texts, accounted anew; None: it was not. `account` has epsilon at
-        delta, `risk` mu, replacement, membership and guesses; one training text is zeroed out."""
+        """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
+        `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training text."""
         made = result_of("struct nvdp_training_privacy")
         self._context.call(lib.nvdp_training_privacy, str(self.path).encode(), made, ffi.NULL)
         return record(made[0]) if made.is_private else None
 
     @property
     def config(self) -> Record:
-        """Every option, as run.json has them."""
+        """All options, as in run.json."""
         return from_json((self.path / "run.json").read_text("utf-8")).config
 
     @property
     def result(self) -> Record:
-        """What training told at its end, as result.json has it; `test`: scores on the dev file."""
+        """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
         return from_json((self.path / "result.json").read_text("utf-8"))
 
@@ -444,7 +447,7 @@ class Run:
 
     @property
     def info(self) -> Record:
-        """What the model is: method, task, outputs, max_length, hidden_size, latent_dim, kappa, length, parameters ..., labels."""
+        """Properties of the model: method, task, outputs, max_length, hidden_size, latent_dim, kappa, length, parameters ..., labels."""
         out = result_of("struct nvdp_model_info")
         self._context.call(lib.nvdp_model_info, self._model, out)
         found = record(out[0])
@@ -456,7 +459,7 @@ class Run:
         return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(self._model), self)
 
     def evaluate(self, split: str = "dev", **options: Any) -> Record:
-        """Scores with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
+        """Scores the model with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
 
         split: "dev", "train", "validation", "test" ...; options: data, limit, batch, seed, draws.
         """
@@ -469,8 +472,8 @@ class Run:
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
                 batch: int = 32) -> list[Record]:  # fmt: skip
-        """{label, probability, probabilities} of each text, or {score}, through the bottleneck's noise, averaged over `samples`
-        draws.  Not private: the seed repeats the noise; `export` draws samples to give away."""
+        """Returns {label, probability, probabilities} or {score} of each text, averaged over `samples` draws of the bottleneck's noise.
+        Not private, because the seed repeats the noise; use `export` for samples that are shared."""
         parts = [list(part) for part in (texts, pairs) if part is not None]
         if len(parts) == 2 and len(parts[0]) != len(parts[1]):
             raise NvdpValueError(f"pairs: expected {len(parts[0])} as texts, found {len(parts[1])}")
@@ -478,7 +481,7 @@ class Run:
             return []
         with tempfile.TemporaryDirectory() as folder:
             source, target, lines = Path(folder, "texts"), Path(folder, "predictions"), []
-            blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as the tokenizer takes them
+            blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as the tokenizer reads them
             for i, row in enumerate(zip(*parts)):
                 lines.append("\t".join(_text(one, "texts", i).translate(blanks) for one in row) + "\n")
             source.write_text("".join(lines), encoding="utf-8")
@@ -486,7 +489,7 @@ class Run:
                                           {"run": str(self.path), "input": source, "out": target, "samples": samples,
                                            "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
             self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL, ffi.NULL)
-            # labels are what they are: "nan" is no number, U+2028 ends no line
+            # labels are texts: "nan" is not a number, and U+2028 does not end a line
             found = [json.loads(line, object_pairs_hook=Record) for line in target.read_bytes().splitlines()]
         for one in found:
             del one["index"]
@@ -494,7 +497,7 @@ class Run:
 
     def posteriors(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
                    batch: int = 32, **options: Any) -> Posteriors:  # fmt: skip
-        """What samples are drawn from: of texts, or of a split of the run's data (options: data, limit, seed)."""
+        """Computes the posteriors of texts, or of a split of the run's data (options: data, limit, seed)."""
         if texts is None:
             config = self._context.config(lib.nvdp_run_config_create,
                                           {"run": str(self.path), "split": split, "batch": batch, **options})  # fmt: skip
@@ -507,9 +510,9 @@ class Run:
 
     def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
                 limit: int = 0, **options: Any) -> Record:  # fmt: skip
-        """The privacy report, in nats, of a split of the run's data or of texts: as `nvdp privacy RUN --json`.
+        """Measures the privacy of texts, or of a split of the run's data, in nats; as `nvdp privacy RUN --json`.
 
-        Of a run with token_noise: of the split's texts under it, as they are before they are sent.
+        For a run with token_noise: the original texts of the split under that noise.
         options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
         """
         noise = self.config.get("token_noise", "none")
@@ -523,15 +526,15 @@ class Run:
         return posteriors.privacy(**options)
 
     def certificate(self, **options: Any) -> Record:
-        """What is proven over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as `nvdp privacy RUN
-        --certify --json`.  options: delta, releases, at_epsilon."""
+        """Returns the proven guarantee over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as
+        `nvdp privacy RUN --certify --json`. options: delta, releases, at_epsilon."""
         config = self._context.config(lib.nvdp_privacy_config_create, options)
         found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
         return self._context.json(lib.nvdp_certificate_json, found)
 
     def _write(self, path: Path, texts: list[str], labels: Sequence[Any] | None, pairs: list[str] | None) -> None:
-        """A table with the columns that the run's task has."""
+        """Writes a table with the columns of the run's task."""
         config = self.config
         if config.task != "tsv":
             raise NvdpError(f"{self.path}: texts in memory need a run on texts in memory, or of task tsv, found {config.task}",
@@ -546,15 +549,16 @@ class Run:
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
                pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> Record:  # fmt: skip
-        """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them, and
-        nothing else of the texts, to a file to give away; nvdp.open(out) reads it.
+        """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them to a
+        file for sharing. The file has nothing else of the texts; nvdp.open(out) reads it.
 
-        The run's ledger counts the samples of each text; one that was shared before is refused (ERR_STATE) unless budget_samples or
-        budget_epsilon allows it.  Texts are written to a temporary folder of their owner's alone meanwhile.
-        labels: written into the file, where they are given; options: samples, budget_samples, no_ledger, overwrite, with_labels, sign,
-        model_out, measure_texts ...
-        Returns `statement`, what the file says of itself; its first line, `guarantee`, and whether that is `useful`; `training_texts`, which
-        of them the encoder was trained on ("all", "some", "maybe"); and `privacy`, the report for the owner (None of fewer than 2 texts).
+        The run's ledger counts the samples of each text. A text that was shared before is refused (ERR_STATE) unless budget_samples
+        or budget_epsilon allows it. During the export, texts are in a temporary directory that only their owner can read.
+        labels: written to the file if given; options: samples, budget_samples, no_ledger, overwrite, with_labels, sign, model_out,
+        measure_texts ...
+        Returns `statement`, the statement of the file; `guarantee`, its first line; `useful`, whether that guarantee is useful;
+        `training_texts`, the exported texts that the encoder was trained on ("all", "some", "maybe"); and `privacy`, the report for
+        the owner (None for fewer than 2 texts).
         """
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:

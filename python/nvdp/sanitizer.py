@@ -1,4 +1,4 @@
-"""Text privatization token by token: d_chi-private mechanisms over word vectors."""
+"""Text privatization token by token: d_chi-private mechanisms on word vectors."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from ._lib import Context, NvdpValueError, Record, array, ffi, lib, owned_text, pointer, record, result_of, text
 
 UNKNOWN = -1
-"""The token of a word without a vector: what comes out for it is a uniform draw."""
+"""The token of a word without a vector; its output is a uniform draw."""
 
 
 def text_mechanism(context: Context, name: str) -> Record:
-    """Properties of a mechanism by its name: mechanism (-1: not one of tokens), uses_eta, uses_p, gives_vectors, on_sequence ..."""
+    """Returns the properties of a mechanism: mechanism (-1: not on tokens), uses_eta, uses_p, gives_vectors, on_sequence ..."""
     found = result_of("struct nvdp_text_mechanism_info")
     context.call(lib.nvdp_text_mechanism_describe, name.encode(), found)
     return record(found[0])
 
 
 class Mechanism:
-    """A mechanism over a table of vectors.
+    """A mechanism on a table of vectors.
 
-    vectors: [V, d]; tokens are rows of it.
+    vectors: [V, d]; tokens are its row numbers.
     mechanism: "laplace", "laplace-nearest", "santext", "santext-plus" or "random".
-    eta: nats per unit of distance (SanText's epsilon); p and sensitive, [V] of bool: of santext-plus.
+    eta: nats per unit of distance (SanText's epsilon); p and sensitive, [V] bool: for santext-plus.
     """
 
     def __init__(self, vectors: Any, mechanism: str, eta: float = 1.0, *, p: float = 0.0, sensitive: Any = None):
@@ -51,18 +51,18 @@ class Mechanism:
 
     @property
     def dim(self) -> int:
-        """d, the width of a vector."""
+        """d, the length of a vector."""
         return lib.nvdp_vectors_dim(self._table)
 
     def _texts(self, texts: Any) -> tuple[np.ndarray, np.ndarray]:
-        """A list of token arrays, or one, as tokens and offsets."""
+        """Converts one or several token arrays to tokens and offsets."""
         if len(texts) == 0 or np.ndim(texts[0]) == 0:
             texts = [texts]
         rows = [array(item, np.int32, 1, "tokens") for item in texts]
         return np.concatenate(rows), np.cumsum([0] + [row.size for row in rows]).astype(np.uintp)
 
     def log_probabilities(self, tokens: Any) -> np.ndarray:
-        """[n, V] log P(y|x) of [n] tokens x, exact; of santext, santext-plus and random."""
+        """Returns exact [n, V] log P(y|x) of [n] tokens x; for santext, santext-plus and random."""
         given = array(tokens, np.int32, 1, "tokens")
         out = np.empty((given.size, len(self)))
         self._context.call(lib.nvdp_dchi_log_probabilities, self._pointer, given.size, pointer(given, "int32_t"),
@@ -81,22 +81,21 @@ class Mechanism:
         return np.split(out, offset[1:-1].astype(int))
 
     def sample(self, texts: Any, *, insecure_seed: int | None = None, first: int = 0) -> Any:
-        """A token for every token of a text ([n] int32), or of a list of texts; not of laplace.  Draws come from the operating
-        system's generator.
+        """Draws an output token for every token of a text ([n] int32) or of a list of texts, from the operating system's generator.
+        Not for laplace.
 
-        insecure_seed: for tests and experiments, repeats the draw of text i as number first + i; whoever knows the seed can undo
-        the draws.
+        insecure_seed: for tests and experiments, repeats the draw of text i as number first + i. The seed can undo the draws.
         """
         return self._draw(lib.nvdp_dchi_sample, "int32_t", np.int32, (), texts, insecure_seed, first)
 
     def perturb(self, texts: Any, *, insecure_seed: int | None = None, first: int = 0) -> Any:
-        """Noised vectors [n, d] for the tokens of a text, or of a list of texts; of laplace and laplace-nearest.  Draws: as in
-        `sample`."""
+        """Draws noised vectors [n, d] for the tokens of a text or of a list of texts, as in `sample`; for laplace and
+        laplace-nearest."""
         return self._draw(lib.nvdp_dchi_perturb, "double", np.float64, (self.dim,), texts, insecure_seed, first)
 
     def divergence(self, a: Any, b: Any, orders: Any = 1.1) -> Any:
-        """Renyi divergence of the outputs of text a from those of text b ([n] tokens each), nats, of one order or of [m]; +inf
-        where lengths differ."""
+        """Computes the Renyi divergence between the outputs of texts a and b ([n] tokens each), nats, at one order or at [m] orders;
+        +inf if lengths differ."""
         wanted, (x, y) = array(orders), (array(item, np.int32, 1, "tokens") for item in (a, b))
         out = np.empty(wanted.shape)
         self._context.call(lib.nvdp_dchi_divergence, self._pointer, wanted.size, pointer(wanted), x.size,
@@ -118,35 +117,35 @@ class Mechanism:
         return record(found[0])
 
     def distances(self, tokens: int = 1000, *, prior: Any = None, seed: int = 1) -> Record:
-        """Distances of the table, from tokens drawn uniformly or by prior, [V] weights: `k`, `mean` (to the k-th nearest; `neighbors`
-        of them are filled), medians; as `nvdp sanitize --analyse geometry`."""
+        """Measures distances of the table from tokens drawn uniformly or by prior, [V] weights: `k`, `mean` (distance to the k-th
+        nearest; `neighbors` entries are set), medians; as `nvdp sanitize --analyse geometry`."""
         return self._measure("nvdp_distances", lib.nvdp_distances_measure, self._table, prior, tokens, seed)
 
     def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Record:
-        """Plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and their entropies in nats; as
-        `nvdp sanitize --analyse deniability`."""
+        """Measures plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and their entropies in
+        nats; as `nvdp sanitize --analyse deniability`."""
         return self._measure("nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
 
     def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:
-        """How often an attacker who knows the prior, [V] weights, names a token from its output: `nearest`, `bayes` ...; as
+        """Measures how often an attacker who knows the prior, [V] weights, names a token from its output: `nearest`, `bayes` ...; as
         `nvdp sanitize --analyse inversion`."""
         return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
 
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
-        """What the least epsilon at a delta between two texts lies in, nats: (low, high)."""
+        """Returns an interval (low, high) that contains the smallest epsilon between two texts at a delta, nats."""
         return self._interval(lib.nvdp_dchi_epsilon, delta, a, b)
 
     def delta(self, a: Any, b: Any, epsilon: float) -> tuple[float, float]:
-        """What delta at an epsilon (nats) between two texts lies in: (low, high)."""
+        """Returns an interval (low, high) that contains delta between two texts at an epsilon (nats)."""
         return self._interval(lib.nvdp_dchi_delta, epsilon, a, b)
 
     def worst(self, inputs: int = 0, seed: int = 1) -> Record:
-        """The largest log ratio over pairs of the vocabulary (`value`, nats), of all tokens or of so many drawn ones."""
+        """Computes the largest log ratio over pairs of the vocabulary (`value`, nats), from all tokens (inputs 0) or from drawn ones."""
         return self._context.result("struct nvdp_dchi_worst", lib.nvdp_dchi_worst, self._pointer, inputs, seed)
 
 
 class Sanitizer(Mechanism):
-    """A mechanism with words: of an encoder's pieces (model="models/minilm") or of a file of word vectors (vectors="glove.txt").
+    """A mechanism with words: the pieces of an encoder (model="models/minilm") or a file of word vectors (vectors="glove.txt").
 
     options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help`).
     """
@@ -162,13 +161,13 @@ class Sanitizer(Mechanism):
 
     @property
     def info(self) -> Record:
-        """What it is: mechanism, eta, tokens V, dim, sensitive ..."""
+        """Properties: mechanism, eta, tokens V, dim, sensitive ..."""
         out = result_of("struct nvdp_sanitizer_info")
         lib.nvdp_sanitizer_describe(self._sanitizer, out)
         return record(out[0])
 
     def tokens(self, text: str) -> np.ndarray:
-        """[n] int32 tokens of a text; UNKNOWN for a word without a vector."""
+        """Returns [n] int32 tokens of a text; UNKNOWN for a word without a vector."""
         source = text.encode("utf-8", "surrogatepass")
         out = ffi.new("struct nvdp_token_list *")
         try:
@@ -178,20 +177,20 @@ class Sanitizer(Mechanism):
             lib.nvdp_token_list_free(out)
 
     def text(self, tokens: Any) -> str:
-        """The text that tokens make."""
+        """Joins tokens to a text."""
         given, out = array(tokens, np.int32, 1, "tokens"), ffi.new("char **")
         self._context.call(lib.nvdp_sanitizer_text, self._sanitizer, given.size, pointer(given, "int32_t"), out)
         return owned_text(out[0])
 
     def word(self, token: int) -> str:
-        """A token's word or piece."""
+        """Returns the word or piece of a token."""
         return text(lib.nvdp_sanitizer_word(self._sanitizer, token))
 
     def find(self, word: str) -> int:
-        """The token of a word or piece, or UNKNOWN."""
+        """Returns the token of a word or piece, or UNKNOWN."""
         return lib.nvdp_sanitizer_find(self._sanitizer, word.encode())
 
     def sanitize(self, texts: Sequence[str], *, insecure_seed: int | None = None) -> list[str]:
-        """Texts, privatized token by token; not with laplace, which gives vectors (`perturb`).  insecure_seed: as in `sample`."""
+        """Privatizes texts token by token. Not for laplace, which gives vectors (`perturb`). insecure_seed: as in `sample`."""
         rows = [self.tokens(one) for one in texts]
         return [self.text(row) for row in self.sample(rows, insecure_seed=insecure_seed)] if rows else []

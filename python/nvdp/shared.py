@@ -1,4 +1,4 @@
-"""Files that were given away: random samples of texts, and nothing else of them."""
+"""Shared files: random samples of texts, and nothing else of the texts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 
 
 class Shared:
-    """A shared file, read whole and checked.
+    """A shared file, read completely and checked.
 
-    texts N, samples S of each, dim p; kappa, method, task, length_policy.
-    rows: [R, p] float32, the vectors of all samples; offset: [N S + 1]: sample s of text i has rows
+    texts: N; samples: S per text; dim: p; kappa, method, task, length_policy.
+    rows: [R, p] float32, the vectors of all samples. offset: [N S + 1]; sample s of text i has the rows
     offset[i S + s] to offset[i S + s + 1]: the prior's, the tokens', padding.
-    log_pi: [R] float32 log weights; None: a method without.
-    label: [N] float32, NaN where there is none; split: [N] names' numbers; id: [N]; None where the file has none.
+    log_pi: [R] float32 log weights; None: a method without weights.
+    label: [N] float32, NaN for a text without a label; split: [N] indices of the split names; id: [N]. Each is None if the file
+    does not have it.
     """
 
     def __init__(self, path: str | PathLike[str]):
@@ -47,17 +48,17 @@ class Shared:
         context.call(lib.nvdp_shared_vectors, file, 0, r, pointer(self.rows, "float", writable=True))
 
     def __len__(self) -> int:
-        """N"""
+        """Returns N."""
         return self.texts
 
     @property
     def z(self) -> np.ndarray:
-        """[N, S, M, p] vectors, where lengths are hidden; no copy."""
+        """[N, S, M, p] vectors, if lengths are hidden; no copy."""
         return self.rows.reshape(self.texts, self.samples, self._hidden(), self.dim)
 
     @property
     def weights(self) -> np.ndarray | None:
-        """[N, S, M] weights, where lengths are hidden; None: a method without."""
+        """[N, S, M] weights, if lengths are hidden; None: a method without weights."""
         if self.log_pi is None:
             return None
         return np.exp(self.log_pi).reshape(self.texts, self.samples, self._hidden())
@@ -68,7 +69,7 @@ class Shared:
         return self._sample_rows
 
     def sample(self, text: int, s: int = 0) -> tuple[np.ndarray, np.ndarray | None]:
-        """Sample s of a text: [M, p] vectors and [M] log weights."""
+        """Returns sample s of a text: [M, p] vectors and [M] log weights."""
         if not (0 <= text < self.texts and 0 <= s < self.samples):
             raise IndexError(f"sample {s} of text {text}: there are {self.samples} of {self.texts}")
         k = text * self.samples + s
@@ -76,21 +77,21 @@ class Shared:
         return self.rows[rows], None if self.log_pi is None else self.log_pi[rows]
 
     def of_split(self, name: str) -> np.ndarray:
-        """[n] numbers of the texts of a split: "train", "dev", "test" ..."""
+        """Returns [n] indices of the texts of a split: "train", "dev", "test" ..."""
         if self.split is None:
             raise ValueError(f"{self.path}: does not tell splits")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Record:
-        """Checks the file against itself: `holds`, the single checks, `statement`: what it says of itself."""
+        """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
         key = ffi.NULL if public_key is None else ffi.new("char[]", fspath(public_key).encode())
         found = self._context.result("struct nvdp_verification", lib.nvdp_verify, self.path.encode(), key)
         found["check"] = found.check[: found.checks]
         return found
 
     def torch(self, split: str | None = None) -> Any:
-        """A torch.utils.data.Dataset with an item a sample: {"z": [M, p], "log_pi": [M], "label": scalar, "text": its number}, without
-        what the file does not have.  The tensors share the file's memory."""
+        """Returns a torch.utils.data.Dataset with one item per sample: {"z": [M, p], "log_pi": [M], "label": scalar, "text": index of
+        the text}; keys that the file does not have are missing. The tensors share the file's memory."""
         from torch import from_numpy, tensor
         from torch.utils.data import Dataset
 
@@ -117,5 +118,5 @@ class Shared:
 
 
 def open(path: str | PathLike[str]) -> Shared:
-    """Reads a file of kind embeddings/2 or /1, as `nvdp export` writes them: HDF5, safetensors or Parquet, with the same arrays."""
+    """Reads a file of kind embeddings/2 or /1 from `nvdp export`: HDF5, safetensors or Parquet, with the same arrays."""
     return Shared(path)

@@ -1,4 +1,4 @@
-"""A scikit-learn transformer: texts in, random samples of them out.  Needs scikit-learn."""
+"""A scikit-learn transformer from texts to random samples of them. Needs scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .shared import open as open_shared
 
 
 class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Trains an encoder with a bottleneck on texts and labels; transforms texts into samples, with randomness of the operating
-    system, as `nvdp export` does.  Another call draws other samples, and is another release of the texts: the run's ledger counts it,
-    and refuses a text beyond what the run promised, one sample as a rule.
+    """Trains an encoder with a bottleneck on texts and labels, and transforms texts into samples, with randomness of the operating
+    system, as `nvdp export` does. Each call of transform draws new samples and is another release of the texts. The run's ledger
+    counts releases, and refuses a text beyond the number of samples that the run was certified for, which is one by default.
 
-    model: an encoder's folder; preset, out, progress, threads: as of nvdp.train; options: a dict of further ones.
-    run: a finished run, in place of training: fit then only opens it.
-    budget_samples: how many samples of a text all calls of transform may draw; 0: as many as the run promised.
+    model: directory of an encoder; preset, out, progress, threads: as in nvdp.train; options: a dict of more options.
+    run: a finished run instead of training: fit then only opens it.
+    budget_samples: maximum number of samples per text over all calls of transform; 0: as many as the run was certified for.
 
-    After fit: run_, classes_.  After transform: statement_, what may be said of what came out.
+    After fit: run_, classes_. After transform: statement_, the privacy statement of the samples.
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "auto",
@@ -54,7 +54,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Sequence[str]) -> np.ndarray:
-        """[N, F] float32: of each text one sample, its vectors end to end, row after row; with weights, each row's log weight behind it.
+        """Returns [N, F] float32, one sample per text: its vectors, concatenated; with weights, each vector is followed by its log weight.
         Lengths must be hidden."""
         check_is_fitted(self, "run_")
         with tempfile.TemporaryDirectory() as folder:

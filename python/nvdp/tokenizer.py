@@ -1,4 +1,4 @@
-"""Texts as the pieces that an encoder reads."""
+"""Tokenizers: texts as the pieces that an encoder reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 
 
 class Tokenizer:
-    """WordPiece or byte-level BPE of a folder in Hugging Face layout (vocab.txt; vocab.json and merges.txt; tokenizer.json)."""
+    """A WordPiece or byte-level BPE tokenizer, from a directory in Hugging Face layout: vocab.txt, or vocab.json and merges.txt, or
+    tokenizer.json."""
 
     def __init__(self, folder: str | PathLike[str]):
         context = Context()
@@ -26,31 +27,31 @@ class Tokenizer:
         return self
 
     def __len__(self) -> int:
-        """Pieces of the vocabulary; ids are below it."""
+        """Returns the number of pieces of the vocabulary; ids are below it."""
         return lib.nvdp_tokenizer_size(self._pointer)
 
     def id(self, piece: str) -> int:
-        """A piece's id, -1 where the vocabulary has no such piece."""
+        """Returns the id of a piece; -1 if the vocabulary has no such piece."""
         return lib.nvdp_tokenizer_find(self._pointer, piece.encode())
 
     def special(self, name: str) -> int:
-        """The id of the special token "pad", "unk", "cls", "sep" or "mask"."""
+        """Returns the id of the special token "pad", "unk", "cls", "sep" or "mask"."""
         return lib.nvdp_tokenizer_special(self._pointer, _SPECIAL[name])
 
     def pieces(self, ids: Any) -> list[str]:
-        """The texts of ids, as they stand in the vocabulary."""
+        """Returns the pieces of ids, as in the vocabulary."""
         found = [lib.nvdp_tokenizer_piece(self._pointer, int(id)) for id in ids]
         if ffi.NULL in found:
             raise IndexError(f"id {ids[found.index(ffi.NULL)]} of {len(self)}")
         return [text(piece) for piece in found]
 
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> np.ndarray:
-        """[n] int32 ids of a text or pair, special tokens included, cut to max_length."""
+        """Returns [n] int32 ids of a text or pair, including special tokens, cut to max_length."""
         return self([text], None if pair is None else [pair], max_length).ids
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512) -> Record:
-        """Texts, or pairs, end to end, without padding: `ids` and `types` [T] int32, `offset` [N + 1]: text i has
-        ids[offset[i]:offset[i + 1]]; `longest`, in tokens, and `truncated`, how many were cut to max_length."""
+        """Tokenizes texts or pairs, and concatenates them without padding: `ids` and `types` [T] int32, `offset` [N + 1]. Text i has
+        ids[offset[i]:offset[i + 1]]. `longest` is the maximum length in tokens, `truncated` the number of texts cut to max_length."""
         data = self._dataset(texts, pairs, max_length)
         total = data.offset[data.count]
         return Record(
