@@ -1,8 +1,8 @@
 /** @file account.h
  * Accounting of differentially private training (DP-SGD, docs/dp-bert.md).
  *
- * A step draws every example independently with probability q (Poisson sampling), sums their gradients, each clipped
- * to norm C, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al. 2016). This protects the texts that a
+ * A step draws every example independently with probability q (Poisson sampling). It clips their gradients to norm
+ * C, sums them, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al. 2016). This protects the texts that a
  * model was trained on. nvdp/privacy.h is about the texts that a model encodes.
  *
  * Adjacency is zero-out (Kairouz et al. 2021): an example is present, or a null example takes its place. The
@@ -12,9 +12,9 @@
  *
  * Two accountants give upper bounds of the same epsilon. The Renyi accountant adds the divergences of the steps at
  * each order and converts the best order. The accountant of the privacy loss distribution (PLD) evaluates a Fourier
- * integral, for any number of steps at once. Report the PLD epsilon: for noise .03 to 1000, rate 1e-7 to 1, 1 to
- * 10^9 steps and epsilon 1e-3 to 10^6, it was typically .02 % and at most 1 % above the true value
- * (docs/dp-bert.md). +inf is a valid value.
+ * integral, for any number of steps at once. Report the PLD epsilon. It was typically .02 % and at most 1 % above
+ * the true value, for noise .03 to 1000, rate 1e-7 to 1, 1 to 10^9 steps and epsilon 1e-3 to 10^6 (docs/dp-bert.md).
+ * +inf is a valid value.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_ACCOUNT_H
@@ -63,12 +63,11 @@ struct nvdp_account {
     double pld_epsilon; /**< by the privacy loss distribution */
 };
 
-/** Computes D_l(P || Q) of one step, where P = (1-q) N(0, sigma^2) + q N(1, sigma^2) and Q = N(0, sigma^2) (Mironov,
- * Talwar & Zhang 2019, who prove that D_l(Q || P) is not larger):
+/** Computes D_l(P || Q) of one step, where P = (1-q) N(0, sigma^2) + q N(1, sigma^2) and Q = N(0, sigma^2):
  *
  *     1/(l-1) log E_{z ~ Q} [ 1 - q + q e^((2z-1)/(2 sigma^2)) ]^l.
  *
- * Works for any l > 1, by the trapezoidal rule; the step is halved until two results agree to a relative 1e-12.
+ * D_l(Q || P) is not larger (Mironov, Talwar & Zhang 2019). Works for any l > 1, by the trapezoidal rule; the step is halved until two results agree to a relative 1e-12.
  * O(1), or O(1/sigma) for sigma below 1.
  * @param order l > 1
  * @param noise sigma >= 1e-3

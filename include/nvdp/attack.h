@@ -21,7 +21,8 @@ struct nvdp_secret_exposure {
     double loss;          /**< -log p(S | the other words), nats */
     double rank;          /**< rank of S among the candidates, 1 is most likely; a tie counts 1/2 */
     double exposure;      /**< log2 candidates - log2 rank, bits */
-    /** Sum of log p of each word given the others; minus the same sum under the reference, if there is one. */
+    /** Sum of log p of the words given the others: all words of a canary, S of another secret. For a canary with a
+     * reference, minus the sum under the reference. */
     double score;
 };
 
@@ -111,8 +112,8 @@ struct nvdp_pair_attack {
     double right;
     /** Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
     double most;
-    /** shown <= exact <= certified and right_interval.low <= most <= guess. If `bounded`, only the measured results
-     * are compared, not `exact` and `most`. */
+    /** shown <= exact <= certified and right_interval.low <= most <= guess. If `bounded`, only `shown` and
+     * `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
     bool holds;
     /** Interval of `right` (Clopper & Pearson 1934). It holds simultaneously with `shown`, for all pairs. */
     struct nvdp_interval right_interval;
@@ -180,9 +181,9 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
  * @param releases   K, at most the file's number of samples S per text; each text has S/K trials
  * @param[out] out   the result; untouched on error
  * @return NVDP_ERR_INPUT for an invalid file, fewer than 2 of the texts in it, or a file of another model; else as
- *         nvdp_linkage_measure(). The check for the model compares method, shapes and grid, and how often samples
- *         are more likely under their own text than under another one: about as often as drawn samples, within 4.4
- *         standard deviations */
+ *         nvdp_linkage_measure(). The check of the model compares method, shapes and grid. It also counts how often
+ *         a sample is more likely under its own text than under another one; the number must be within 4.4 standard
+ *         deviations of that for drawn samples */
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out);
 

@@ -9,7 +9,7 @@
  * thread, fork() does not copy them, and a call there would wait for them forever.
  *
  * A program that handles signals must use an alternate stack (sigaltstack, SA_ONSTACK), or block signals in threads
- * that call the library: oneDNN (at least up to 3.11) points its stack register into the heap inside some products,
+ * that call the library. Inside some products, oneDNN (at least up to 3.11) points its stack register into the heap,
  * where the stack frame of a handler would overwrite memory.
  *
  * Numbers in options and files have a decimal point: a program that sets LC_NUMERIC to a locale with a comma calls the library

@@ -208,7 +208,7 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
  *
  * laplace uses nvdp_renyi_laplace(); order INFINITY is the sum of eta |phi(a_i) - phi(b_i)|, which bounds every
  * order. By post-processing, these values are upper bounds for laplace-nearest. For an unknown token, laplace noises
- * a uniformly drawn token; its divergence is bounded by that at the largest distance from the other token to any
+ * a uniformly drawn token. The bound is then the divergence at the largest distance from the other token to any
  * token, because Renyi divergences are quasi-convex. laplace-nearest does not noise its uniform draw: +inf.
  * O(length x V x (d + m)).
  * @param ctx      records messages
@@ -233,12 +233,12 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
  *
  * The distribution of the loss at a position is known: a sum over V outputs, or one integral for laplace
  * (rdp/loss.c). The losses are added on a grid, rounded down for `low` and up for `high`. The exact value lies
- * between them. Their difference is at most a thousandth of the value (1e-4 for small values), unless the grid would
- * need more than 2^22 points.
+ * between them. Their difference is about a thousandth of the value (1e-4 for small values), or more if the grid
+ * would need more than 2^22 points.
  *
  * For laplace-nearest, `high` is the bound of laplace and `low` is 0; so it is for an unknown token of laplace, with
- * the bound of nvdp_dchi_divergence(). If the distances of a Laplace mechanism sum to more than 5e11, `low` is 0 and
- * `high` is the sum. O(length (V d + G log G)), G points.
+ * the bound of nvdp_dchi_divergence(). If the distances of a Laplace mechanism, times eta, sum to more than 5e11,
+ * `low` is 0 and `high` is the sum. O(length (V d + G log G)), G points.
  * @param ctx      records messages, provides threads
  * @param dchi     mechanism
  * @param delta    in (0, 1)

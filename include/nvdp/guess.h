@@ -73,8 +73,8 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
  * @return nats (divide by log 2 for bits); NaN for an argument out of its range */
 double nvdp_guess_information(double clip, int releases, size_t dim);
 
-/** Bounds the success of a guess from an exact privacy loss curve delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S),
- * where the reference Q does not depend on the text. The curve may be the supremum or the mean over x. Returns the
+/** Bounds the success of a guess from an exact privacy loss curve delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S).
+ * The reference Q does not depend on the text. The curve may be the supremum or the mean over x. Returns the
  * minimum of e^epsilon b + delta(epsilon) over the given points; every point gives a bound. O(n).
  * @param baseline b in [0, 1]
  * @param n        number of points

@@ -58,8 +58,8 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
  * @param posteriors NULL is allowed */
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors);
 
-/** Checks the assumptions of all measures: offsets ascend from 0, all numbers are finite and in the ranges of struct
- * nvdp_posteriors, and no text has more than `length` tokens under the hidden policy. O(T p).
+/** Checks the assumptions of all measures. Offsets ascend from 0. All numbers are finite and in the ranges of struct
+ * nvdp_posteriors. Under the hidden policy, no text has more than `length` tokens. O(T p).
  * @param ctx        records messages; may be NULL
  * @param posteriors the set
  * @param source     prefix of messages: a path; "" or NULL: none

@@ -61,8 +61,7 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
 
 /** Returns the largest probability under P of an event whose probability under Q is `chance`, if D_l(P || Q) is at
  * most `divergence`. This is the largest p with d_l(p || chance) <= divergence, where d_l is the divergence between
- * two distributions over two outcomes, since no processing raises a divergence (van Erven & Harremoes 2014, Theorem
- * 9). Two uses:
+ * two binary distributions. No processing raises a divergence (van Erven & Harremoes 2014, Theorem 9). Two uses:
  *
  * - true positive rate of a test between two texts at divergence D_l: chance is the false positive rate;
  * - success of naming one of N equally likely texts, each at most D_l from a common reference: chance is 1/N, or
@@ -91,8 +90,8 @@ double nvdp_renyi_most(double order, double divergence, double chance);
 double nvdp_renyi_laplace(double order, size_t dim, double distance);
 
 /** Computes D_l between the samples of two texts, summed over everything that one release shares: the divergence of
- * the Dirichlets plus kappa times that of each Gaussian (NVDP paper, Eq. 7, corrected: the printed equation
- * exchanges the two variances inside sigma'). O(components x p).
+ * the Dirichlets plus kappa times that of each Gaussian. This is Eq. 7 of the NVDP paper, corrected: the printed
+ * equation exchanges the two variances inside sigma'. O(components x p).
  * @param order      l > 0
  * @param posteriors a set that passes nvdp_posteriors_check()
  * @param i          index of the text of P, below posteriors->texts
@@ -202,9 +201,9 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *ex
                                  struct nvdp_exact_point *out);
 
 /** Computes the smallest mu of Gaussian differential privacy (Dong, Roth & Su 2022) whose curve is nowhere below
- * this one, for epsilon >= 0 and down to the given delta. No mu holds for all deltas unless variances and
- * pseudo-counts are equal, because a larger variance, for example, leaves an exponential tail. If they are equal,
- * mu is the distance of the means for every delta.
+ * this one. The comparison covers epsilon >= 0, down to the given delta. No mu holds for all deltas unless
+ * variances and pseudo-counts are equal, because a larger variance, for example, leaves an exponential tail. If
+ * they are equal, mu is the distance of the means for every delta.
  * @param ctx     records messages
  * @param exact   the loss
  * @param delta   in (0, 1)

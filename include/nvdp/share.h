@@ -61,9 +61,9 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * that format.
  *
  * For each text, the model infers the posterior. Each sample is drawn from the posterior with randomness of the
- * operating system: pi of a Dirichlet distribution, z = mu + sigma eps (Henderson & Fehr 2023), with exact normal
- * deviates (Karney 2016). It is rounded once, onto a grid that is the same for every text (Mironov, CCS 2012,
- * explains why). Noise and unrounded samples are not kept.
+ * operating system: pi from a Dirichlet distribution, and z = mu + sigma eps (Henderson & Fehr 2023). Normal
+ * deviates are exact (Karney 2016). The sample is rounded once, onto a grid that is the same for every text
+ * (Mironov, CCS 2012, explains why). Noise and unrounded samples are not kept.
  *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to
@@ -84,11 +84,11 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * @param config   from nvdp_export_config_create(). "insecure-seed" takes the noise from that seed: for tests; the file
  *                 says so
  * @param[out] out the result; untouched on error; NULL: not wanted
- * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a run with token-noise,
- *         a method without noise, a model with query clean, grid float16 for a model with a sequence clip,
- *         deviations or pseudo-counts outside the range of exact sampling, a ledger of another tokenizer or length,
- *         a ledger key that others may read, or "model-out" for a method without a sealed block. NVDP_ERR_STATE for
- *         a text without samples left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ * @return NVDP_ERR_ARGUMENT for options out of range; an existing file without "overwrite"; a run with token-noise;
+ *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
+ *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
+ *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
+ *         text without samples left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
  *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
  *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -165,8 +165,8 @@ struct nvdp_verification {
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
-/** Adds the owner's checks of a file: its release is in the ledger with the same numbers of texts and samples, and
- * none of its texts has exceeded the budget over all releases so far. O(records of the ledger), which is read
+/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
+ * No text may have exceeded the budget over all releases so far. O(records of the ledger), which is read
  * completely.
  * @param ctx    context
  * @param path   the file
@@ -262,7 +262,7 @@ nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_confi
  * @param config   from nvdp_reuse_config_create()
  * @param[out] out the scores; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without "overwrite";
- *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labelled texts; NVDP_ERR_NUMERIC
+ *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labeled texts; NVDP_ERR_NUMERIC
  *         if the loss is not a number; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out);

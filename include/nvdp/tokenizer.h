@@ -88,9 +88,9 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
 /** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,
- * drops tokens from the end of the longer text, one at a time, and from the second text for a tie (the rule of
- * Devlin et al.; the `tokenizers` library instead leaves the shorter of two long texts half of the room, rounded
- * down). Several threads may encode at the same time into different `tokens`. O(bytes).
+ * drops tokens from the end of the longer text, one at a time, and from the second text for a tie. This is the rule
+ * of Devlin et al.; the `tokenizers` library instead leaves the shorter of two long texts half of the room, rounded
+ * down. Several threads may encode at the same time into different `tokens`. O(bytes).
  * @param tokenizer  a tokenizer.
  * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops.
  * @param text_size  bytes of `text`.
