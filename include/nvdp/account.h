@@ -67,8 +67,8 @@ struct nvdp_account {
  *
  *     1/(l-1) log E_{z ~ Q} [ 1 - q + q e^((2z-1)/(2 sigma^2)) ]^l.
  *
- * D_l(Q || P) is not larger (Mironov, Talwar & Zhang 2019). Works for any l > 1, by the trapezoidal rule; the step is halved until two results agree to a relative 1e-12.
- * O(1), or O(1/sigma) for sigma below 1.
+ * D_l(Q || P) is not larger (Mironov, Talwar & Zhang 2019). Works for any l > 1, by the trapezoidal rule; the step
+ * is halved until two results agree to a relative 1e-12. O(1), or O(1/sigma) for sigma below 1.
  * @param order l > 1
  * @param noise sigma >= 1e-3
  * @param rate  q in [0, 1]

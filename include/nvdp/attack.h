@@ -342,7 +342,7 @@ nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_
 nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                                 char **out);
 /** Frees a result.
- * @param result from nvdp_attack(); NULL is allowed */
+ * @param result from nvdp_attack(); may be NULL */
 void nvdp_attack_free(struct nvdp_attack_result *result);
 
 NVDP_END_DECLS

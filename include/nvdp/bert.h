@@ -54,63 +54,63 @@ struct nvdp_bert_config {
 };
 
 /** Returns the configuration of BERT-base-uncased.
- * @return the configuration. */
+ * @return the configuration */
 struct nvdp_bert_config nvdp_bert_config_default(void);
 
 /** Returns the configuration of one of Google's uncased sizes (Turc et al. 2019; Devlin et al. 2019).
- * @param ctx  records errors.
- * @param name "tiny", "mini", "small", "base" or "large".
- * @param out  the configuration; untouched on error.
- * @return NVDP_ERR_ARGUMENT for another name; the message lists the names. */
+ * @param ctx  records errors
+ * @param name "tiny", "mini", "small", "base" or "large"
+ * @param out  the configuration; untouched on error
+ * @return NVDP_ERR_ARGUMENT for another name; the message lists the names */
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out);
 
 /** Checks that the encoder supports a configuration.
- * @param ctx    records errors.
- * @param config the configuration.
- * @return NVDP_ERR_ARGUMENT if a member is out of its range; the message names the member, the value and the range. */
+ * @param ctx    records errors
+ * @param config the configuration
+ * @return NVDP_ERR_ARGUMENT if a member is out of its range; the message names the member, the value and the range */
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
 
 /** Returns the name of a model type.
- * @param type one of enum nvdp_model_type.
- * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm". */
+ * @param type one of enum nvdp_model_type
+ * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm" */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 
 /** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa: 1). hidden_size,
  * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
- * @param ctx       records errors.
- * @param directory a Hugging Face directory.
- * @param out       the configuration; untouched on error.
+ * @param ctx       records errors
+ * @param directory a Hugging Face directory
+ * @param out       the configuration; untouched on error
  * @return NVDP_ERR_IO if the file cannot be read; NVDP_ERR_INPUT if it is not JSON, a member is missing or out of
  *         its range, its model_type is unknown (the message lists the known types), or it describes a variant with
- *         BERT's tensor names that computes something else; NVDP_ERR_MEMORY. */
+ *         BERT's tensor names that computes something else; NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
 
 /** Returns the number of parameters of the encoder, including its pooler or the equivalent of its type.
- * @param config a configuration that passes nvdp_bert_config_check().
- * @return number of elements of all tensors. */
+ * @param config a configuration that passes nvdp_bert_config_check()
+ * @return number of elements of all tensors */
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
 
 /** Checks that the vocabulary of a directory has the size in its configuration.
- * @param ctx            records errors.
- * @param directory      the directory, for the message.
- * @param config         its configuration.
- * @param tokenizer_size number of pieces of its tokenizer.
- * @return NVDP_ERR_INPUT if the two sizes differ; the message has both. */
+ * @param ctx            records errors
+ * @param directory      the directory, for the message
+ * @param config         its configuration
+ * @param tokenizer_size number of pieces of its tokenizer
+ * @return NVDP_ERR_INPUT if the two sizes differ; the message has both */
 nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
                                        const struct nvdp_bert_config *config,
                                        size_t tokenizer_size);
 
 /** Creates a Hugging Face directory of a BERT with random weights: config.json, model.safetensors (float32) and,
  * with a vocabulary, a copy of it as vocab.txt. The same seed gives the same weights.
- * @param ctx        records errors.
- * @param config     the configuration.
- * @param seed       seed of the weights: normal(0, initializer_range), biases 0, LayerNorm 1 and 0.
- * @param vocab_path a file of vocab_size lines; NULL: none.
- * @param directory  new or empty.
+ * @param ctx        records errors
+ * @param config     the configuration
+ * @param seed       seed of the weights: normal(0, initializer_range), biases 0, LayerNorm 1 and 0
+ * @param vocab_path a file of vocab_size lines; NULL: none
+ * @param directory  new or empty
  * @return NVDP_ERR_ARGUMENT for a configuration out of range or a directory that is not empty; NVDP_ERR_INPUT for a
- *         vocabulary of another size; NVDP_ERR_IO; NVDP_ERR_MEMORY. */
+ *         vocabulary of another size; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                                     uint64_t seed, const char *vocab_path, const char *directory);
 

@@ -97,35 +97,35 @@ struct nvdp_option {
 struct nvdp_config;
 
 /** Creates a configuration without options, for nvdp_config_add().
- * @param ctx records messages; outlives the configuration.
- * @param out the configuration; nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx records messages; outlives the configuration
+ * @param out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Copies a configuration, without options that a program added.
- * @param config the original.
- * @param out    the copy; nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param config the original
+ * @param out    the copy; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out);
 
 /** Moves all options of one configuration to another, for a program that does two kinds of work with the same
  * options. An option that both have takes its value from `config`, and later settings apply to both.
- * @param config receives the options, after its own.
- * @param other  freed, also on error.
- * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for more than five kinds of work. */
+ * @param config receives the options, after its own
+ * @param other  freed, also on error
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for more than five kinds of work */
 nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other);
 
 /** Frees a configuration and the texts that it returned.
- * @param config NULL is allowed. */
+ * @param config may be NULL */
 void nvdp_config_free(struct nvdp_config *config);
 
 /** Adds a program's own options.
- * @param config   copies the rows; the program keeps the texts that they point to.
- * @param rows     the options, terminated by a row without a name.
- * @param row_size sizeof *rows.
+ * @param config   copies the rows; the program keeps the texts that they point to
+ * @param rows     the options, terminated by a row without a name
+ * @param row_size sizeof *rows
  * @param values   the struct of the rows' offsets. Its content is the default of rows without one. nvdp_config_set()
- *                 updates it; the configuration owns texts.
- * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for a row that contradicts itself. */
+ *                 updates it; the configuration owns texts
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for a row that contradicts itself */
 nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option *rows,
                             size_t row_size, void *values);
 
@@ -134,76 +134,76 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
  *
  * Option "preset" takes the name of a preset (nvdp_preset()), or a path that contains '/' or ends with ".json", of a
  * file as for nvdp_config_load(). Options that are never set, before or after, have the preset's values.
- * @param config unchanged on error.
+ * @param config unchanged on error
  * @param name   with '-' or '_'; a synonym such as "lambda" sets its options. If a synonym stands for one option, as
  *               "epsilon" for "eta", only one of the names may be set; a value from a file may be set again under
- *               either name.
- * @param value  as text; NULL: back to the default.
+ *               either name
+ * @param value  as text; NULL: back to the default
  * @return NVDP_ERR_ARGUMENT for an unknown name, an invalid value, a value out of its range, or a second name of an
- *         option; for a preset's file as nvdp_config_load(); NVDP_ERR_MEMORY. */
+ *         option; for a preset's file as nvdp_config_load(); NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value);
 
 /** Returns the current value as text. Numbers have as few digits as give the same bits again.
- * @param config not NULL.
- * @param name   with '-' or '_'.
+ * @param config not NULL
+ * @param name   with '-' or '_'
  * @return valid until the next nvdp_config_set(), nvdp_config_load() or nvdp_config_free(); NULL for an unknown
- *         name, a text without a value, and a synonym whose options differ. */
+ *         name, a text without a value, and a synonym whose options differ */
 const char *nvdp_config_get(const struct nvdp_config *config, const char *name);
 
 /** Returns true if the option was set, by nvdp_config_set() or a file.
- * @param config not NULL.
- * @param name   with '-' or '_'; a synonym is set if one of its options is.
- * @return false also for unknown names. */
+ * @param config not NULL
+ * @param name   with '-' or '_'; a synonym is set if one of its options is
+ * @return false also for unknown names */
 bool nvdp_config_is_set(const struct nvdp_config *config, const char *name);
 
 /** Returns true if the option's value is from the preset, and was not set.
- * @param config not NULL.
- * @param name   with '-' or '_'; for a synonym, all options must be from the preset.
- * @return false also for unknown names. */
+ * @param config not NULL
+ * @param name   with '-' or '_'; for a synonym, all options must be from the preset
+ * @return false also for unknown names */
 bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name);
 
 /** Returns a preset of the library.
- * @param i    index, from 0.
- * @param text the preset as a JSON object of options; its "description" states its purpose; NULL: not wanted.
- * @return its name; NULL beyond the last. */
+ * @param i    index, from 0
+ * @param text the preset as a JSON object of options; its "description" states its purpose; NULL: not wanted
+ * @return its name; NULL beyond the last */
 const char *nvdp_preset(size_t i, const char **text);
 
 /** Sets options from a file: a JSON object such as {"seed": 1, "lambda-g": 1e-3}, or the output of
  * nvdp_config_json(). Skips a text "description".
- * @param config on error, options before the invalid one are set.
- * @param path   the file.
+ * @param config on error, options before the invalid one are set
+ * @param path   the file
  * @return NVDP_ERR_IO if it cannot be read; NVDP_ERR_INPUT if it is not a JSON object; NVDP_ERR_ARGUMENT, whose
- *         message names file and key, for an unknown key or an invalid value. */
+ *         message names file and key, for an unknown key or an invalid value */
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path);
 
 /** Sets options from a JSON object in memory, as nvdp_config_load() does from a file.
- * @param config on error, options before the invalid one are set.
- * @param source origin of the text, for messages.
- * @param text   a JSON object.
- * @return as nvdp_config_load(). */
+ * @param config on error, options before the invalid one are set
+ * @param source origin of the text, for messages
+ * @param text   a JSON object
+ * @return as nvdp_config_load() */
 nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source, const char *text);
 
 /** Checks for errors that the work would report before it begins: missing options, and options that exclude each
  * other.
- * @param config not NULL.
- * @return NVDP_ERR_ARGUMENT, whose message names the option. */
+ * @param config not NULL
+ * @return NVDP_ERR_ARGUMENT, whose message names the option */
 nvdp_status nvdp_config_check(const struct nvdp_config *config);
 
 /** Writes the library's options and their values as one JSON object, like "config" in run.json (docs/formats.md).
- * @param config not NULL.
- * @param out    the text; free().
- * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT, whose message names the option, for a text that is not UTF-8. */
+ * @param config not NULL
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT, whose message names the option, for a text that is not UTF-8 */
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out);
 
 /** Returns the number of options, including synonyms and a program's own.
- * @param config not NULL.
- * @return 0 for a configuration without options. */
+ * @param config not NULL
+ * @return 0 for a configuration without options */
 size_t nvdp_config_count(const struct nvdp_config *config);
 
 /** Returns one option. Later versions of the library may append members to the struct.
- * @param config not NULL.
- * @param i      from 0 to nvdp_config_count() - 1, in the order of help.
- * @return owned by the configuration, valid until nvdp_config_add() or nvdp_config_free(); NULL beyond the last. */
+ * @param config not NULL
+ * @param i      from 0 to nvdp_config_count() - 1, in the order of help
+ * @return owned by the configuration, valid until nvdp_config_add() or nvdp_config_free(); NULL beyond the last */
 const struct nvdp_option *nvdp_config_option(const struct nvdp_config *config, size_t i);
 
 NVDP_END_DECLS

@@ -84,7 +84,7 @@ typedef bool (*nvdp_write_fn)(const char *text, size_t size, void *user);
 nvdp_status nvdp_context_create(struct nvdp_context **out);
 
 /** Frees a context. Free the objects that were created with it first.
- * @param ctx NULL is allowed */
+ * @param ctx may be NULL */
 void nvdp_context_free(struct nvdp_context *ctx);
 
 /** Sets the callback for messages; replaces the previous one.

@@ -39,9 +39,9 @@ enum nvdp_metric {
 };
 
 /** Returns the name of a metric.
- * @param metric the metric.
+ * @param metric the metric
  * @return "accuracy", "f1", "matthews", "pearson", "spearman", "entity_f1", "precision", "recall" or "macro_f1";
- *         "unknown" for any other value. */
+ *         "unknown" for any other value */
 const char *nvdp_metric_name(enum nvdp_metric metric);
 
 /** Splits of a task's data. */
@@ -81,10 +81,10 @@ struct nvdp_task_options {
 };
 
 /** Finds a task by name.
- * @param ctx  records errors; NULL allowed.
- * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli", "tsv" or "ner".
- * @param out  the task; untouched on error.
- * @return NVDP_ERR_ARGUMENT for an unknown name; the message lists the known names. */
+ * @param ctx  records errors; may be NULL
+ * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli", "tsv" or "ner"
+ * @param out  the task; untouched on error
+ * @return NVDP_ERR_ARGUMENT for an unknown name; the message lists the known names */
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out);
 
 enum {
@@ -132,72 +132,72 @@ struct nvdp_dataset_config {
 };
 
 /** Returns the defaults: max_length 128, no limit, no skipping, no cache.
- * @return options; set their task and directory. */
+ * @return options; set their task and directory */
 struct nvdp_dataset_config nvdp_dataset_config_default(void);
 
 /** Reads and tokenizes a split on the context's threads. Accepts a leading byte-order mark, CRLF and a missing last
  * newline. GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines (docs/formats.md).
  * Notices count unusual texts. GLUE's test labels are hidden: `label` is NULL. O(bytes of the file).
- * @param ctx       records errors; NULL allowed, and then uses one thread.
- * @param tokenizer tokenizes the texts.
- * @param config    options.
- * @param split     the split.
- * @param out       the data set; nvdp_dataset_free(); untouched on error.
+ * @param ctx       records errors; may be NULL, and then uses one thread
+ * @param tokenizer tokenizes the texts
+ * @param config    options
+ * @param split     the split
+ * @param out       the data set; nvdp_dataset_free(); untouched on error
  * @return NVDP_ERR_INPUT for an empty file, rows with a wrong number of columns, unknown labels and scores out of
  *         range, with a message such as "FILE:LINE: expected N columns, found M"; NVDP_ERR_ARGUMENT for options that
- *         do not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY. */
+ *         do not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp_split split,
                               struct nvdp_dataset **out);
 
 /** Reads one named file with the task's columns, including labels if the file has them, as nvdp_dataset_load() does.
- * @param ctx       records errors; NULL allowed.
- * @param tokenizer tokenizes the texts.
- * @param config    options; the directory is not used.
- * @param path      the file.
- * @param out       the data set; untouched on error.
- * @return as nvdp_dataset_load(). */
+ * @param ctx       records errors; may be NULL
+ * @param tokenizer tokenizes the texts
+ * @param config    options; the directory is not used
+ * @param path      the file
+ * @param out       the data set; untouched on error
+ * @return as nvdp_dataset_load() */
 nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    const struct nvdp_dataset_config *config, const char *path,
                                    struct nvdp_dataset **out);
 
 /** Creates a data set from texts in memory, without labels. O(bytes).
- * @param ctx        records errors; NULL allowed.
- * @param tokenizer  tokenizes the texts.
- * @param max_length maximum number of tokens per text, 3 to 512.
- * @param count      number of texts.
- * @param text       [count] UTF-8.
- * @param pair       [count] second texts, NULL for texts without one; NULL: none.
- * @param out        the data set; untouched on error.
- * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY. */
+ * @param ctx        records errors; may be NULL
+ * @param tokenizer  tokenizes the texts
+ * @param max_length maximum number of tokens per text, 3 to 512
+ * @param count      number of texts
+ * @param text       [count] UTF-8
+ * @param pair       [count] second texts, NULL for texts without one; NULL: none
+ * @param out        the data set; untouched on error
+ * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
                                     const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                     size_t count, const char *const *text, const char *const *pair,
                                     struct nvdp_dataset **out);
 
 /** Copies selected texts of a data set to a new one. O(tokens selected).
- * @param ctx  records errors; NULL allowed.
- * @param from the data set.
- * @param n    number of selected texts.
- * @param rows [n] their indices, in the order of the new data set; may repeat.
- * @param out  the new data set; untouched on error.
- * @return NVDP_ERR_ARGUMENT if a row is not below from->count; NVDP_ERR_MEMORY. */
+ * @param ctx  records errors; may be NULL
+ * @param from the data set
+ * @param n    number of selected texts
+ * @param rows [n] their indices, in the order of the new data set; may repeat
+ * @param out  the new data set; untouched on error
+ * @return NVDP_ERR_ARGUMENT if a row is not below from->count; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                                 const size_t *rows, struct nvdp_dataset **out);
 
 /** Frees a data set.
- * @param dataset NULL allowed. */
+ * @param dataset may be NULL */
 void nvdp_dataset_free(struct nvdp_dataset *dataset);
 
 /** Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the
  * share of every stratum. Both parts keep the file's order. O(texts log texts).
- * @param ctx        records errors; NULL allowed.
- * @param from       the data set.
- * @param fraction   share of texts that are held out, between 0 and 1.
- * @param seed       seed of the choice.
- * @param train      the remaining texts, at least one; untouched on error.
- * @param validation the held-out texts, at least one; untouched on error.
- * @return NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts; NVDP_ERR_MEMORY. */
+ * @param ctx        records errors; may be NULL
+ * @param from       the data set
+ * @param fraction   share of texts that are held out, between 0 and 1
+ * @param seed       seed of the choice
+ * @param train      the remaining texts, at least one; untouched on error
+ * @param validation the held-out texts, at least one; untouched on error
+ * @return NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                  double fraction, uint64_t seed, struct nvdp_dataset **train,
                                  struct nvdp_dataset **validation);

@@ -43,7 +43,7 @@ struct nvdp_vectors;
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
                                 const double *values, struct nvdp_vectors **out);
 /** Frees a table. Free the mechanisms that use it first.
- * @param vectors NULL is allowed */
+ * @param vectors may be NULL */
 void nvdp_vectors_free(struct nvdp_vectors *vectors);
 /** Returns the number of tokens.
  * @param vectors table
@@ -128,7 +128,7 @@ nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors
                              enum nvdp_dchi_mechanism mechanism, double eta, double p,
                              const unsigned char *sensitive, struct nvdp_dchi **out);
 /** Frees a mechanism.
- * @param dchi NULL is allowed */
+ * @param dchi may be NULL */
 void nvdp_dchi_free(struct nvdp_dchi *dchi);
 
 /** Computes the exact output distributions of santext, santext-plus and random. O(n V d), on the context's threads;

@@ -41,7 +41,7 @@ nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config
                               struct nvdp_encoder **out);
 
 /** Frees an encoder.
- * @param encoder NULL is allowed */
+ * @param encoder may be NULL */
 void nvdp_encoder_free(struct nvdp_encoder *encoder);
 
 /** Describes an encoder.

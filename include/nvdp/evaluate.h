@@ -11,22 +11,22 @@
 NVDP_BEGIN_DECLS
 
 /** Creates the options of nvdp_evaluate(): run, split (default dev), data, limit, batch, seed, draws.
- * @param ctx outlives the configuration.
- * @param out nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_evaluate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Creates the options of nvdp_predict(): run, split (default test), data, limit, batch, seed, out; and those of
  * nvdp_predict_texts(): run, input, samples, probabilities, batch, seed, out.
- * @param ctx outlives the configuration.
- * @param out nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_predict_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Creates the options of nvdp_run_posteriors(): run, split (default dev), data, limit, batch, seed.
- * @param ctx outlives the configuration.
- * @param out nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_run_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Scores of a run on a split. */
@@ -41,11 +41,11 @@ struct nvdp_evaluation {
 
 /** Scores a run's best model on a split with fresh noise. Takes `draws` forward passes over the split; one for
  * methods without noise.
- * @param ctx    reports progress, records messages, can cancel.
- * @param config from nvdp_evaluate_config_create().
- * @param out    untouched on error.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_evaluate_config_create()
+ * @param out    untouched on error
  * @return NVDP_ERR_IO if there is no such run; NVDP_ERR_STATE for an unfinished run; NVDP_ERR_INPUT for a split
- *         without labels; NVDP_ERR_NUMERIC for outputs that are not finite; NVDP_ERR_CANCELLED. */
+ *         without labels; NVDP_ERR_NUMERIC for outputs that are not finite; NVDP_ERR_CANCELLED */
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out);
 
@@ -60,21 +60,21 @@ struct nvdp_class_score {
 };
 
 /** Scores a run's best model as nvdp_evaluate() does, and each class separately.
- * @param ctx          as in nvdp_evaluate().
- * @param config       as in nvdp_evaluate().
- * @param out          as in nvdp_evaluate().
- * @param[out] count   number of classes; 0 for tasks with scores or tags.
- * @param[out] classes [count] in the order of their names; NULL if count is 0; free().
- * @return as nvdp_evaluate(). */
+ * @param ctx          as in nvdp_evaluate()
+ * @param config       as in nvdp_evaluate()
+ * @param out          as in nvdp_evaluate()
+ * @param[out] count   number of classes; 0 for tasks with scores or tags
+ * @param[out] classes [count] in the order of their names; NULL if count is 0; free()
+ * @return as nvdp_evaluate() */
 nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_evaluation *out, size_t *count,
                                   struct nvdp_class_score **classes);
 
 /** Writes the predictions for a split in the format of GLUE's leaderboard: lines "index<TAB>prediction".
- * @param ctx     reports progress, records messages, can cancel.
- * @param config  from nvdp_predict_config_create(); without "out", the file is RUN/predictions_SPLIT.tsv.
- * @param written the path; free(); NULL: not wanted.
- * @return as nvdp_evaluate(). */
+ * @param ctx     reports progress, records messages, can cancel
+ * @param config  from nvdp_predict_config_create(); without "out", the file is RUN/predictions_SPLIT.tsv
+ * @param written the path; free(); NULL: not wanted
+ * @return as nvdp_evaluate() */
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
                          char **written);
 
@@ -85,30 +85,30 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * "input" is a table, FILE.tsv, .csv or .jsonl, with the task's columns, or a text file with one text per line. For
  * tasks with pairs, a tab separates the two texts of a line. Predictions are means of probabilities or of scores
  * over "samples" draws of the noise; methods without noise take one.
- * @param ctx    reports progress, records messages, can cancel.
- * @param config from nvdp_predict_config_create().
- * @param write  receives the lines without "out"; NULL: "out" is required.
- * @param user   passed to write.
- * @param texts  number of texts; NULL: not wanted.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_predict_config_create()
+ * @param write  receives the lines without "out"; NULL: "out" is required
+ * @param user   passed to write
+ * @param texts  number of texts; NULL: not wanted
  * @return as nvdp_evaluate(); NVDP_ERR_INPUT, whose message names file and line, for a line without its tab, or with
  *         more than one; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and if "out" is
- *         "input". */
+ *         "input" */
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts);
 
 /** Computes the posteriors of a split's texts.
- * @param ctx    reports progress, records messages, can cancel.
- * @param config from nvdp_run_config_create().
- * @param out    nvdp_posteriors_free().
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_run_config_create()
+ * @param out    nvdp_posteriors_free()
  * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck, and runs with token-noise
- *         (nvdp_run_text_privacy(), nvdp_run_sequence_privacy()). */
+ *         (nvdp_run_text_privacy(), nvdp_run_sequence_privacy()) */
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 
 /** Creates the options of nvdp_encode(): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
- * @param ctx outlives the configuration.
- * @param out nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Result of nvdp_encode(): the size of the output, and settings that come from the model's directory unless an
@@ -136,12 +136,12 @@ struct nvdp_encoding {
  * The defaults of pool, normalize and the length to which texts are cut come from a sentence-transformers directory:
  * modules.json, 1_Pooling/config.json and sentence_bert_config.json. The result then equals that of
  * sentence-transformers (Reimers & Gurevych 2019).
- * @param ctx    reports progress, records messages, can cancel.
- * @param config from nvdp_encode_config_create().
- * @param out    the result; NULL: not wanted.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_encode_config_create()
+ * @param out    the result; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and if "out" is "jsonl";
  *         NVDP_ERR_INPUT for an invalid text (the message names the line) and for other modules and poolings (the
- *         message names file and key); NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY. */
+ *         message names file and key); NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_encoding *out);
 

@@ -34,7 +34,7 @@ enum nvdp_pool {
 
 /** Returns a method's name in options and files.
  * @param method a method
- * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp" or "nvdp"; "unknown" for any other value. Static text. */
+ * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp" or "nvdp"; "unknown" for any other value. Static text */
 const char *nvdp_method_name(enum nvdp_method method);
 
 /** Finds a method by name.

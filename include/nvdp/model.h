@@ -47,7 +47,7 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
                             struct nvdp_model **out);
 
 /** Frees a model.
- * @param model NULL is allowed */
+ * @param model may be NULL */
 void nvdp_model_free(struct nvdp_model *model);
 
 /** Describes a model.

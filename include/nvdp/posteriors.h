@@ -55,7 +55,7 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
                                    bool with_alpha, struct nvdp_posteriors **out);
 
 /** Frees a set with its arrays, including `id`.
- * @param posteriors NULL is allowed */
+ * @param posteriors may be NULL */
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors);
 
 /** Checks the assumptions of all measures. Offsets ascend from 0. All numbers are finite and in the ranges of struct

@@ -14,16 +14,16 @@ NVDP_BEGIN_DECLS
 /** Creates the options of pretraining with their defaults; nvdp_config_option() describes each. "arch" (tiny, mini,
  * small, base: Turc et al. 2019) implies "layers" and "hidden"; "lr" 0 means 3e-3 with optimizer muon and 5e-4 with
  * adamw.
- * @param ctx outlives the configuration.
- * @param out the configuration; nvdp_config_free(); untouched on error.
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out the configuration; nvdp_config_free(); untouched on error
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Writes the configuration as a JSON object, with zeros replaced by the values that they mean, as in pretrain.json.
- * @param ctx    records errors; NULL allowed.
- * @param config from nvdp_pretrain_config_create().
- * @param out    the text; free(); untouched on error.
- * @return NVDP_ERR_ARGUMENT for a configuration of another kind; NVDP_ERR_MEMORY. */
+ * @param ctx    records errors; may be NULL
+ * @param config from nvdp_pretrain_config_create()
+ * @param out    the text; free(); untouched on error
+ * @return NVDP_ERR_ARGUMENT for a configuration of another kind; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       char **out);
 
@@ -36,7 +36,7 @@ struct nvdp_coverage {
 
 /** Masked-LM scores on held-out text. */
 struct nvdp_mlm_scores {
-    size_t struct_size; /**< NVDP_RESULT() sets it. */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
     uint64_t windows;   /**< number of scored windows; 0: none */
     uint64_t tokens;    /**< number of their tokens, including special ones */
     uint64_t masked;    /**< number of predicted positions */
@@ -48,7 +48,7 @@ struct nvdp_mlm_scores {
 
 /** Result of nvdp_pretrain(); result.json has the same numbers. */
 struct nvdp_pretrain_result {
-    size_t struct_size;                 /**< NVDP_RESULT() sets it. */
+    size_t struct_size;                 /**< NVDP_RESULT() sets it */
     uint64_t steps;                     /**< number of optimizer steps */
     uint64_t tokens;                    /**< number of training tokens, including special ones */
     uint64_t masked;                    /**< number of predicted positions */
@@ -66,7 +66,7 @@ struct nvdp_pretrain_result {
 
 /** Size of a run. */
 struct nvdp_pretrain_plan {
-    size_t struct_size;  /**< NVDP_RESULT() sets it. */
+    size_t struct_size;  /**< NVDP_RESULT() sets it */
     size_t vocab_size;   /**< number of pieces; the maximum if a vocabulary will be trained */
     size_t parameters;   /**< number of trained parameters */
     uint64_t tokens;     /**< maximum: steps x batch x length */
@@ -74,46 +74,46 @@ struct nvdp_pretrain_plan {
 };
 
 /** Plans a run without writing anything.
- * @param ctx    records messages; must not be NULL.
- * @param config from nvdp_pretrain_config_create().
- * @param out    the plan; untouched on error.
- * @return as nvdp_pretrain() for errors that can be found without training. */
+ * @param ctx    records messages; must not be NULL
+ * @param config from nvdp_pretrain_config_create()
+ * @param out    the plan; untouched on error
+ * @return as nvdp_pretrain() for errors that can be found without training */
 nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp_pretrain_plan *out);
 
 /** Trains and writes a directory in Hugging Face's layout (BertForPreTraining). The option "resume" continues a run
  * that was cancelled or killed. Its result is the same bit for bit, for the same number of threads. Time and memory
  * are those of nvdp_pretrain_plan(). A step allocates no memory except scratch memory for the draws of "privatize".
- * @param ctx    reports progress, records messages, can cancel.
+ * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_pretrain_config_create(). With "resume", only "cache" and "overwrite" are read: a resumed run
- *               keeps its own options.
- * @param out    the result; untouched on error.
+ *               keeps its own options
+ * @param out    the result; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range (the message names field, range and value) and a directory that
  *         is not empty; NVDP_ERR_INPUT and NVDP_ERR_IO for texts, vocabulary and model; NVDP_ERR_NUMERIC if the loss
- *         diverges; NVDP_ERR_CANCELLED after saving the state; NVDP_ERR_MEMORY. */
+ *         diverges; NVDP_ERR_CANCELLED after saving the state; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_pretrain_result *out);
 
 /** Creates the options of nvdp_mlm_evaluate(), with their defaults: model, text, length, batch, mask-prob,
  * whole-word, seed, limit, cache, positions.
- * @param ctx outlives the configuration.
- * @param out the configuration; nvdp_config_free(); untouched on error.
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out the configuration; nvdp_config_free(); untouched on error
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_mlm_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Scores a masked language model on windows of a text, in the context's precision. Windows and masks depend only on
  * text, length, share and seed, so every model has the same task.
- * @param ctx    reports progress, records messages, can cancel.
- * @param config from nvdp_mlm_config_create().
- * @param out    the scores; untouched on error.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_mlm_config_create()
+ * @param out    the scores; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT and NVDP_ERR_IO for texts and model;
- *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY. */
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_mlm_scores *out);
 
 /** Accuracy of a masked language model on sanitized texts. */
 struct nvdp_mask_inference {
-    size_t struct_size; /**< NVDP_RESULT() sets it. */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
     /** Share of guesses equal to the original token; 1 minus it is the defense rate. NaN without guesses. */
     double original;
     double sanitized; /**< share of guesses equal to the covered token of the text */
@@ -131,19 +131,19 @@ struct nvdp_mask_inference {
  * A token is the piece with its name, or the pieces that the model's tokenizer makes of it, covered by one [MASK].
  * Longer texts are split into ranges. Uses the context's precision; O(length) passes of the model per text, 64 per
  * batch.
- * @param ctx       reports progress, records messages, can cancel.
- * @param model     directory of a checkpoint with a masked-LM head.
- * @param sanitizer the sanitizer of the tokens.
- * @param texts     number of texts.
- * @param offset    [texts + 1] first token of each text, from 0.
- * @param original  [offset[texts]] original tokens, or NVDP_DCHI_UNKNOWN.
- * @param sanitized [offset[texts]] sanitized tokens; the same array: original texts.
+ * @param ctx       reports progress, records messages, can cancel
+ * @param model     directory of a checkpoint with a masked-LM head
+ * @param sanitizer the sanitizer of the tokens
+ * @param texts     number of texts
+ * @param offset    [texts + 1] first token of each text, from 0
+ * @param original  [offset[texts]] original tokens, or NVDP_DCHI_UNKNOWN
+ * @param sanitized [offset[texts]] sanitized tokens; the same array: original texts
  * @param length    maximum number of pieces per pass, including special ones; 0: 128, or the maximum of the model if
- *                  that is smaller.
- * @param out       the shares; untouched on error.
+ *                  that is smaller
+ * @param out       the shares; untouched on error
  * @return NVDP_ERR_ARGUMENT for an invalid token, a length out of range, a struct without its size; NVDP_ERR_INPUT
  *         for a model without a masked-LM head; NVDP_ERR_UNSUPPORTED for a model that is not BERT with WordPieces;
- *         NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY. */
+ *         NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,
                                 const struct nvdp_sanitizer *sanitizer, size_t texts,
                                 const size_t *offset, const int32_t *original,

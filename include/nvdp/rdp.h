@@ -158,7 +158,7 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
                              size_t i, size_t j, int releases, struct nvdp_exact **out);
 
 /** Frees a loss.
- * @param exact NULL is allowed */
+ * @param exact may be NULL */
 void nvdp_exact_free(struct nvdp_exact *exact);
 
 /** Returns the limit of the finite moments of the loss: E e^(s L) is finite for 0 < s < the limit. So are the Renyi

@@ -96,7 +96,7 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
 nvdp_status nvdp_sanitizer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_sanitizer **out);
 /** Frees a sanitizer with its table and mechanism.
- * @param sanitizer NULL is allowed */
+ * @param sanitizer may be NULL */
 void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer);
 
 /** Describes a sanitizer.
@@ -141,7 +141,7 @@ int32_t nvdp_sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t tok
 
 /** Tokenizes a text. Words without a vector ([UNK] for WordPieces) become NVDP_DCHI_UNKNOWN, or are dropped if oov
  * is drop. Several threads may call it at the same time, with different lists and without a context.
- * @param ctx       records messages; NULL allowed
+ * @param ctx       records messages; may be NULL
  * @param sanitizer sanitizer
  * @param text      UTF-8; invalid bytes are dropped
  * @param size      bytes
@@ -156,7 +156,7 @@ void nvdp_token_list_free(struct nvdp_token_list *list);
 
 /** Joins tokens to a text: words separated by blanks, a WordPiece "##x" appended to the previous one. Tokenizing the
  * result can give other WordPieces, except for the tokens of an original text.
- * @param ctx       records messages; NULL allowed
+ * @param ctx       records messages; may be NULL
  * @param sanitizer sanitizer
  * @param n         number of tokens
  * @param token     [n] below V
@@ -282,7 +282,7 @@ struct nvdp_representations_info {
 nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
                                       struct nvdp_representations **out);
 /** Closes a file.
- * @param file NULL is allowed */
+ * @param file may be NULL */
 void nvdp_representations_close(struct nvdp_representations *file);
 /** Returns the content of a file, except the vectors.
  * @param file file

@@ -218,7 +218,7 @@ struct nvdp_shared_info {
  *         range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out);
 /** Frees a shared file.
- * @param shared NULL is allowed */
+ * @param shared may be NULL */
 void nvdp_shared_free(struct nvdp_shared *shared);
 /** Returns the content of a shared file.
  * @param ctx    records messages

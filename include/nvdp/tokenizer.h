@@ -43,68 +43,68 @@ struct nvdp_tokens {
 /** Reads the tokenizer of a Hugging Face directory. Uses the first that exists: vocab.txt (WordPiece); vocab.json
  * and merges.txt (byte-level BPE); tokenizer.json, which has either. Also reads tokenizer_config.json if it exists:
  * the special tokens, and with vocab.txt do_lower_case, strip_accents, tokenize_chinese_chars. O(bytes).
- * @param ctx       records errors; NULL allowed.
- * @param directory directory of the files.
- * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error.
+ * @param ctx       records errors; may be NULL
+ * @param directory directory of the files
+ * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error
  * @return NVDP_ERR_IO if a file is missing (the message names the possible files) or cannot be read; NVDP_ERR_INPUT,
  *         whose message names the file and line or piece, for a line that is empty, repeated or not UTF-8, a merge
  *         that is not a pair of pieces, ids that are not 0 to n - 1, or a missing special token;
- *         NVDP_ERR_UNSUPPORTED for unsupported features of tokenizer.json; NVDP_ERR_MEMORY. */
+ *         NVDP_ERR_UNSUPPORTED for unsupported features of tokenizer.json; NVDP_ERR_MEMORY */
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out);
 
 /** Frees a tokenizer.
- * @param tokenizer NULL allowed. */
+ * @param tokenizer may be NULL */
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer);
 
 /** Returns the number of pieces of the vocabulary, including special ones. O(1).
- * @param tokenizer a tokenizer.
- * @return number of pieces; ids are below it. */
+ * @param tokenizer a tokenizer
+ * @return number of pieces; ids are below it */
 size_t nvdp_tokenizer_size(const struct nvdp_tokenizer *tokenizer);
 
 /** Returns the text of a piece as in the vocabulary, such as "un", "##able", or "Ġun" (a piece of byte-level BPE
  * with a leading space). O(1).
- * @param tokenizer a tokenizer.
- * @param id        a row of the vocabulary.
- * @return the text, owned by the tokenizer; NULL if `id` is out of range. */
+ * @param tokenizer a tokenizer
+ * @param id        a row of the vocabulary
+ * @return the text, owned by the tokenizer; NULL if `id` is out of range */
 const char *nvdp_tokenizer_piece(const struct nvdp_tokenizer *tokenizer, int32_t id);
 
 /** Finds the id of a piece. O(bytes of the piece).
- * @param tokenizer a tokenizer.
- * @param piece     the text, including "##".
- * @return the id; -1 if the vocabulary has no such piece. */
+ * @param tokenizer a tokenizer
+ * @param piece     the text, including "##"
+ * @return the id; -1 if the vocabulary has no such piece */
 int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *piece);
 
 /** Returns the id of a special token. O(1).
- * @param tokenizer a tokenizer.
- * @param which     the token.
- * @return its id; -1 if `which` is invalid. */
+ * @param tokenizer a tokenizer
+ * @param which     the token
+ * @return its id; -1 if `which` is invalid */
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which);
 
 /** Returns the number of special tokens of a text or pair: the minimum of max_length. O(1).
- * @param tokenizer a tokenizer.
- * @param pair      true for a pair of texts.
- * @return 2; 3 for a pair, 4 for a pair with RoBERTa. */
+ * @param tokenizer a tokenizer
+ * @param pair      true for a pair of texts
+ * @return 2; 3 for a pair, 4 for a pair with RoBERTa */
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
 /** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,
  * drops tokens from the end of the longer text, one at a time, and from the second text for a tie. This is the rule
  * of Devlin et al.; the `tokenizers` library instead leaves the shorter of two long texts half of the room, rounded
  * down. Several threads may encode at the same time into different `tokens`. O(bytes).
- * @param tokenizer  a tokenizer.
- * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops.
- * @param text_size  bytes of `text`.
- * @param pair       the second text; NULL: none.
- * @param pair_size  bytes of `pair`.
- * @param max_length maximum number of tokens, including special ones; at least nvdp_tokenizer_specials().
- * @param tokens     the result; untouched on error.
- * @return NVDP_ERR_ARGUMENT if `text` is NULL or max_length is too small; NVDP_ERR_MEMORY. */
+ * @param tokenizer  a tokenizer
+ * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops
+ * @param text_size  bytes of `text`
+ * @param pair       the second text; NULL: none
+ * @param pair_size  bytes of `pair`
+ * @param max_length maximum number of tokens, including special ones; at least nvdp_tokenizer_specials()
+ * @param tokens     the result; untouched on error
+ * @return NVDP_ERR_ARGUMENT if `text` is NULL or max_length is too small; NVDP_ERR_MEMORY */
 nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const char *text,
                                   size_t text_size, const char *pair, size_t pair_size,
                                   size_t max_length, struct nvdp_tokens *tokens);
 
 /** Frees the arrays and zeroes the struct.
- * @param tokens filled by nvdp_tokenizer_encode(), or zeros. */
+ * @param tokens filled by nvdp_tokenizer_encode(), or zeros */
 void nvdp_tokens_free(struct nvdp_tokens *tokens);
 
 NVDP_END_DECLS

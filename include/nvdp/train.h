@@ -19,9 +19,9 @@ NVDP_BEGIN_DECLS
  * - method "reg": dropout and classifier-dropout 0.1, weight-decay 0.01, decay-to pretrained;
  * - regularizer "kl": kl-schedule warmup, kl-delay 0.2 and kl-ramp 0.5. At full weight from the first step, the
  *   exact divergence would overwhelm an untrained classifier.
- * @param ctx outlives the configuration.
- * @param out nvdp_config_free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx outlives the configuration
+ * @param out nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Scores of a model on a split: mean and standard deviation of each metric over draws of the noise. */
@@ -73,13 +73,13 @@ struct nvdp_train_result {
  * killed. Its result is the same bit for bit, for the same number of threads.
  *
  * Time and memory are those of nvdp_train_plan(). A step allocates no memory.
- * @param ctx    reports progress, records messages, can cancel.
+ * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_train_config_create(). With "resume", options that affect the result must equal those of the
- *               run if they are set; other options take effect.
- * @param out    must not be NULL; untouched on error.
+ *               run if they are set; other options take effect
+ * @param out    must not be NULL; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range and a directory that is not empty; NVDP_ERR_INPUT and
  *         NVDP_ERR_IO for data and checkpoint; NVDP_ERR_NUMERIC if the loss diverges; NVDP_ERR_CANCELLED after
- *         saving the state; NVDP_ERR_MEMORY. */
+ *         saving the state; NVDP_ERR_MEMORY */
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
@@ -103,27 +103,27 @@ struct nvdp_training_privacy {
 /** Reads how the model in a directory was trained, and recomputes the privacy of its training. A private vocabulary
  * of the same texts is included. So is the private training of the initial model, if it saw the same texts. For a
  * run, training of the initial model on other texts does not count. Takes half a second; see nvdp_account_risk().
- * @param ctx       records messages.
- * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote.
- * @param out       untouched on error.
+ * @param ctx       records messages
+ * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote
+ * @param out       untouched on error
  * @param statement the guarantee in words (nvdp_account_statement()); set to NULL if training was not private; free().
- *                  NULL: not wanted.
+ *                  NULL: not wanted
  * @return NVDP_ERR_IO and NVDP_ERR_INPUT for files; NVDP_ERR_ARGUMENT for numbers that no training has;
- *         NVDP_ERR_MEMORY. */
+ *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_training_privacy *out, char **statement);
 
 /** Checks that model and data exist and fit the options. Reads no text and no weight.
- * @param ctx    records messages.
- * @param config from nvdp_train_config_create(); does not repeat the checks of nvdp_config_check().
- * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT if the model does not fit. */
+ * @param ctx    records messages
+ * @param config from nvdp_train_config_create(); does not repeat the checks of nvdp_config_check()
+ * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT if the model does not fit */
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config);
 
 /** Writes scores as one JSON object, as in result.json: n, draws, metrics, majority.
- * @param ctx    records messages.
- * @param scores the scores.
- * @param out    the text; free().
- * @return NVDP_ERR_MEMORY. */
+ * @param ctx    records messages
+ * @param scores the scores
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores *scores,
                              char **out);
 
@@ -151,22 +151,22 @@ struct nvdp_train_plan {
 };
 
 /** Plans a run: reads data and checkpoint, and counts. Trains and writes nothing.
- * @param ctx      records messages.
- * @param config   from nvdp_train_config_create().
- * @param resolved the configuration with zeros and "auto" resolved for the model; nvdp_config_free(). NULL: not wanted.
- * @param out      the plan.
- * @return as nvdp_train(). */
+ * @param ctx      records messages
+ * @param config   from nvdp_train_config_create()
+ * @param resolved the configuration with zeros and "auto" resolved for the model; nvdp_config_free(). NULL: not wanted
+ * @param out      the plan
+ * @return as nvdp_train() */
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                             struct nvdp_config **resolved, struct nvdp_train_plan *out);
 
 /** Plans a run and measures its time: trains a few steps and scores a few texts, for some seconds, and discards the
  * results. Times stay NaN if the machine has less memory than the run needs. Times of the first steps are scaled by
  * tokens, so that text lengths count.
- * @param ctx      records messages.
- * @param config   as in nvdp_train_plan().
- * @param resolved as in nvdp_train_plan().
- * @param out      the plan with its times.
- * @return as nvdp_train(). */
+ * @param ctx      records messages
+ * @param config   as in nvdp_train_plan()
+ * @param resolved as in nvdp_train_plan()
+ * @param out      the plan with its times
+ * @return as nvdp_train() */
 nvdp_status nvdp_train_plan_measured(struct nvdp_context *ctx, const struct nvdp_config *config,
                                      struct nvdp_config **resolved, struct nvdp_train_plan *out);
 

@@ -54,7 +54,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
                                 const struct nvdp_bert_config *bert, bool training, size_t steps,
                                 struct nvdp_trainer **out);
 /** Frees a trainer.
- * @param trainer NULL is allowed */
+ * @param trainer may be NULL */
 void nvdp_trainer_free(struct nvdp_trainer *trainer);
 
 /** Describes a trainer.
