@@ -141,6 +141,7 @@
 #include <nvdp/privacy.h>
 #include <nvdp/ranks.h>
 #include <nvdp/rdp.h>
+#include <nvdp/result.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/sanitize.h>
 #include <nvdp/share.h>

@@ -10,6 +10,7 @@
 #include <nvdp/export.h>
 #include <nvdp/model.h>
 #include <nvdp/precision.h>
+#include <nvdp/result.h>
 
 NVDP_BEGIN_DECLS
 
@@ -118,14 +119,6 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
  * @param config from nvdp_train_config_create(); does not repeat the checks of nvdp_config_check()
  * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT if the model does not fit */
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config);
-
-/** Writes scores as one JSON object, as in result.json: n, draws, metrics, majority.
- * @param ctx    records messages
- * @param scores the scores
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores *scores,
-                             char **out);
 
 /** Size and time of a run. */
 struct nvdp_train_plan {

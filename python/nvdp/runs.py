@@ -467,7 +467,7 @@ class Run:
         out = result_of("struct nvdp_evaluation")
         self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        found["scores"] = self._context.json(lib.nvdp_scores_json, ffi.addressof(out, "scores"))
+        found["scores"] = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,

@@ -32,12 +32,16 @@ nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of
     return NVDP_OK;
 }
 
-void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
+void nvdp__print_row_args(FILE *to, const char *name, const char *format, va_list args) {
     fprintf(to, "%-*s", COLUMN, name);
     vfprintf(to, format, args);
     putc('\n', to);
+}
+
+void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    nvdp__print_row_args(to, name, format, args);
     va_end(args);
 }
 

@@ -3,6 +3,7 @@
 #define NVDP_SRC_BASE_SENTENCE_H
 
 #include "base/base.h"
+#include <stdarg.h>
 #include <stdio.h>
 
 /* Text that grows in a buffer of `size` bytes.  nvdp__append() cuts what does not fit. */
@@ -20,6 +21,8 @@ nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of
 /* Writes a line with a name, padded to the column in which the values of all tables stand, and its value. */
 __attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char *name,
                                                            const char *format, ...);
+__attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const char *name,
+                                                                const char *format, va_list args);
 /* Writes a text with line breaks at its blanks, where a line would be longer than 78 characters. */
 void nvdp__print_wrapped(FILE *to, const char *text);
 

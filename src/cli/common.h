@@ -177,10 +177,12 @@ json_t *cli_risk_json(const struct nvdp_account_risk *risk);
 /* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 #define cli_number nvdp__json_known
-/* {name: {"mean", "sd"}} */
-json_t *cli_scores_json(const struct nvdp_scores *scores);
-/* One line a metric: name, mean, spread over draws; then the majority class. */
-void cli_scores_print(const struct nvdp_scores *scores);
+/* Adds a result's keys (nvdp/result.h) to an object of --json and returns it; NULL, with the object released: they could not be
+ * made. */
+json_t *cli_add_result(struct cli *cli, json_t *object, const char *table, const char *view,
+                       const void *result);
+/* Prints a result's lines. */
+void cli_print_result(struct cli *cli, const char *table, const void *result);
 #define cli_row(...) nvdp__print_row(stdout, __VA_ARGS__)
 /* Writes text and a line end beside `path`, then renames it into place. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);

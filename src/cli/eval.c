@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-static json_t *evaluation_json(const struct nvdp_evaluation *evaluation, size_t count,
-                               const struct nvdp_class_score *classes) {
-    const struct nvdp_scores *scores = &evaluation->scores;
+static json_t *evaluation_json(struct cli *cli, const struct nvdp_evaluation *evaluation,
+                               size_t count, const struct nvdp_class_score *classes) {
     json_t *list = json_array();
     for (size_t c = 0; c < count; c++)
         json_array_append_new(list,
@@ -13,11 +12,12 @@ static json_t *evaluation_json(const struct nvdp_evaluation *evaluation, size_t 
                                         "n", (json_int_t)classes[c].n, "said", classes[c].said,
                                         "precision", classes[c].precision, "recall",
                                         classes[c].recall, "f1", classes[c].f1));
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "task", evaluation->task,
-                     "method", evaluation->method, "split", evaluation->split, "protocol",
-                     evaluation->protocol, "n", (json_int_t)scores->n, "draws",
-                     (json_int_t)scores->draws, "metrics", cli_scores_json(scores), "majority",
-                     cli_number(scores->majority), "classes", list);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s}", "task", evaluation->task, "method", evaluation->method,
+                  "split", evaluation->split, "protocol", evaluation->protocol);
+    object = cli_add_result(cli, object, "scores", NULL, &evaluation->scores);
+    json_object_set_new(object, "classes", list);
+    return object;
 }
 
 /* More classes are in the JSON alone. */
@@ -38,14 +38,14 @@ static int run(struct cli *cli) {
     size_t count = 0;
     CLI_DO(cli, nvdp_evaluate_classes(cli->ctx, cli->config, &evaluation, &count, &classes));
     if (cli->json) {
-        json_t *object = evaluation_json(&evaluation, count, classes);
+        json_t *object = evaluation_json(cli, &evaluation, count, classes);
         free(classes);
         return cli_print_json(cli, object);
     }
     cli_row("task", "%s, %s split", evaluation.task, evaluation.split);
     cli_row("method", "%s", evaluation.method);
     cli_row("selected on", "%s", evaluation.protocol);
-    cli_scores_print(&evaluation.scores);
+    cli_print_result(cli, "scores", &evaluation.scores);
     print_classes(count, classes);
     free(classes);
     return CLI_SUCCESS;

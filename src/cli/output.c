@@ -24,38 +24,22 @@ int cli_print_json(struct cli *cli, json_t *object) {
     return CLI_SUCCESS;
 }
 
-json_t *cli_scores_json(const struct nvdp_scores *scores) {
-    json_t *metrics = json_object();
-    for (int i = 0; i < scores->metrics; i++) {
-        json_object_set_new(metrics, nvdp_metric_name(scores->metric[i]),
-                            json_pack("{s:o, s:o, s:o*}", "mean", cli_number(scores->mean[i]), "sd",
-                                      cli_number(scores->sd[i]), "interval",
-                                      isnan(scores->low[i])
-                                          ? NULL
-                                          : json_pack("[o, o]", cli_number(scores->low[i]),
-                                                      cli_number(scores->high[i]))));
-    }
-    return metrics;
+json_t *cli_add_result(struct cli *cli, json_t *object, const char *table, const char *view,
+                       const void *result) {
+    char *text = NULL;
+    json_t *keys = NULL;
+    if (nvdp_result_json(cli->ctx, nvdp_result_table_find(table), view, result, &text) == NVDP_OK)
+        keys = json_loads(text, 0, NULL);
+    free(text);
+    if (json_object_update_new(object, keys) == 0) return object;
+    json_decref(object);
+    return NULL;
 }
 
-void cli_scores_print(const struct nvdp_scores *scores) {
-    const char *what = scores->metric[0] == NVDP_METRIC_ENTITY_F1 ? "words" : "texts";
-    for (int i = 0; i < scores->metrics; i++) {
-        const char *name = nvdp_metric_name(scores->metric[i]);
-        char interval[64] = "";
-        if (!isnan(scores->low[i]))
-            snprintf(interval, sizeof interval, "; 95 %% over texts: %.4f to %.4f", scores->low[i],
-                     scores->high[i]);
-        if (scores->draws > 1) {
-            cli_row(name, "%.4f +- %.4f  (%zu %s, %zu draws%s)", scores->mean[i], scores->sd[i],
-                    scores->n, what, scores->draws, interval);
-        } else {
-            cli_row(name, "%.4f  (%zu %s%s)", scores->mean[i], scores->n, what, interval);
-        }
-    }
-    if (!isnan(scores->majority))
-        cli_row("majority class", "%.4f%s", scores->majority,
-                scores->metric[0] == NVDP_METRIC_ACCURACY ? "" : "  (accuracy)");
+void cli_print_result(struct cli *cli, const char *table, const void *result) {
+    char *text = NULL;
+    if (nvdp_result_text(cli->ctx, nvdp_result_table_find(table), result, &text) == NVDP_OK)
+        (void)cli_put(text);
 }
 
 int cli_write_text(struct cli *cli, const char *path, const char *text) {

@@ -1,13 +1,13 @@
 /* nvdp reuse: trains a reader that sees nothing but a shared file. */
 #include "common.h"
 
-static json_t *result_json(const struct nvdp_reuse_result *result) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "train_texts",
-                     (json_int_t)result->train_texts, "classes", (json_int_t)result->classes,
-                     "best_epoch", (json_int_t)result->best_epoch, "n",
-                     (json_int_t)result->scores.n, "draws", (json_int_t)result->scores.draws,
-                     "metrics", cli_scores_json(&result->scores), "majority",
-                     cli_number(result->scores.majority), "seconds", cli_number(result->seconds));
+static json_t *result_json(struct cli *cli, const struct nvdp_reuse_result *result) {
+    json_t *object =
+        json_pack("{s:I, s:I, s:I}", "train_texts", (json_int_t)result->train_texts, "classes",
+                  (json_int_t)result->classes, "best_epoch", (json_int_t)result->best_epoch);
+    object = cli_add_result(cli, object, "scores", NULL, &result->scores);
+    json_object_set_new(object, "seconds", cli_number(result->seconds));
+    return object;
 }
 
 static int run(struct cli *cli) {
@@ -18,11 +18,11 @@ static int run(struct cli *cli) {
         return cli_usage(cli, "option --eval-labels needs --eval-file");
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     CLI_DO(cli, nvdp_reuse(cli->ctx, config, &result));
-    if (cli->json) return cli_print_json(cli, result_json(&result));
+    if (cli->json) return cli_print_json(cli, result_json(cli, &result));
     cli_row("trained on", "%zu texts", result.train_texts);
     if (result.classes > 0) cli_row("classes", "%zu", result.classes);
     cli_row("best epoch", "%zu", result.best_epoch);
-    cli_scores_print(&result.scores);
+    cli_print_result(cli, "scores", &result.scores);
     cli_row("time", "%.1f s", result.seconds);
     const char *out = nvdp_config_get(config, "out");
     if (out != NULL) cli_row("reader", "%s", out);

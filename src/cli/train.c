@@ -162,40 +162,16 @@ static int dry_run(struct cli *cli) {
 
 /* --- the result --- */
 
-/* As result.json has it. */
-static json_t *certified_json(const struct nvdp_train_result *result) {
-    if (!isfinite(result->certified_epsilon)) return json_null();
-    return json_pack("{s:f, s:f, s:I, s:f}", "epsilon", result->certified_epsilon, "delta",
-                     result->certified_delta, "releases", (json_int_t)result->certified_releases,
-                     "right", result->certified_right);
-}
-
 static json_t *result_json(struct cli *cli, const char *out,
                            const struct nvdp_train_result *result) {
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o}",
-        "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
-        (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
-        result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",
-        cli_scores_json(&result->test), "n", (json_int_t)result->test.n, "draws",
-        (json_int_t)result->test.draws, "majority", cli_number(result->test.majority), "loss_g",
-        cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
-        cli_number(result->seconds), "score_seconds", cli_number(result->score_seconds),
-        "tokens_per_second", cli_number(result->tokens_per_second), "bound",
-        cli_number(result->bound), "certified", certified_json(result), "guarantee",
-        cli_guarantee_json(cli, out));
+    json_t *object = json_pack("{s:s}", "out", out);
+    object = cli_add_result(cli, object, "train", "json", result);
+    json_object_set_new(object, "guarantee", cli_guarantee_json(cli, out));
+    return object;
 }
 
 static void result_print(struct cli *cli, const char *out, const struct nvdp_train_result *result) {
-    cli_row("best epoch", "%zu of %zu%s", result->best_epoch, result->epochs_run,
-            result->early_stopped ? " (stopped early)" : "");
-    if (result->test.metrics > 0)
-        cli_row("validation", "%.4f  (%s)", result->best_validation,
-                nvdp_metric_name(result->test.metric[0]));
-    cli_scores_print(&result->test);
-    cli_row("time", "steps %.1f s (%.0f tokens/s), scores %.1f s", result->seconds,
-            result->tokens_per_second, result->score_seconds);
+    cli_print_result(cli, "train", result);
     cli_row("run", "%s", out);
     cli_print_guarantee(cli, out);
 }

@@ -148,7 +148,8 @@ static nvdp_status read_shared(const struct stage *at, const char *shared, const
     NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "labels", labels));
     NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, config, &result));
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_scores_json(at->ctx, &result.scores, &text));
+    NVDP_RETURN_IF_FAILED(
+        nvdp_result_json(at->ctx, nvdp_result_table_find("scores"), "file", &result.scores, &text));
     json_t *object = json_loads(text, 0, NULL);
     char *path = path_to(at, file);
     nvdp_status status = NVDP_ERR_MEMORY;

@@ -398,35 +398,6 @@ cleanup:
     return status;
 }
 
-json_t *nvdp__scores_json(const struct nvdp_scores *scores) {
-    json_t *metrics = json_object();
-    for (int k = 0; k < scores->metrics; k++) {
-        json_object_set_new(metrics, nvdp_metric_name(scores->metric[k]),
-                            json_pack("{s:o,s:o}", "mean", nvdp__json_number(scores->mean[k]), "sd",
-                                      nvdp__json_number(scores->sd[k])));
-        if (!isnan(scores->low[k]))
-            json_object_set_new(json_object_get(metrics, nvdp_metric_name(scores->metric[k])),
-                                "interval",
-                                json_pack("[o,o]", nvdp__json_number(scores->low[k]),
-                                          nvdp__json_number(scores->high[k])));
-    }
-    json_t *object = json_pack("{s:I,s:I,s:o}", "n", (json_int_t)scores->n, "draws",
-                               (json_int_t)scores->draws, "metrics", metrics);
-    if (!isnan(scores->majority))
-        json_object_set_new(object, "majority", json_real(scores->majority));
-    return object;
-}
-
-nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores *scores,
-                             char **out) {
-    json_t *object = nvdp__scores_json(scores);
-    char *text = json_dumps(object, JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    *out = text;
-    return NVDP_OK;
-}
-
 static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                                const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                                uint32_t first_draw, size_t draws, bool intervals,

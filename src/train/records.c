@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "options/result.h"
 #include "rdp/options.h"
 #include "train/trainer.h"
 
@@ -203,15 +204,16 @@ nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *t) {
 
 nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
     json_t *proven = nvdp__certificate_summary(&t->proven);
-    json_t *root = json_pack(
-        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:f,s:o}", "task",
-        t->all->task.name, "method", nvdp_method_name(t->config.method), "protocol",
-        nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
-        "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
-        (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
-        "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
-        r->seconds, "score_seconds", r->score_seconds, "tokens_per_second", r->tokens_per_second,
-        "certified", proven);
+    json_t *root = json_pack("{s:s,s:s,s:s,s:s}", "task", t->all->task.name, "method",
+                             nvdp_method_name(t->config.method), "protocol",
+                             nvdp__protocol_names[t->config.protocol], "metric",
+                             nvdp_metric_name(r->test.metric[0]));
+    bool good = nvdp__result_put(root, &nvdp__result_train, "file", r);
+    good = json_object_set_new(root, "certified", proven) == 0 && good;
+    if (!good) {
+        json_decref(root);
+        root = NULL;
+    }
     if (root != NULL && t->job.sum != NULL)
         json_object_set_new(root, "sum", nvdp__grad_sum_json(t->job.sum));
     NVDP_RETURN_IF_FAILED(add_statement(t, t->job.step, t->config.out, root));

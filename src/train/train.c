@@ -5,6 +5,7 @@
 #include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "model/model.h"
+#include "options/result.h"
 #include "rdp/options.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -140,12 +141,12 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
 
 static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
     double steps = (double)t->state.epoch_step; /* a budget may end the last epoch early */
-    json_t *line =
-        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:o,s:I}", "event", "epoch", "epoch",
-                  (json_int_t)(t->job.epoch + 1), "step", (json_int_t)t->job.step, "task_loss",
-                  t->state.sum_task / steps, "loss_g", t->state.sum_g / steps, "loss_d",
-                  t->state.sum_d / steps, "validation", nvdp__scores_json(scores), "best_epoch",
-                  (json_int_t)t->state.best_epoch);
+    json_t *line = json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:o,s:I}", "event", "epoch", "epoch",
+                             (json_int_t)(t->job.epoch + 1), "step", (json_int_t)t->job.step,
+                             "task_loss", t->state.sum_task / steps, "loss_g",
+                             t->state.sum_g / steps, "loss_d", t->state.sum_d / steps, "validation",
+                             nvdp__result_json(&nvdp__result_scores, "file", scores), "best_epoch",
+                             (json_int_t)t->state.best_epoch);
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "epoch %" PRIu64 "/%zu: loss %.4f, L_G %.4g, L_D %.4g, validation %s %.4f%s",
               t->job.epoch + 1, t->config.epochs, t->state.sum_task / steps, t->state.sum_g / steps,

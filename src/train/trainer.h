@@ -141,6 +141,5 @@ nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               size_t draws, struct nvdp_scores *scores,
                               struct nvdp_class_score **classes);
-json_t *nvdp__scores_json(const struct nvdp_scores *scores);
 
 #endif

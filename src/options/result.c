@@ -1,0 +1,318 @@
+/* The engine of result tables: JSON and lines for people from a struct's rows. */
+#include "options/result.h"
+
+#include "base/json.h"
+#include "base/sentence.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the tables --- */
+
+const struct nvdp_result_table *nvdp_result_table(size_t i) {
+#define RESULT(name) &nvdp__result_##name,
+    static const struct nvdp_result_table *const tables[] = {
+#include "options/results.inc"
+    };
+#undef RESULT
+    return i < sizeof tables / sizeof *tables ? tables[i] : NULL;
+}
+
+const struct nvdp_result_table *nvdp_result_table_find(const char *name) {
+    const struct nvdp_result_table *table;
+    for (size_t i = 0; (table = nvdp_result_table(i)) != NULL; i++)
+        if (strcmp(table->name, name) == 0) return table;
+    return NULL;
+}
+
+/* --- a row in a view --- */
+
+/* A struct of a table, or item k of several. */
+struct place {
+    const struct nvdp_result_table *table;
+    const char *view;
+    enum nvdp_result_absent absent; /* not inherited */
+    const char *result;
+    size_t k;
+    size_t room; /* bytes that the struct has */
+};
+
+/* A row there, and what the view says of it. */
+struct entry {
+    const struct nvdp_result_row *row;
+    const char *key, *view;
+    enum nvdp_result_absent absent;
+};
+
+static enum nvdp_result_absent first_of(enum nvdp_result_absent a, enum nvdp_result_absent b) {
+    return a != NVDP_ABSENT_INHERITED ? a : b;
+}
+
+static const struct nvdp_result_view *find_view(const struct nvdp_result_table *table,
+                                                const char *name) {
+    for (const struct nvdp_result_view *view = table->views;
+         name != NULL && view != NULL && view->name != NULL; view++)
+        if (strcmp(view->name, name) == 0) return view;
+    return NULL;
+}
+
+static const struct nvdp_result_key *find_key(const struct nvdp_result_view *view,
+                                              const char *row) {
+    for (const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
+         key != NULL && key->row != NULL; key++)
+        if (strcmp(key->row, row) == 0) return key;
+    return NULL;
+}
+
+/* The i-th row of a view: those that it names, then the others.  False beyond the last. */
+static bool next_entry(const struct place *at, size_t i, struct entry *out) {
+    const struct nvdp_result_view *view = find_view(at->table, at->view);
+    const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
+    const struct nvdp_result_row *row = at->table->rows;
+    for (; key != NULL && key->row != NULL && i > 0; i--)
+        key++;
+    if (key != NULL && key->row != NULL) {
+        while (row->name != NULL && strcmp(row->name, key->row) != 0)
+            row++;
+    } else {
+        key = NULL;
+        for (; row->name != NULL; row++)
+            if (find_key(view, row->name) == NULL && i-- == 0) break;
+    }
+    *out = (struct entry){row, row->name, at->view, first_of(row->absent, at->absent)};
+    if (key != NULL && key->key != NULL) out->key = key->key;
+    if (key != NULL && key->view != NULL) out->view = key->view;
+    if (key != NULL) out->absent = first_of(key->absent, out->absent);
+    return row->name != NULL;
+}
+
+/* --- values --- */
+
+/* Item k of a list of structs, or of arrays side by side. */
+static const char *item(const struct place *at, const struct nvdp_result_row *row) {
+    return at->result + at->k * (at->table->size > 0 ? at->table->size : row->width);
+}
+
+static const void *member(const struct place *at, const struct nvdp_result_row *row) {
+    const char *to = item(at, row) + row->offset;
+    return row->indirect ? *(const void *const *)(const void *)to : to;
+}
+
+static int64_t whole(const void *at, size_t width) {
+    int64_t value = 0;
+    int narrow = 0;
+    memcpy(width == sizeof narrow ? (void *)&narrow : (void *)&value, at, width);
+    return width == sizeof narrow ? narrow : value;
+}
+
+static double real(const struct place *at, const struct nvdp_result_row *row) {
+    return row->real != NULL ? row->real(item(at, row)) : *(const double *)member(at, row);
+}
+
+static const char *word(const struct place *at, const struct nvdp_result_row *row) {
+    const char *value = member(at, row);
+    if (row->type == NVDP_RESULT_CHARS) return value;
+    return row->type == NVDP_RESULT_TEXT ? *(const char *const *)(const void *)value
+                                         : row->word((int)whole(value, row->width));
+}
+
+static bool is_there(const struct place *at, const struct nvdp_result_row *row) {
+    if (row->real == NULL && row->offset + row->width > at->room) return false;
+    if (row->present != NULL && !row->present(item(at, row))) return false;
+    switch (row->type) {
+    case NVDP_RESULT_REAL:
+    case NVDP_RESULT_INTERVAL:
+        return !isnan(real(at, row));
+    case NVDP_RESULT_TEXT:
+    case NVDP_RESULT_WORD:
+        return word(at, row) != NULL;
+    default:
+        return !row->indirect || member(at, row) != NULL;
+    }
+}
+
+/* The struct of a row that has a table, or the k-th of its list. */
+static struct place inner(const struct place *at, const struct entry *entry, size_t k) {
+    const struct nvdp_result_table *table = entry->row->of;
+    const struct nvdp_result_view *view = find_view(table, entry->view);
+    return (struct place){table,
+                          entry->view,
+                          first_of(view != NULL ? view->absent : 0, at->absent),
+                          member(at, entry->row),
+                          k,
+                          SIZE_MAX};
+}
+
+static struct place outer(const struct nvdp_result_table *table, const char *view,
+                          const void *result) {
+    const struct nvdp_result_view *found = find_view(table, view);
+    const size_t size = table->sized ? *(const size_t *)result : 0;
+    return (struct place){
+        table,  view, first_of(found != NULL ? found->absent : 0, NVDP_ABSENT_NULL),
+        result, 0,    size > 0 ? size : SIZE_MAX};
+}
+
+/* --- JSON --- */
+
+static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but);
+
+static json_t *object_of(const struct place *at, const struct nvdp_result_row *but) {
+    json_t *object = json_object();
+    if (object != NULL && put(object, at, but)) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *list_json(const struct place *at, const struct entry *entry) {
+    const struct nvdp_result_row *row = entry->row;
+    const bool map = row->type == NVDP_RESULT_MAP;
+    const size_t count = (size_t)whole(item(at, row) + row->length, row->length_width);
+    json_t *list = map ? json_object() : json_array();
+    bool good = list != NULL;
+    for (size_t k = 0; k < count && good; k++) {
+        const struct place one = inner(at, entry, k);
+        const struct nvdp_result_row *but = map ? one.table->rows : NULL;
+        json_t *value = object_of(&one, but);
+        good = map ? json_object_set_new(list, word(&one, but), value) == 0
+                   : json_array_append_new(list, value) == 0;
+    }
+    if (good) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *value_json(const struct place *at, const struct entry *entry) {
+    const struct nvdp_result_row *row = entry->row;
+    const void *value = row->real == NULL ? member(at, row) : NULL;
+    switch (row->type) {
+    case NVDP_RESULT_REAL:
+        return entry->absent == NVDP_ABSENT_ERROR ? json_real(real(at, row))
+                                                  : nvdp__json_number(real(at, row));
+    case NVDP_RESULT_COUNT:
+        return json_integer(whole(value, row->width));
+    case NVDP_RESULT_FLAG:
+        return json_boolean(*(const bool *)value);
+    case NVDP_RESULT_INTERVAL:
+        return json_pack(
+            "[o, o]", nvdp__json_number(real(at, row)),
+            nvdp__json_number(*(const double *)(const void *)(item(at, row) + row->high)));
+    case NVDP_RESULT_TABLE: {
+        const struct place in = inner(at, entry, 0);
+        return object_of(&in, NULL);
+    }
+    case NVDP_RESULT_LIST:
+    case NVDP_RESULT_MAP:
+        return list_json(at, entry);
+    default:
+        return json_string(word(at, row));
+    }
+}
+
+/* All rows but one. */
+static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but) {
+    struct entry entry;
+    for (size_t i = 0; next_entry(at, i, &entry); i++) {
+        json_t *value = NULL;
+        if (entry.row == but || entry.absent == NVDP_ABSENT_HIDDEN) continue;
+        if (is_there(at, entry.row))
+            value = value_json(at, &entry);
+        else if (entry.absent == NVDP_ABSENT_OMITTED)
+            continue;
+        else if (entry.absent == NVDP_ABSENT_NAN && entry.row->type == NVDP_RESULT_REAL)
+            value = nvdp__json_number(NAN);
+        else if (entry.absent != NVDP_ABSENT_ERROR)
+            value = json_null();
+        if (json_object_set_new(object, entry.key, value) != 0) return false;
+    }
+    return true;
+}
+
+bool nvdp__result_put(json_t *object, const struct nvdp_result_table *table, const char *view,
+                      const void *result) {
+    const struct place at = outer(table, view, result);
+    return put(object, &at, NULL);
+}
+
+json_t *nvdp__result_json(const struct nvdp_result_table *table, const char *view,
+                          const void *result) {
+    const struct place at = outer(table, view, result);
+    return object_of(&at, NULL);
+}
+
+nvdp_status nvdp_result_json(struct nvdp_context *ctx, const struct nvdp_result_table *table,
+                             const char *view, const void *result, char **out) {
+    json_t *object = nvdp__result_json(table, view, result);
+    char *text = object != NULL ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    if (object == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC, "result '%s': a number is not finite",
+                          table->name);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
+/* --- lines for people --- */
+
+void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    nvdp__print_row_args((FILE *)to, name, format, args);
+    va_end(args);
+}
+
+static void print_value(const struct place *at, const struct nvdp_result_row *row, FILE *to) {
+    const char *after = row->after != NULL ? row->after : "";
+    const double scale = row->scale != 0 ? row->scale : 1;
+    if (row->type == NVDP_RESULT_REAL)
+        nvdp__print_row(to, row->label, "%.*f%s", row->decimals, scale * real(at, row), after);
+    else if (row->type == NVDP_RESULT_INTERVAL)
+        nvdp__print_row(to, row->label, "%.*f to %.*f%s", row->decimals, scale * real(at, row),
+                        row->decimals,
+                        scale * *(const double *)(const void *)(item(at, row) + row->high), after);
+    else if (row->type == NVDP_RESULT_COUNT && scale != 1)
+        nvdp__print_row(to, row->label, "%.*f%s", row->decimals,
+                        scale * (double)whole(member(at, row), row->width), after);
+    else if (row->type == NVDP_RESULT_COUNT)
+        nvdp__print_row(to, row->label, "%" PRId64 "%s", whole(member(at, row), row->width), after);
+    else if (row->type == NVDP_RESULT_FLAG)
+        nvdp__print_row(to, row->label, "%s%s", *(const bool *)member(at, row) ? "yes" : "no",
+                        after);
+    else
+        nvdp__print_row(to, row->label, "%s%s", word(at, row), after);
+}
+
+static void print_rows(const struct place *at, FILE *to) {
+    struct entry entry;
+    for (size_t i = 0; next_entry(at, i, &entry); i++) {
+        const struct nvdp_result_row *row = entry.row;
+        if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
+        if (row->print != NULL) {
+            row->print(item(at, row), (struct nvdp_result_lines *)to);
+        } else if (row->of != NULL) {
+            const bool one = row->type == NVDP_RESULT_TABLE;
+            const size_t count =
+                one ? 1 : (size_t)whole(item(at, row) + row->length, row->length_width);
+            for (size_t k = 0; k < count; k++) {
+                const struct place in = inner(at, &entry, k);
+                print_rows(&in, to);
+            }
+        } else if (row->label != NULL) {
+            print_value(at, row, to);
+        }
+    }
+}
+
+static void print_place(const void *at, FILE *to) {
+    print_rows(at, to);
+}
+
+nvdp_status nvdp_result_text(struct nvdp_context *ctx, const struct nvdp_result_table *table,
+                             const void *result, char **out) {
+    const struct place at = outer(table, "terminal", result);
+    return nvdp__printed(ctx, print_place, &at, out);
+}

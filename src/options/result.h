@@ -1,0 +1,19 @@
+/* Result tables (nvdp/result.h) inside the library. */
+#ifndef NVDP_SRC_OPTIONS_RESULT_H
+#define NVDP_SRC_OPTIONS_RESULT_H
+
+#include <jansson.h>
+#include <nvdp/result.h>
+
+#define RESULT(name) extern const struct nvdp_result_table nvdp__result_##name;
+#include "options/results.inc"
+#undef RESULT
+
+/* Adds a view's keys to an object.  False: a number that must be finite is not, or memory ran out. */
+bool nvdp__result_put(json_t *object, const struct nvdp_result_table *table, const char *view,
+                      const void *result);
+/* The same as an object of its own; NULL for false. */
+json_t *nvdp__result_json(const struct nvdp_result_table *table, const char *view,
+                          const void *result);
+
+#endif

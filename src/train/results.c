@@ -1,0 +1,168 @@
+/* The tables of training's results (nvdp/result.h): scores, a run. */
+#include "options/result.h"
+#include <nvdp/train.h>
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- scores --- */
+
+#define SCORES(member, ...) NVDP_RESULT_ROW(struct nvdp_scores, member, __VA_ARGS__)
+#define METRIC(member) NVDP_RESULT_AT(struct nvdp_scores, member[0])
+
+static const char *metric_name(int metric) {
+    return nvdp_metric_name((enum nvdp_metric)metric);
+}
+
+static const struct nvdp_result_table metric_table = {
+    .name = "metric",
+    .help = "one metric over draws of the noise",
+    .rows = (const struct nvdp_result_row[]){
+        {"metric", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_FILE, 0, "which", METRIC(metric),
+         .word = metric_name},
+        {"mean", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 1, "over draws", METRIC(mean)},
+        {"sd", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 0, "standard deviation over draws",
+         METRIC(sd)},
+        {"interval", NVDP_RESULT_INTERVAL, NULL, NVDP_SCOPE_FILE, 0, "95 % over texts", METRIC(low),
+         .high = offsetof(struct nvdp_scores, high), .absent = NVDP_ABSENT_OMITTED},
+        {0}}};
+
+/* A line each: mean, spread over draws, texts, interval. */
+static void print_metrics(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_scores *scores = result;
+    const char *what = scores->metric[0] == NVDP_METRIC_ENTITY_F1 ? "words" : "texts";
+    for (int i = 0; i < scores->metrics; i++) {
+        const char *name = nvdp_metric_name(scores->metric[i]);
+        char interval[64] = "";
+        if (!isnan(scores->low[i]))
+            snprintf(interval, sizeof interval, "; 95 %% over texts: %.4f to %.4f", scores->low[i],
+                     scores->high[i]);
+        if (scores->draws > 1)
+            nvdp_result_line(to, name, "%.4f +- %.4f  (%zu %s, %zu draws%s)", scores->mean[i],
+                             scores->sd[i], scores->n, what, scores->draws, interval);
+        else
+            nvdp_result_line(to, name, "%.4f  (%zu %s%s)", scores->mean[i], scores->n, what,
+                             interval);
+    }
+}
+
+static void print_majority(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_scores *scores = result;
+    nvdp_result_line(to, "majority class", "%.4f%s", scores->majority,
+                     scores->metric[0] == NVDP_METRIC_ACCURACY ? "" : "  (accuracy)");
+}
+
+const struct nvdp_result_table nvdp__result_scores = {
+    .name = "scores",
+    .help = "how well a model did on a split",
+    .sized = true,
+    .rows =
+        (const struct nvdp_result_row[]){
+            SCORES(n, "texts", NVDP_SCOPE_FILE, 0, "texts, or words of a task with tags"),
+            SCORES(draws, "draws", NVDP_SCOPE_FILE, 0, "of the noise"),
+            {"metrics", NVDP_RESULT_MAP, .scope = NVDP_SCOPE_FILE,
+             .help = "mean and spread of each", NVDP_RESULT_LENGTH(struct nvdp_scores, metrics),
+             .of = &metric_table, .print = print_metrics},
+            SCORES(majority, NULL, NVDP_SCOPE_FILE, 0, "accuracy of the most frequent class",
+                   .print = print_majority),
+            {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"file", NVDP_ABSENT_NAN,
+         (const struct nvdp_result_key[]){{.row = "n"},
+                                          {.row = "draws"},
+                                          {.row = "metrics"},
+                                          {.row = "majority", .absent = NVDP_ABSENT_OMITTED},
+                                          {0}}},
+        {"json", .keys = (const struct nvdp_result_key[]){{.row = "metrics"}, {0}}},
+        {0}}};
+
+/* --- a run --- */
+
+#define TRAIN(member, ...) NVDP_RESULT_ROW(struct nvdp_train_result, member, __VA_ARGS__)
+
+static bool is_certified(const void *result) {
+    return isfinite(((const struct nvdp_train_result *)result)->certified_epsilon);
+}
+
+static const struct nvdp_result_table certified_table = {
+    .name = "certified",
+    .help = "what is proven of the mechanism over all texts",
+    .rows =
+        (const struct nvdp_result_row[]){
+            TRAIN(certified_epsilon, "nats", NVDP_SCOPE_MODEL, -1, "epsilon"),
+            TRAIN(certified_delta, NULL, NVDP_SCOPE_MODEL, 0, "its delta"),
+            TRAIN(certified_releases, "samples", NVDP_SCOPE_MODEL, 0, "of a text"),
+            TRAIN(certified_right, NULL, NVDP_SCOPE_MODEL, -1,
+                  "share of guesses of one of two texts that can be right"),
+            {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"json", NVDP_ABSENT_ERROR,
+         (const struct nvdp_result_key[]){{.row = "certified_epsilon", .key = "epsilon"},
+                                          {.row = "certified_delta", .key = "delta"},
+                                          {.row = "certified_releases", .key = "releases"},
+                                          {.row = "certified_right", .key = "right"},
+                                          {0}}},
+        {0}}};
+
+static void print_best(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_train_result *r = result;
+    nvdp_result_line(to, "best epoch", "%zu of %zu%s", r->best_epoch, r->epochs_run,
+                     r->early_stopped ? " (stopped early)" : "");
+}
+
+static void print_validation(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_train_result *r = result;
+    if (r->test.metrics > 0)
+        nvdp_result_line(to, "validation", "%.4f  (%s)", r->best_validation,
+                         nvdp_metric_name(r->test.metric[0]));
+}
+
+static void print_time(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_train_result *r = result;
+    nvdp_result_line(to, "time", "steps %.1f s (%.0f tokens/s), scores %.1f s", r->seconds,
+                     r->tokens_per_second, r->score_seconds);
+}
+
+const struct nvdp_result_table nvdp__result_train = {
+    .name = "train",
+    .help = "what nvdp train tells of a finished run",
+    .sized = true,
+    .rows =
+        (const struct nvdp_result_row[]){
+            TRAIN(epochs_run, "epochs", NVDP_SCOPE_RUN, 0, "finished"),
+            TRAIN(best_epoch, NULL, NVDP_SCOPE_RUN, 0, "the one whose weights were kept, from 1",
+                  .print = print_best),
+            TRAIN(steps, "steps", NVDP_SCOPE_RUN, 0, "of the optimiser"),
+            TRAIN(best_validation, NULL, NVDP_SCOPE_FILE, 1, "the first metric at the best epoch",
+                  .print = print_validation),
+            TRAIN(early_stopped, NULL, NVDP_SCOPE_RUN, 0, "patience ran out before the last epoch"),
+            {"test", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "scores on the dev file",
+             NVDP_RESULT_AT(struct nvdp_train_result, test), .of = &nvdp__result_scores},
+            TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
+                  "Gaussian regulariser, mean over the last epoch, before lambda"),
+            TRAIN(loss_d, "nats", NVDP_SCOPE_RUN, 0, "Dirichlet regulariser, likewise"),
+            TRAIN(seconds, "s", NVDP_SCOPE_RUN, -1, "in training steps", .print = print_time),
+            TRAIN(score_seconds, "s", NVDP_SCOPE_RUN, -1, "of validation and of the final score"),
+            TRAIN(tokens_per_second, "tokens/s", NVDP_SCOPE_RUN, 1, "in training steps"),
+            TRAIN(bound, "nats", NVDP_SCOPE_MODEL,
+                  -1, "at order 1.1, that no two texts exceed; +inf: none is proven"),
+            {"certified", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
+             .help = "proven over all texts", .of = &certified_table, .present = is_certified},
+            {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"file", NVDP_ABSENT_ERROR,
+         (const struct nvdp_result_key[]){{.row = "epochs_run", .key = "epochs"},
+                                          {.row = "best_epoch"},
+                                          {.row = "steps"},
+                                          {.row = "best_validation", .key = "validation"},
+                                          {.row = "bound", .absent = NVDP_ABSENT_HIDDEN},
+                                          {.row = "certified", .absent = NVDP_ABSENT_HIDDEN},
+                                          {0}}},
+        {"json",
+         .keys = (const struct nvdp_result_key[]){{.row = "epochs_run"},
+                                                  {.row = "best_epoch"},
+                                                  {.row = "steps"},
+                                                  {.row = "early_stopped"},
+                                                  {.row = "best_validation", .key = "validation"},
+                                                  {0}}},
+        {0}}};

@@ -1,0 +1,240 @@
+/* The engine of result tables: a number of a result is one row, and everything follows from it. */
+#include "options/result.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct part {
+    const char *name;
+    double loss;
+};
+struct inner {
+    double epsilon, delta;
+};
+struct found {
+    size_t struct_size;
+    double loss, low, high, mean[3];
+    int items, kind;
+    size_t steps;
+    bool good;
+    const char *text;
+    char name[8];
+    struct inner inner;
+    const struct part *part;
+    size_t parts;
+    double added; /* the new number's */
+};
+
+static const char *kind_name(int kind) {
+    return kind < 0 ? NULL : kind == 0 ? "small" : "large";
+}
+static double half(const void *result) {
+    return ((const struct found *)result)->loss / 2;
+}
+static bool is_good(const void *result) {
+    return ((const struct found *)result)->good;
+}
+static void print_kind(const void *result, struct nvdp_result_lines *to) {
+    nvdp_result_line(to, "kind", "%s", kind_name(((const struct found *)result)->kind));
+}
+
+#define AT(member) NVDP_RESULT_AT(struct found, member)
+#define ROW(member, ...) NVDP_RESULT_ROW(struct found, member, NULL, NVDP_SCOPE_RUN, 0, __VA_ARGS__)
+#define KEYS(...)                                                                                  \
+    (const struct nvdp_result_key[]) {                                                             \
+        __VA_ARGS__, {                                                                             \
+            .row = NULL                                                                            \
+        }                                                                                          \
+    }
+
+static const struct nvdp_result_table inner_table = {
+    .name = "inner",
+    .rows = (const struct nvdp_result_row[]){
+        NVDP_RESULT_ROW(struct inner, epsilon, "nats", NVDP_SCOPE_MODEL, -1, "loss",
+                        .label = "epsilon", .decimals = 1),
+        NVDP_RESULT_ROW(struct inner, delta, NULL, NVDP_SCOPE_MODEL, 0, "its delta"),
+        {0}}};
+static const struct nvdp_result_table part_table = {
+    .name = "part",
+    .size = sizeof(struct part),
+    .rows = (const struct nvdp_result_row[]){
+        NVDP_RESULT_ROW(struct part, name, NULL, NVDP_SCOPE_TEXT, 0, "which"),
+        NVDP_RESULT_ROW(struct part, loss, NULL, NVDP_SCOPE_TEXT, -1, "of it", .label = "part",
+                        .decimals = 2),
+        {0}}};
+static const struct nvdp_result_table mean_table = {
+    .name = "mean",
+    .rows = (const struct nvdp_result_row[]){
+        {"mean", NVDP_RESULT_REAL, .offset = offsetof(struct found, mean), .width = sizeof(double)},
+        {0}}};
+
+#define ROWS                                                                                       \
+    ROW(loss, "a number", .label = "loss", .decimals = 2, .after = " nats"),                       \
+        ROW(steps, "a count", .label = "steps"), ROW(good, "a flag", .label = "good"),             \
+        ROW(text, "a text", .label = "text"), ROW(name, "characters"),                             \
+        {"kind",   NVDP_RESULT_WORD,  .help = "an enum",                                           \
+         AT(kind), .word = kind_name, .print = print_kind},                                        \
+        {"range",          NVDP_RESULT_INTERVAL, AT(low), .high = offsetof(struct found, high),    \
+         .label = "range", .decimals = 1},                                                         \
+        {"half", NVDP_RESULT_REAL, .real = half, .present = is_good},                              \
+        {"inner", NVDP_RESULT_TABLE, AT(inner), .of = &inner_table},                               \
+        {"means", NVDP_RESULT_LIST, NVDP_RESULT_LENGTH(struct found, items), .of = &mean_table}, { \
+        "parts", NVDP_RESULT_MAP, AT(part),                                                        \
+            .indirect = true, NVDP_RESULT_LENGTH(struct found, parts), .of = &part_table           \
+    }
+#define VIEWS                                                                                      \
+    (const struct nvdp_result_view[]) {                                                            \
+        {.name = "nan", .absent = NVDP_ABSENT_NAN},                                                \
+            {.name = "short", .absent = NVDP_ABSENT_OMITTED},                                      \
+            {.name = "error", .absent = NVDP_ABSENT_ERROR},                                        \
+            {.name = "own",                                                                        \
+             .keys = KEYS({.row = "steps", .key = "count"},                                        \
+                          {.row = "loss", .absent = NVDP_ABSENT_NAN},                              \
+                          {.row = "inner", .absent = NVDP_ABSENT_HIDDEN})},                        \
+        {                                                                                          \
+            .name = NULL                                                                           \
+        }                                                                                          \
+    }
+
+static const struct nvdp_result_table table = {.name = "found",
+                                               .sized = true,
+                                               .rows = (const struct nvdp_result_row[]){ROWS, {0}},
+                                               .views = VIEWS};
+/* The same with a number more: its row. */
+static const struct nvdp_result_table longer = {
+    .name = "found",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){ROWS,
+                                             ROW(added, "new", .label = "added", .decimals = 3),
+                                             {0}},
+    .views = VIEWS};
+
+static const struct part parts[] = {{"a", 1}, {"b", NAN}};
+static struct found sample(void) {
+    return (struct found){.struct_size = sizeof(struct found),
+                          .loss = 1.5,
+                          .low = 1,
+                          .high = INFINITY,
+                          .mean = {1, 2, NAN},
+                          .items = 3,
+                          .kind = 1,
+                          .steps = 7,
+                          .good = true,
+                          .text = "t",
+                          .name = "chars",
+                          .inner = {2, 0.5},
+                          .part = parts,
+                          .parts = 2,
+                          .added = 0.25};
+}
+static struct found nothing(void) {
+    return (struct found){.struct_size = sizeof(struct found), .loss = NAN, .low = NAN, .kind = -1};
+}
+
+static void check(const struct nvdp_result_table *of, const char *view, struct found found,
+                  const char *expected) {
+    struct nvdp_context *ctx = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_result_json(ctx, of, view, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text, expected);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(result, every_kind_of_row_has_its_json) {
+    check(
+        &table, NULL, sample(),
+        "{\"loss\": 1.5, \"steps\": 7, \"good\": true, \"text\": \"t\", \"name\": \"chars\", "
+        "\"kind\": \"large\", "
+        "\"range\": [1.0, \"inf\"], \"half\": 0.75, \"inner\": {\"epsilon\": 2.0, \"delta\": 0.5}, "
+        "\"means\": [{\"mean\": 1.0}, {\"mean\": 2.0}, {\"mean\": null}], "
+        "\"parts\": {\"a\": {\"loss\": 1.0}, \"b\": {\"loss\": null}}}");
+}
+
+Test(result, what_does_not_exist_is_written_as_the_view_says) {
+    const char *rest = "\"inner\": {\"epsilon\": 0.0, \"delta\": 0.0}, \"means\": []";
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"loss\": null, \"steps\": 0, \"good\": false, \"text\": null, \"name\": \"\", "
+             "\"kind\": null, "
+             "\"range\": null, \"half\": null, %s, \"parts\": null}",
+             rest);
+    check(&table, NULL, nothing(), text);
+    snprintf(text, sizeof text,
+             "{\"loss\": \"nan\", \"steps\": 0, \"good\": false, \"text\": null, \"name\": \"\", "
+             "\"kind\": null, "
+             "\"range\": null, \"half\": \"nan\", %s, \"parts\": null}",
+             rest);
+    check(&table, "nan", nothing(), text);
+    snprintf(text, sizeof text, "{\"steps\": 0, \"good\": false, \"name\": \"\", %s}", rest);
+    check(&table, "short", nothing(), text);
+}
+
+Test(result, a_number_that_must_exist_is_an_error) {
+    struct nvdp_context *ctx = NULL;
+    struct found found = nothing();
+    char *text = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_expect_eq(nvdp_result_json(ctx, &table, "error", &found, &text), NVDP_ERR_NUMERIC);
+    found = sample();
+    found.loss = INFINITY;
+    cr_expect_eq(nvdp_result_json(ctx, &table, "error", &found, &text), NVDP_ERR_NUMERIC);
+    cr_expect_null(text);
+    nvdp_context_free(ctx);
+}
+
+Test(result, a_view_names_orders_and_hides) {
+    check(&table, "own", nothing(),
+          "{\"count\": 0, \"loss\": \"nan\", \"good\": false, \"text\": null, \"name\": \"\", "
+          "\"kind\": null, "
+          "\"range\": null, \"half\": null, \"means\": [], \"parts\": null}");
+}
+
+Test(result, a_number_is_added_by_its_row) {
+    json_t *object = nvdp__result_json(
+        &longer, "own", &(struct found){.struct_size = sizeof(struct found), .added = 4});
+    cr_expect_eq(json_real_value(json_object_get(object, "added")), 4);
+    json_decref(object);
+}
+
+Test(result, members_that_an_older_struct_lacks_are_left_out) {
+    struct found found = sample();
+    found.struct_size = offsetof(struct found, added);
+    json_t *object = nvdp__result_json(&longer, "short", &found);
+    cr_expect_eq(json_real_value(json_object_get(object, "loss")), 1.5);
+    cr_expect_null(json_object_get(object, "added"));
+    json_decref(object);
+}
+
+Test(result, lines_for_people_leave_out_what_does_not_exist) {
+    struct nvdp_context *ctx = NULL;
+    struct found found = sample();
+    char *text = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_result_text(ctx, &longer, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text,
+                     "loss              1.50 nats\nsteps             7\ngood              yes\n"
+                     "text              t\nkind              large\nrange             1.0 to inf\n"
+                     "epsilon           2.0\npart              1.00\nadded             0.250\n");
+    free(text);
+    found = nothing();
+    cr_assert_eq(nvdp_result_text(ctx, &table, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text, "steps             0\ngood              no\nepsilon           0.0\n");
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(result, the_library_lists_its_tables_with_a_meaning_for_each_row) {
+    size_t tables = 0;
+    for (const struct nvdp_result_table *of; (of = nvdp_result_table(tables)) != NULL; tables++) {
+        cr_expect_eq(nvdp_result_table_find(of->name), of);
+        for (const struct nvdp_result_row *row = of->rows; row->name != NULL; row++)
+            cr_expect_not_null(row->help, "%s.%s", of->name, row->name);
+    }
+    cr_expect_gt(tables, 0);
+    cr_expect_null(nvdp_result_table_find("none"));
+}
