@@ -8,7 +8,7 @@
  * from the table: names, order, NaN, what is left out.  Rows that it does not name follow in the
  * table's order, so that a new row is in every view.
  *
- * Experimental. */
+ * Experimental: may change in any version. */
 #ifndef NVDP_RESULT_H
 #define NVDP_RESULT_H
 
