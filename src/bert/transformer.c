@@ -394,15 +394,15 @@ static void layer_forward(const struct run *run, size_t index) {
                        rows_of(run, run->cache->states[index + 1]));
 }
 
-/* The lowest 1/AGAIN_IN of the trained layers keep the per-example gradient of their inner state in place of the activated
+/* The lowest 1/RECOMPUTED_PART of the trained layers keep the per-example gradient of their inner state in place of the activated
  * state, which is recomputed at the cost of a ninth of the layer's products.  Gradients kept apart would take a sixth of a
  * step's memory in float32 (BERT-base, 32 x 128).  In bfloat16 they are half as large and stay apart. */
-enum { AGAIN_IN = 4 };
+enum { RECOMPUTED_PART = 4 };
 
-static bool inner_again(const struct run *run, size_t index) {
+static bool recomputes_inner(const struct run *run, size_t index) {
     const size_t trained = run->bert->config.num_hidden_layers - run->cache->frozen;
     return run->dev->per_example != NULL && nvdp__product_type(run->dev) == NVDP__F32 &&
-           AGAIN_IN * (index - run->cache->frozen) < trained;
+           RECOMPUTED_PART * (index - run->cache->frozen) < trained;
 }
 
 /* d [T, D]: the gradient of hidden[index + 1] becomes that of hidden[index]. */
@@ -418,11 +418,11 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     struct nvdp__tensor wide = rows_of(run, cache->inner);
     struct nvdp__tensor d_wide = rows_of(run, run->cache->d_wide);
     struct nvdp__norm norm = output_norm(run, index);
-    const struct nvdp__again again = {&inner, activation(run), rows_of(run, cache->attention_state),
-                                      d_wide};
+    const struct nvdp__recompute recompute = {&inner, activation(run),
+                                              rows_of(run, cache->attention_state), d_wide};
     outer.keep = cache->output_sum; /* not read after this */
-    if (inner_again(run, index)) {
-        outer.again = &again;
+    if (recomputes_inner(run, index)) {
+        outer.recompute = &recompute;
         inner.keep = wide.data;
     }
     nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);

@@ -16,7 +16,7 @@ static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_cont
             (struct nvdp__span){.offset = tensor->offset + at,
                                 .count = nvdp__min(tensor->count - at, piece),
                                 .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0,
-                                .apart = is_muons(optimizer, tensor)};
+                                .by_muon = is_muons(optimizer, tensor)};
     }
     return NVDP_OK;
 }

@@ -1,11 +1,11 @@
-/* Attention (Vaswani et al. 2017) over packed texts, one tile of scores per text and head:
+/* Attention (Vaswani et al. 2017) over packed texts in float32, one tile of scores per text and head:
  *
  *     s_ij   = scale q_i.k_j + bias_j
  *     lse_i  = log sum_j exp(s_ij)
  *     p_ij   = exp(s_ij - lse_i)
  *     out_i  = sum_j f_ij p_ij v_j
  *
- * with f dropout's factors.  Only lse is kept; backward takes p from it again:
+ * f are the factors of dropout.  Only lse is kept; backward recomputes p from it:
  *
  *     dp_ij  = f_ij dout_i.v_j
  *     D_i    = sum_j p_ij dp_ij = dout_i.out_i
@@ -15,8 +15,8 @@
  *     dk_j   = scale sum_i ds_ij q_i
  *     dbias_j = sum_i ds_ij
  *
- * Threads share out the tiles; a tile is the work of one thread, so nothing depends on their number.
- * A group without keys has out 0 and lse -inf. */
+ * Each tile is computed by one thread, so results do not depend on the number of threads.  A group
+ * without keys has out 0 and lse -inf.  Read forward_tile and backward_tile first. */
 #include "tensor/attention.h"
 
 #include <omp.h>
@@ -46,21 +46,22 @@ struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group,
 }
 
 size_t nvdp__longest_group(size_t groups, const int32_t *offset) {
-    int32_t most = 0;
+    int32_t longest = 0;
     for (size_t g = 0; g < groups; g++)
-        if (offset[g + 1] - offset[g] > most) most = offset[g + 1] - offset[g];
-    return (size_t)most;
+        if (offset[g + 1] - offset[g] > longest) longest = offset[g + 1] - offset[g];
+    return (size_t)longest;
 }
 
-/* Rows up to which own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
+/* Max rows for which our own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
 enum { SMALL = 128 };
 
-/* Whether the tile is worked on by own kernels. */
+/* True if our own kernels compute the tile's products. */
 static bool is_small(const struct nvdp__tile *t, size_t dim) {
     return t->n_q <= SMALL && t->n_k <= SMALL && dim % NVDP__LINE == 0;
 }
 
-/* A thread's share: two tiles of scores, and a short text's k or v transposed. */
+/* A thread's part of the scratch memory: two tiles of scores, and k or v of a short text
+ * transposed. */
 static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim) {
     size_t columns = nvdp__min(longest_k, SMALL);
     return nvdp__line_up(2 * longest_q * nvdp__line_up(longest_k) +
@@ -73,7 +74,7 @@ size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type
     return (size_t)dev->threads * thread_scratch(longest_q, longest_k, head_dim);
 }
 
-/* This thread's share of the scratch. */
+/* This thread's part of the scratch memory. */
 static float *own_scratch(const struct nvdp__attention *att) {
     size_t longest_q = nvdp__longest_group(att->groups, att->q_offset);
     size_t longest_k = nvdp__longest_group(att->groups, att->k_offset);
@@ -88,10 +89,10 @@ static struct nvdp__tensor view(const float *x, size_t rows, size_t cols, size_t
     return t;
 }
 
-/* The tile's products, scores [n_q, n_k] with rows of t->ld: x and y are corners of q, k, v, out or
- * their gradients, dim columns wide.
+/* The products of a tile. Scores are [n_q, n_k] with row stride t->ld; x and y are the tile's
+ * parts, dim columns wide, of q, k, v, out or their gradients.
  *
- * scores = scale x y^T, x like q and y like k; spare: holds y^T */
+ * scores = scale x y^T, x like q and y like k; `spare` holds y^T. */
 static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, float scale,
                           struct nvdp__tensor x, struct nvdp__tensor y, float *spare,
                           float *scores) {
@@ -135,7 +136,7 @@ NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, 
         s[j] = -INFINITY;
 }
 
-/* s -> exp(s + bias - highest); returns 1/sum; *lse the log-sum-exp where it is wanted. */
+/* s -> exp(s + bias - max); returns 1/sum and sets *lse to the log-sum-exp unless it is NULL. */
 NVDP__CLONES
 static float softmax_row(size_t n, size_t ld, const float *restrict bias, float *restrict s,
                          float *lse) {
@@ -255,7 +256,7 @@ static void scores_backward_dropped_row(size_t n, size_t ld, const float *restri
     }
 }
 
-/* Rows of scores, and of dout v^T -> f p and ds. */
+/* p: scores on entry, f p on return. ds: dout v^T on entry, ds on return. */
 static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           const float *dout, const float *out, float *p, float *ds) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
@@ -299,12 +300,12 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
                           d->dbias + t->first_k + at);
 }
 
-/* Where dbias is wanted, the heads of a text, which share it, are one thread's work and add up in
- * order. */
+/* If dbias is computed, one thread processes all heads of a text, which share it, so that they
+ * add up in order. */
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d) {
-    size_t together = d->dbias != NULL ? att->heads : 1;
-    size_t jobs = att->groups * att->heads / together;
+    size_t heads_per_job = d->dbias != NULL ? att->heads : 1;
+    size_t jobs = att->groups * att->heads / heads_per_job;
     for (int32_t j = att->k_offset[0]; d->dbias != NULL && j < att->k_offset[att->groups]; j++)
         d->dbias[j] = 0;
     if (att->q.type == NVDP__BF16) {
@@ -316,7 +317,7 @@ void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__at
         float *own = own_scratch(att);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
-            for (size_t j = i * together; j < (i + 1) * together; j++) {
+            for (size_t j = i * heads_per_job; j < (i + 1) * heads_per_job; j++) {
                 struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
                 backward_tile(dev, att, &t, d, own);
             }

@@ -1,11 +1,12 @@
-/* What both forms of attention (attention.c, attention_bf16.c) are made of: a tile per text and head,
- * rows of scores in whole vectors, dropout's keys. */
+/* Helpers shared by both implementations of attention (attention.c in float32,
+ * attention_bf16.c): one tile per text and head, rows of scores in whole vectors, keys of
+ * dropout. */
 #ifndef NVDP_SRC_TENSOR_ATTENTION_H
 #define NVDP_SRC_TENSOR_ATTENTION_H
 
 #include "tensor/kernels.h"
 
-/* The bfloat16 form; strides even. */
+/* The bfloat16 implementation; all strides are even. */
 size_t nvdp__attention_bf16_scratch(const struct nvdp__device *dev, size_t longest_k,
                                     size_t head_dim);
 void nvdp__attention_bf16_forward(const struct nvdp__device *dev,
@@ -14,29 +15,29 @@ void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
                                    const struct nvdp__attention *att,
                                    const struct nvdp__attention_gradient *d);
 
-size_t nvdp__line_up(size_t n); /* n floats in whole lines */
+size_t nvdp__line_up(size_t n); /* rounds n up to whole cache lines of floats */
 
 /* One (text, head): n_q rows of q against n_k rows of k and v. */
 struct nvdp__tile {
     size_t first_q, n_q;
     size_t first_k, n_k;
     size_t head;
-    size_t ld;                 /* row stride of the scores: n_k in whole vectors */
-    size_t q_at, k_at, out_at; /* element offsets of the tile's corner */
+    size_t ld;                 /* row stride of the scores: n_k rounded up to whole vectors */
+    size_t q_at, k_at, out_at; /* element offsets of the tile's first element */
 };
 
 size_t nvdp__head_dim(const struct nvdp__attention *att);
 struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group, size_t head);
 size_t nvdp__longest_group(size_t groups, const int32_t *offset);
 
-/* The key of query i of a tile. */
+/* The dropout key of query i of a tile. */
 NVDP__INLINE struct nvdp__dropout_key nvdp__tile_key(const struct nvdp__attention *att,
                                                      const struct nvdp__tile *t, size_t i) {
     size_t row = att->dropout.first + t->first_q + i;
     return nvdp__dropout_key(&att->dropout, row * att->heads + t->head);
 }
 
-/* Where log-sum-exp of query i of a tile is kept; NULL: nobody wants it. */
+/* Address of the log-sum-exp of query i of a tile; NULL if it is not kept. */
 NVDP__INLINE float *nvdp__row_lse(const struct nvdp__attention *att, const struct nvdp__tile *t,
                                   size_t i) {
     return att->lse != NULL ? att->lse + (t->first_q + i) * att->heads + t->head : NULL;

@@ -1,9 +1,10 @@
-/* Attention over packed texts with bfloat16 operands; formulas as in attention.c.
+/* Attention over packed texts with bfloat16 operands; the formulas are those of attention.c.
  *
- * A (text, head) is one thread's work.  Its queries pass in blocks of QUERIES rows, so that scores,
- * float32, never take more than QUERIES rows of keys and stay in the cache; probabilities and their
- * gradients are rounded to bfloat16 for the products that read them.  D_i = sum_j p_ij dp_ij is
- * summed from the tile, not from the rounded output, so that each row of ds sums to 0. */
+ * One thread computes a (text, head). Its queries are processed in blocks of QUERIES rows, so
+ * that the float32 scores never take more than QUERIES rows of keys and stay in the cache.
+ * Probabilities and their gradients are rounded to bfloat16 for the products that read them. D_i
+ * = sum_j p_ij dp_ij is summed from the tile, not from the rounded output, so that each row of
+ * ds sums to 0. */
 #include "tensor/attention.h"
 
 #include <omp.h>
@@ -12,9 +13,9 @@ enum { QUERIES = 128 };
 _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
                "rows of scores are whole vectors of products");
 
-/* A thread's scratch: [QUERIES] rows of queries, n_k keys in whole vectors. */
+/* A thread's scratch memory for QUERIES queries and n_k keys in whole vectors (ld). */
 struct scratch {
-    enum nvdp__bf16_unit unit; /* of products */
+    enum nvdp__bf16_unit unit; /* of the products */
     float *scores, *d_scores;  /* [QUERIES, ld] */
     nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded: p or ds; p after dropout */
     uint32_t *pairs, *columns; /* [QUERIES/2, ld] packed, [ld, QUERIES/2] transposed */
@@ -25,7 +26,8 @@ struct scratch {
     float *d_key, *d_value;    /* [ld, dim] */
 };
 
-/* Carves the scratch from `base`, or only measures: returns floats. */
+/* Assigns the scratch memory from `base`, or only counts if it is NULL; returns the number of
+ * floats. */
 static size_t carve(size_t longest_k, size_t dim, float *base, struct scratch *own) {
     size_t ld = nvdp__line_up(longest_k);
     size_t sizes[] = {QUERIES * ld,     QUERIES * ld,      QUERIES * ld / 2,  QUERIES * ld / 2,
@@ -82,13 +84,14 @@ NVDP__INLINE void finish_scores(size_t n, size_t ld, float scale, const float *r
         s[j] = scale * s[j] + bias[j];
     if (bias != NULL) scale = 1;
     ld = nvdp__whole_lines(ld);
-    /* Compared as integers the compiler cuts the loop in two, both with scalar ends. */
+    /* Compared as floats: with an integer comparison, the compiler splits the loop in two, each
+     * with a scalar remainder. */
     const float end = (float)n;
     for (int32_t j = 0; j < (int32_t)ld; j++)
         s[j] = (float)j < end ? scale * s[j] : -INFINITY;
 }
 
-/* scores -> e^(s - highest); returns 1/sum; *lse the log-sum-exp where it is wanted. */
+/* scores -> exp(s - max); returns 1/sum and sets *lse to the log-sum-exp unless it is NULL. */
 NVDP__CLONES
 static float exp_row(size_t n, size_t ld, float scale, const float *restrict bias,
                      float *restrict s, float *lse) {
@@ -130,7 +133,7 @@ static void round_rows(size_t rows, size_t dim, float scale, const float *x, siz
         round_scaled(dim, scale, x + r * dim, y + r * ldy);
 }
 
-/* Queries [first, first + n) of a tile, keys and values packed. */
+/* Queries [first, first + n) of a tile; keys and values are packed. */
 static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           size_t first, size_t n, const struct scratch *own) {
     size_t dim = nvdp__head_dim(att);
@@ -154,7 +157,7 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
                        (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
                                                    own->key_or_value, dim, own->product, dim});
     nvdp__bf16 *out = bits(att->out, t->out_at + first * att->out.stride);
-    /* The products are of exponentials, rounded before they are divided by their sum. */
+    /* The products are sums of rounded exponentials; the division by their sum comes last. */
     for (size_t i = 0; i < n; i++)
         round_scaled(dim, inverse[i], own->product + i * dim, out + i * att->out.stride);
 }
@@ -193,7 +196,8 @@ void nvdp__attention_bf16_forward(const struct nvdp__device *dev,
     }
 }
 
-/* s -> p, negative where dropout takes it; returns sum_j f_j p_j dp_j, f the factors. */
+/* s -> p, negative for dropped elements; returns sum_j f_j p_j dp_j with f the factors of
+ * dropout. */
 NVDP__CLONES
 static float probability_row(size_t n, size_t ld, float scale, const float *restrict bias,
                              float lse, bool drops, struct nvdp__dropout_key key, int32_t threshold,
@@ -221,7 +225,7 @@ static float probability_row(size_t n, size_t ld, float scale, const float *rest
     return total * factor;
 }
 
-/* s (from probability_row) -> f p rounded, in `p`; dp -> ds, also rounded in `ds`. */
+/* From s (of probability_row): p = f s rounded; dp -> ds, also rounded in `ds`. */
 NVDP__CLONES
 static void score_gradient_row(size_t ld, float factor, float d, const float *restrict s,
                                float *restrict dp, nvdp__bf16 *restrict p,
@@ -236,7 +240,7 @@ static void score_gradient_row(size_t ld, float factor, float d, const float *re
     }
 }
 
-/* y [n_k, dim] += p^T x for p [n, ld] rounded and x [n, dim] packed in pairs of rows. */
+/* y [n_k, dim] += p^T x for rounded p [n, ld] and x [n, dim] packed in pairs of rows. */
 static void add_columns(const struct nvdp__tile *t, size_t n, size_t dim, const nvdp__bf16 *p,
                         const uint32_t *x, const struct scratch *own, float *y) {
     size_t pairs = (n + 1) / 2;
@@ -314,14 +318,14 @@ static void backward_tile(const struct nvdp__attention *att, const struct nvdp__
 void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
                                    const struct nvdp__attention *att,
                                    const struct nvdp__attention_gradient *d) {
-    size_t together = d->dbias != NULL ? att->heads : 1; /* as in nvdp__attend_backward */
-    size_t jobs = att->groups * att->heads / together;
+    size_t heads_per_job = d->dbias != NULL ? att->heads : 1; /* as in nvdp__attend_backward */
+    size_t jobs = att->groups * att->heads / heads_per_job;
 #pragma omp parallel num_threads(dev->threads)
     {
         struct scratch own = own_scratch(dev, att);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
-            for (size_t j = i * together; j < (i + 1) * together; j++) {
+            for (size_t j = i * heads_per_job; j < (i + 1) * heads_per_job; j++) {
                 struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
                 backward_tile(att, &t, d, &own);
             }

@@ -1,5 +1,5 @@
-/* The small products of attention with bfloat16 operands: in tiles where the processor has AMX, in
- * vectors where it has AVX512_BF16, and plainly in C. */
+/* The small products of attention with bfloat16 operands, in three versions: plain C, vectors
+ * for AVX512_BF16, tiles for AMX. The functions at the end choose one. */
 #include "tensor/bf16.h"
 
 #include "tensor/vector.h"
@@ -60,7 +60,7 @@ static void plain_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp__bf16
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
-/* `rows` and `wide` are constants where this is inlined: the sums stay in registers. */
+/* `rows` and `wide` are constants at every call, so that the sums stay in registers. */
 TARGET NVDP__INLINE void block(size_t rows, size_t wide, struct nvdp__bf16_product p) {
     __m512 sum[6][WIDE];
     size_t pairs = (p.k + 1) / 2;
@@ -84,23 +84,23 @@ TARGET NVDP__INLINE void block(size_t rows, size_t wide, struct nvdp__bf16_produ
             _mm512_storeu_ps(p.c + r * p.ldc + w * LANES, sum[r][w]);
 }
 
-/* What is left of p after its first rows, or columns. */
-NVDP__INLINE struct nvdp__bf16_product below(struct nvdp__bf16_product p, size_t rows) {
+/* The part of p without its first rows, or columns. */
+NVDP__INLINE struct nvdp__bf16_product skip_rows(struct nvdp__bf16_product p, size_t rows) {
     p.m -= rows, p.a += rows * p.lda, p.c += rows * p.ldc;
     return p;
 }
 
-NVDP__INLINE struct nvdp__bf16_product beside(struct nvdp__bf16_product p, size_t cols) {
+NVDP__INLINE struct nvdp__bf16_product skip_columns(struct nvdp__bf16_product p, size_t cols) {
     p.n -= cols, p.b += cols, p.c += cols;
     return p;
 }
 
 TARGET NVDP__INLINE void columns(size_t wide, struct nvdp__bf16_product p) {
-    for (; p.m >= 6; p = below(p, 6))
+    for (; p.m >= 6; p = skip_rows(p, 6))
         block(6, wide, p);
     if (p.m >= 3) {
         block(3, wide, p);
-        p = below(p, 3);
+        p = skip_rows(p, 3);
     }
     if (p.m == 2)
         block(2, wide, p);
@@ -109,16 +109,16 @@ TARGET NVDP__INLINE void columns(size_t wide, struct nvdp__bf16_product p) {
 }
 
 TARGET static void fast_product(struct nvdp__bf16_product p) {
-    for (; p.n >= WIDE * LANES; p = beside(p, WIDE * LANES))
+    for (; p.n >= WIDE * LANES; p = skip_columns(p, WIDE * LANES))
         columns(WIDE, p);
     if (p.n >= 2 * LANES) {
         columns(2, p);
-        p = beside(p, 2 * LANES);
+        p = skip_columns(p, 2 * LANES);
     }
     if (p.n > 0) columns(1, p);
 }
 
-/* 16 x 16 words; rows past `rows` count as 0. */
+/* Transposes 16 x 16 words; rows past `rows` count as 0. */
 TARGET static void transpose_block(size_t rows, const uint32_t *x, size_t ldx, uint32_t *y,
                                    size_t ldy) {
     __m512i a[LANES], b[LANES];
@@ -170,21 +170,21 @@ TARGET static void fast_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp
 
 /* ---- AMX ----
  *
- * A tile is 16 rows of 64 bytes: A's of 32 elements, B's of 16 words, which is how both lie there, C's of
- * 16 sums.  16 rows of A times 32 columns of B at a time; what remains of k is multiplied in narrower
- * tiles, what remains of m in lower ones. */
+ * A tile has 16 rows of 64 bytes: 32 elements of A, 16 words of B or 16 sums of C. A and B are
+ * stored in exactly this layout. 16 rows of A are multiplied by 32 columns of B at a time.
+ * Narrower tiles multiply the rest of k, lower tiles the rest of m. */
 
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
 
-/* Macros, as gcc writes the register's name from the argument's text. */
+/* Macros, because gcc writes the register's name from the text of the argument. */
 #define TMM_SUM 0
-#define TMM_SUM_BESIDE 1
+#define TMM_SUM_RIGHT 1
 #define TMM_A 2
 #define TMM_B 3
-#define TMM_B_BESIDE 4
+#define TMM_B_RIGHT 4
 #define TMM_A_REST 5
 #define TMM_B_REST 6
-#define TMM_B_BESIDE_REST 7
+#define TMM_B_RIGHT_REST 7
 enum { TILE_ROWS = 16, TILE_PAIRS = 16 };
 
 /* The operand of LDTILECFG (Intel SDM, chapter 18). */
@@ -200,22 +200,23 @@ static void shape_tile(struct tile_config *config, size_t tile, size_t rows, siz
     config->row_bytes[tile] = used ? (uint16_t)(words * sizeof(uint32_t)) : 0;
 }
 
-/* For `rows` rows of A, `rest` pairs in the narrower tiles. */
+/* Configures the tiles for `rows` rows of A, and `rest` pairs in the narrower tiles. */
 TILES static void shape_tiles(size_t rows, size_t rest) {
     struct tile_config config = {.palette = 1};
     shape_tile(&config, TMM_SUM, rows, LANES);
-    shape_tile(&config, TMM_SUM_BESIDE, rows, LANES);
+    shape_tile(&config, TMM_SUM_RIGHT, rows, LANES);
     shape_tile(&config, TMM_A, rows, TILE_PAIRS);
     shape_tile(&config, TMM_B, TILE_PAIRS, LANES);
-    shape_tile(&config, TMM_B_BESIDE, TILE_PAIRS, LANES);
+    shape_tile(&config, TMM_B_RIGHT, TILE_PAIRS, LANES);
     shape_tile(&config, TMM_A_REST, rows, rest);
     shape_tile(&config, TMM_B_REST, rest, LANES);
-    shape_tile(&config, TMM_B_BESIDE_REST, rest, LANES);
-    __asm__ volatile("" : : "r"(&config) : "memory"); /* gcc's own names 8 bytes of the operand */
+    shape_tile(&config, TMM_B_RIGHT_REST, rest, LANES);
+    /* gcc's intrinsic declares only 8 bytes of the operand */
+    __asm__ volatile("" : : "r"(&config) : "memory");
     _tile_loadconfig(&config);
 }
 
-/* 16 columns of the rows that the tiles are shaped for. */
+/* 16 columns, for as many rows as the tiles have. */
 TILES static void tile_column(struct nvdp__bf16_product p, size_t whole, size_t rest) {
     size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
     if (p.add)
@@ -235,51 +236,51 @@ TILES static void tile_column(struct nvdp__bf16_product p, size_t whole, size_t 
     _tile_stored(TMM_SUM, p.c, sum_row);
 }
 
-/* 32 columns: A's tile serves both. */
+/* 32 columns, which share the tile of A. */
 TILES static void tile_columns(struct nvdp__bf16_product p, size_t whole, size_t rest) {
     size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
     if (p.add) {
         _tile_loadd(TMM_SUM, p.c, sum_row);
-        _tile_loadd(TMM_SUM_BESIDE, p.c + LANES, sum_row);
+        _tile_loadd(TMM_SUM_RIGHT, p.c + LANES, sum_row);
     } else {
         _tile_zero(TMM_SUM);
-        _tile_zero(TMM_SUM_BESIDE);
+        _tile_zero(TMM_SUM_RIGHT);
     }
     for (size_t l = 0; l < whole; l++, p.a += 2 * TILE_PAIRS, p.b += TILE_PAIRS * p.ldb) {
         _tile_loadd(TMM_A, p.a, row);
         _tile_loadd(TMM_B, p.b, word_row);
-        _tile_loadd(TMM_B_BESIDE, p.b + LANES, word_row);
+        _tile_loadd(TMM_B_RIGHT, p.b + LANES, word_row);
         _tile_dpbf16ps(TMM_SUM, TMM_A, TMM_B);
-        _tile_dpbf16ps(TMM_SUM_BESIDE, TMM_A, TMM_B_BESIDE);
+        _tile_dpbf16ps(TMM_SUM_RIGHT, TMM_A, TMM_B_RIGHT);
     }
     if (rest > 0) {
         _tile_loadd(TMM_A_REST, p.a, row);
         _tile_loadd(TMM_B_REST, p.b, word_row);
-        _tile_loadd(TMM_B_BESIDE_REST, p.b + LANES, word_row);
+        _tile_loadd(TMM_B_RIGHT_REST, p.b + LANES, word_row);
         _tile_dpbf16ps(TMM_SUM, TMM_A_REST, TMM_B_REST);
-        _tile_dpbf16ps(TMM_SUM_BESIDE, TMM_A_REST, TMM_B_BESIDE_REST);
+        _tile_dpbf16ps(TMM_SUM_RIGHT, TMM_A_REST, TMM_B_RIGHT_REST);
     }
     _tile_stored(TMM_SUM, p.c, sum_row);
-    _tile_stored(TMM_SUM_BESIDE, p.c + LANES, sum_row);
+    _tile_stored(TMM_SUM_RIGHT, p.c + LANES, sum_row);
 }
 
 TILES static void tile_product(struct nvdp__bf16_product p) {
-    __asm__ volatile("" : : : "memory"); /* gcc's loads of tiles do not say that they read */
+    __asm__ volatile("" : : : "memory"); /* gcc's tile loads do not declare that they read memory */
     size_t pairs = (p.k + 1) / 2, whole = pairs / TILE_PAIRS, rest = pairs % TILE_PAIRS;
-    for (size_t rows = 0; p.m > 0; p = below(p, rows)) {
+    for (size_t rows = 0; p.m > 0; p = skip_rows(p, rows)) {
         size_t before = rows;
         rows = p.m < TILE_ROWS ? p.m : TILE_ROWS;
         if (rows != before) shape_tiles(rows, rest);
         struct nvdp__bf16_product q = p;
-        for (; q.n >= 2 * LANES; q = beside(q, 2 * LANES))
+        for (; q.n >= 2 * LANES; q = skip_columns(q, 2 * LANES))
             tile_columns(q, whole, rest);
         if (q.n > 0) tile_column(q, whole, rest);
     }
     _tile_release();
 }
 
-/* The processor's word for it, and the kernel's leave for this process to use the tiles' registers, which it
- * keeps at once for all threads. */
+/* Asks the processor for AMX, and the kernel for permission to use the tile registers, which
+ * holds for all threads of the process. */
 bool nvdp__bf16_has_tiles(void) {
     enum { TILE_DATA = 18, REQUEST = 0x1023 };   /* XFEATURE_XTILEDATA, ARCH_REQ_XCOMP_PERM */
     const unsigned needed = 1U << 22 | 1U << 24; /* AMX-BF16, AMX-TILE */
@@ -301,7 +302,7 @@ bool nvdp__bf16_has_tiles(void) {
 
 #endif
 
-/* ---- either ---- */
+/* ---- choice of the version ---- */
 
 void nvdp__bf16_product(enum nvdp__bf16_unit unit, struct nvdp__bf16_product p) {
     static void (*const products[])(struct nvdp__bf16_product) = {

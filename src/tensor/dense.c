@@ -5,9 +5,10 @@
  *                 dw += dy^T x
  *                 db += sum over rows of dy
  *
- * In float32 large products go through oneDNN where the build has it (onednn.c) and through OpenBLAS
- * elsewhere; those of short texts through kernels of our own.  On a bfloat16 device operands are
- * bfloat16 and sums float32, all through oneDNN; layers that may be in int8 are int8.c's. */
+ * Large float32 products go through oneDNN if the build has it (onednn.c), else through
+ * OpenBLAS; products of short texts go through kernels of our own. On a bfloat16 device operands
+ * are bfloat16, sums are float32, and all products go through oneDNN. Layers in int8 are in
+ * int8.c. */
 #include "tensor/int8.h"
 #include "tensor/kernels.h"
 #include "tensor/per_example.h"
@@ -29,7 +30,7 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struc
                 bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
     size_t k = trans_a ? a.rows : a.cols;
     if (c.rows == 0 || c.cols == 0) return;
-    if (k == 0) { /* an empty sum; BLAS would refuse the strides of empty matrices */
+    if (k == 0) { /* an empty sum; BLAS rejects the strides of empty matrices */
         scale_matrix(beta, c);
         return;
     }
@@ -44,10 +45,10 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struc
 
 /* ---- small products ----
  *
- * Of the few rows of a short text, where BLAS spends more on packing than on arithmetic.  The sums
- * of a block of C stay in registers, so its size must suit the instruction set: wider vectors than a
- * set has, or more than it has registers, go through memory and are many times slower.  Hence
- * explicit versions here in place of NVDP__CLONES. */
+ * For the few rows of a short text, BLAS spends more time on packing than on arithmetic. The
+ * sums of a block of C stay in registers, so the block's size must suit the instruction set.
+ * Vectors wider than those of the set, or more of them than it has registers, go through memory
+ * and are many times slower. Therefore there are explicit versions here instead of NVDP__CLONES. */
 
 #define NVDP__JOIN_(a, b) a##b
 #define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
@@ -105,7 +106,7 @@ NVDP__CLONES
 static void column_sums(size_t rows, size_t stride, size_t count, const float *restrict x,
                         float *restrict to) {
     double sum[NVDP__COLUMNS] = {0};
-    if (count == NVDP__COLUMNS) { /* a length the compiler knows */
+    if (count == NVDP__COLUMNS) { /* the compiler knows this length */
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c < NVDP__COLUMNS; c++)
                 sum[c] += (double)x[r * stride + c];
@@ -133,7 +134,7 @@ static void add_column_sums(const struct nvdp__device *dev, size_t rows, size_t 
     }
 }
 
-/* Rows summed in float32 before they are added in double, and columns a piece of work. */
+/* Rows summed in float32 before they are added in double; columns per block. */
 enum { BF16_ROWS = 64, BF16_COLUMNS = 256 };
 
 /* sum += columns of at most BF16_ROWS rows. */
@@ -153,7 +154,7 @@ static void bf16_column_sums(size_t rows, size_t stride, size_t count, const nvd
     double sum[BF16_COLUMNS] = {0};
     for (size_t r = 0; r < rows; r += BF16_ROWS) {
         size_t n = nvdp__min(rows - r, BF16_ROWS);
-        if (count == BF16_COLUMNS) /* a length the compiler knows */
+        if (count == BF16_COLUMNS) /* the compiler knows this length */
             add_bf16_rows(n, stride, BF16_COLUMNS, x + r * stride, sum);
         else
             add_bf16_rows(n, stride, count, x + r * stride, sum);
@@ -179,9 +180,9 @@ static void bias_backward(const struct nvdp__device *dev, struct nvdp__tensor dy
     }
 }
 
-/* ---- products in which no row depends on the others ---- */
+/* ---- products whose rows do not depend on each other ---- */
 
-/* Outputs whose weights are transposed at a time, and rows that go through them at a time. */
+/* Outputs whose weights are transposed together, and rows multiplied with them together. */
 enum { PANEL = 64, PANEL_ROWS = 64, LINE = 16 };
 
 struct nvdp__rowwise {
@@ -320,7 +321,7 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
 
 /* ---- speed ---- */
 
-/* A product of 2048 does 17 Gflop on 48 MiB: large enough that starting it does not show. */
+/* A product of size 2048 does 17 Gflop on 48 MiB, large enough to make its overhead negligible. */
 enum { SIZE = 2048, PRODUCTS = 9 };
 
 double nvdp__gemm_peak(const struct nvdp__device *dev) {
@@ -328,19 +329,19 @@ double nvdp__gemm_peak(const struct nvdp__device *dev) {
     float *a = nvdp__calloc(dev->ctx, 4 * items, sizeof *a);
     if (a == NULL) return 0;
     for (size_t i = 0; i < 2 * items; i++)
-        a[i] = (float)(i % 7) - 3; /* zeros could be faster than numbers */
+        a[i] = (float)(i % 7) - 3; /* not zeros, which could be faster */
     struct nvdp__linear layer = {.in = SIZE, .out = SIZE, .w = a + items, .int8 = true};
     struct nvdp__tensor x = nvdp__f32(SIZE, SIZE, a + 3 * items);
     struct nvdp__tensor y = nvdp__f32(SIZE, SIZE, a + 2 * items);
     x.type = y.type = nvdp__product_type(dev);
     nvdp__convert(dev, nvdp__f32(SIZE, SIZE, a), x);
-    double least = INFINITY;
-    for (int i = 0; i < PRODUCTS; i++) { /* a bfloat16 copy of w is made in the first */
+    double fastest = INFINITY;
+    for (int i = 0; i < PRODUCTS; i++) { /* the first one makes the bfloat16 copy of w */
         double start = nvdp__now();
         nvdp__dense_forward(dev, &layer, x, y);
-        least = fmin(least, nvdp__now() - start);
+        fastest = fmin(fastest, nvdp__now() - start);
     }
-    nvdp__weights_changed(dev); /* w's memory goes */
+    nvdp__weights_changed(dev); /* forgets the copy of w, which is freed next */
     free(a);
-    return 2 * (double)SIZE * SIZE * SIZE / least;
+    return 2 * (double)SIZE * SIZE * SIZE / fastest;
 }

@@ -1,8 +1,9 @@
 /* Elementwise operations: zero, copy, sums, activations, dropout. */
 #include "tensor/kernels.h"
 
-/* y[0..n) from x (and u, or y itself) and the constant a; absent arguments are ignored.  Arguments
- * may be the same memory, hence `omp simd` in place of restrict. */
+/* Computes y[0..n) from x (and u, or y itself) and the constant a; a kernel ignores arguments
+ * that it does not need. Arguments may share memory, so kernels use `omp simd` instead of
+ * restrict. */
 typedef void kernel(size_t n, float a, const float *x, const float *u, float *y);
 
 static void run(const struct nvdp__device *dev, kernel *call, size_t n, float a, const float *x,
@@ -119,10 +120,10 @@ static void relu_block(size_t n, float a, const float *x, const float *u, float 
     (void)a, (void)u;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        y[i] = x[i] < 0 ? 0 : x[i]; /* a NaN stays */
+        y[i] = x[i] < 0 ? 0 : x[i]; /* NaN stays NaN */
 }
 
-/* 0 at 0, as everybody has it. */
+/* The slope at 0 is 0, as in PyTorch. */
 NVDP__CLONES
 static void relu_slope_block(size_t n, float a, const float *y, const float *dy, float *dx) {
     (void)a;
@@ -145,7 +146,7 @@ static void gelu_new_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {
         y[i] = nvdp__gelu_new(nvdp__bfloat16_to_float(x[i]));
 }
 
-/* In bfloat16 the slope and the value are made in one pass. */
+/* In bfloat16, one pass computes both the slope and the value. */
 
 NVDP__CLONES
 static void gelu_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
@@ -231,7 +232,7 @@ static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float
                           uint32_t first, size_t n, float *x) {
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
         int32_t bits = nvdp__dropout_bits(key, first + j);
-        x[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf is gone too */
+        x[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf becomes 0 too */
     }
 }
 
@@ -245,7 +246,7 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     if (drop->rate <= 0) return;
     int32_t threshold = nvdp__dropout_threshold(drop);
     float scale = 1.0f / (1.0f - drop->rate);
-    /* Blocks of the whole, of which x is a part. */
+    /* Blocks are those of the whole tensor, of which x is a part. */
     size_t block = drop->first / NVDP__BLOCK, before = drop->first % NVDP__BLOCK;
     size_t blocks = nvdp__blocks(before + n, NVDP__BLOCK);
     int team = nvdp__team(dev, n);

@@ -1,14 +1,15 @@
-/* Dense layers in 8-bit integers (int8.h): weights and rows to integers, and sums back to numbers. */
+/* Dense layers in 8-bit integers (int8.h): quantizes weights and rows, and turns integer sums
+ * back into floats. Read forward first. */
 #include "tensor/int8.h"
 
 #include "tensor/kernels.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows that pass at a time: their int32 sums stay in the cache until they are numbers again. */
+/* Rows per chunk: their int32 sums stay in the cache until they are converted to floats. */
 enum { CHUNK = 256, BUCKETS = 64 };
 
-/* A weight as integers. */
+/* A quantized weight. */
 struct quantized {
     struct quantized *next;
     const float *weight;
@@ -18,7 +19,7 @@ struct quantized {
     float *sum;   /* [out] scale sum_k q */
 };
 
-/* What lanes share, under the products' lock. */
+/* State that lanes share, protected by the lock of the products. */
 struct shared {
     nvdp_status status;
     uint64_t version;
@@ -33,10 +34,10 @@ struct nvdp__int8 {
     uint8_t *u;    /* [CHUNK, widest in] */
     int32_t *sums; /* [CHUNK, widest out] */
     size_t widest_u, widest_sums;
-    float least[CHUNK], step[CHUNK];
+    float min[CHUNK], step[CHUNK];
 };
 
-/* parent: NULL, or what it is to be a lane of. */
+/* Creates an engine, or a lane of `parent` unless it is NULL. */
 static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__int8 *parent,
                           struct nvdp__int8 **out) {
     struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
@@ -109,22 +110,22 @@ void nvdp__int8_weights_changed(struct nvdp__int8 *int8) {
 NVDP__CLONES
 static void quantize_output(size_t n, const float *restrict w, int8_t *restrict q, float *scale,
                             float *sum) {
-    int32_t largest = 0, total = 0; /* the bits of |w|, in its order */
+    int32_t largest = 0, total = 0; /* the bits of |w|, which order like |w| */
     for (size_t i = 0; i < n; i++) {
         int32_t bits = (int32_t)(nvdp__float_bits(w[i]) & INT32_MAX);
         largest = bits > largest ? bits : largest;
     }
-    float most = nvdp__bits_float((uint32_t)largest);
-    float per_step = most > 0 ? 127 / most : 0;
+    float largest_weight = nvdp__bits_float((uint32_t)largest);
+    float per_step = largest_weight > 0 ? 127 / largest_weight : 0;
     for (size_t i = 0; i < n; i++) {
         float t = w[i] * per_step;
-        t = t > -127 ? t : -127; /* NaN too: the scale is NaN then */
+        t = t > -127 ? t : -127; /* NaN becomes -127; the scale is then NaN */
         t = t < 127 ? t : 127;
         int32_t rounded = (int32_t)(t + copysignf(0.5f, t));
         q[i] = (int8_t)rounded;
         total += rounded;
     }
-    *scale = most / 127;
+    *scale = largest_weight / 127;
     *sum = *scale * (float)total;
 }
 
@@ -140,7 +141,7 @@ static struct quantized *make(struct nvdp__int8 *int8, const struct nvdp__linear
     return NULL;
 }
 
-/* NULL after a failure.  Locked. */
+/* NULL after a failure. Call with the lock held. */
 static const struct quantized *find(const struct nvdp__device *dev,
                                     const struct nvdp__linear *layer) {
     struct shared *shared = dev->int8->shared;
@@ -174,7 +175,7 @@ NVDP__INLINE float element(bool bf16, const void *x, size_t i) {
 }
 
 NVDP__INLINE void quantize(bool bf16, size_t n, const void *restrict x, uint8_t *restrict u,
-                           float *least, float *step) {
+                           float *min, float *step) {
     int32_t lowest = INT32_MAX, highest = INT32_MIN;
     for (size_t i = 0; i < n; i++) {
         int32_t key = nvdp__ordered_key(element(bf16, x, i));
@@ -186,46 +187,47 @@ NVDP__INLINE void quantize(bool bf16, size_t n, const void *restrict x, uint8_t 
     float per_step = range > 0 ? 255 / range : 0;
     for (size_t i = 0; i < n; i++) {
         float t = (element(bf16, x, i) - low) * per_step + 0.5f;
-        t = t > 0 ? t : 0; /* NaN too: it is in the step then */
+        t = t > 0 ? t : 0; /* NaN becomes 0; the step is then NaN */
         u[i] = (uint8_t)(int32_t)(t < 255 ? t : 255);
     }
-    *least = low;
+    *min = low;
     *step = range / 255;
 }
 
 NVDP__CLONES
-static void quantize_f32(size_t n, const float *x, uint8_t *u, float *least, float *step) {
-    quantize(false, n, x, u, least, step);
+static void quantize_f32(size_t n, const float *x, uint8_t *u, float *min, float *step) {
+    quantize(false, n, x, u, min, step);
 }
 
 NVDP__CLONES
-static void quantize_bf16(size_t n, const nvdp__bf16 *x, uint8_t *u, float *least, float *step) {
-    quantize(true, n, x, u, least, step);
+static void quantize_bf16(size_t n, const nvdp__bf16 *x, uint8_t *u, float *min, float *step) {
+    quantize(true, n, x, u, min, step);
 }
 
-/* y = scale step sums + least sum + b */
+/* y = scale step sums + min sum + b */
 NVDP__CLONES
-static void number_f32(size_t n, const int32_t *restrict sums, const struct quantized *w,
-                       const float *restrict b, float least, float step, float *restrict y) {
+static void dequantize_f32(size_t n, const int32_t *restrict sums, const struct quantized *w,
+                           const float *restrict b, float min, float step, float *restrict y) {
     const float *restrict scale = w->scale;
     const float *restrict sum = w->sum;
     for (size_t c = 0; c < n; c++)
-        y[c] = (float)sums[c] * (scale[c] * step) + (least * sum[c] + (b != NULL ? b[c] : 0));
+        y[c] = (float)sums[c] * (scale[c] * step) + (min * sum[c] + (b != NULL ? b[c] : 0));
 }
 
 NVDP__CLONES
-static void number_bf16(size_t n, const int32_t *restrict sums, const struct quantized *w,
-                        const float *restrict b, float least, float step, nvdp__bf16 *restrict y) {
+static void dequantize_bf16(size_t n, const int32_t *restrict sums, const struct quantized *w,
+                            const float *restrict b, float min, float step,
+                            nvdp__bf16 *restrict y) {
     const float *restrict scale = w->scale;
     const float *restrict sum = w->sum;
     for (size_t c = 0; c < n; c++)
         y[c] = nvdp__bfloat16_from_float((float)sums[c] * (scale[c] * step) +
-                                         (least * sum[c] + (b != NULL ? b[c] : 0)));
+                                         (min * sum[c] + (b != NULL ? b[c] : 0)));
 }
 
 /* ---- the layer ---- */
 
-/* Room for CHUNK rows of the widest layer so far.  Locked. */
+/* Grows the buffers to CHUNK rows of the widest layer so far. Call with the lock held. */
 static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
     if (layer->in > int8->widest_u) {
         free(int8->u);
@@ -241,7 +243,7 @@ static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer)
     return int8->shared->status == NVDP_OK;
 }
 
-/* At most CHUNK rows. */
+/* Computes at most CHUNK rows. */
 static void forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                     const struct quantized *weight, struct nvdp__tensor x, struct nvdp__tensor y) {
     struct nvdp__int8 *int8 = dev->int8;
@@ -251,10 +253,10 @@ static void forward(const struct nvdp__device *dev, const struct nvdp__linear *l
     for (size_t r = 0; r < x.rows; r++) {
         uint8_t *u = int8->u + r * in;
         if (x.type == NVDP__BF16)
-            quantize_bf16(in, (const nvdp__bf16 *)x.data + r * in, u, &int8->least[r],
+            quantize_bf16(in, (const nvdp__bf16 *)x.data + r * in, u, &int8->min[r],
                           &int8->step[r]);
         else
-            quantize_f32(in, (const float *)x.data + r * in, u, &int8->least[r], &int8->step[r]);
+            quantize_f32(in, (const float *)x.data + r * in, u, &int8->min[r], &int8->step[r]);
     }
     nvdp__int8_product(int8->products, x.rows, in, out, int8->u, weight->q, int8->sums);
     team = nvdp__team(dev, x.rows * out);
@@ -262,11 +264,11 @@ static void forward(const struct nvdp__device *dev, const struct nvdp__linear *l
     for (size_t r = 0; r < x.rows; r++) {
         const int32_t *sums = int8->sums + r * out;
         if (y.type == NVDP__BF16)
-            number_bf16(out, sums, weight, layer->b, int8->least[r], int8->step[r],
-                        (nvdp__bf16 *)y.data + r * out);
+            dequantize_bf16(out, sums, weight, layer->b, int8->min[r], int8->step[r],
+                            (nvdp__bf16 *)y.data + r * out);
         else
-            number_f32(out, sums, weight, layer->b, int8->least[r], int8->step[r],
-                       (float *)y.data + r * out);
+            dequantize_f32(out, sums, weight, layer->b, int8->min[r], int8->step[r],
+                           (float *)y.data + r * out);
     }
 }
 

@@ -1,5 +1,5 @@
-/* What several kernels of this folder share, called from their own parallel loops: rows to bfloat16,
- * column sums, small products, the random bits of dropout. */
+/* Kernels that several files of this folder call from their own parallel loops: rows to
+ * bfloat16, column sums, small products, the random bits of dropout. */
 #ifndef NVDP_SRC_TENSOR_KERNELS_H
 #define NVDP_SRC_TENSOR_KERNELS_H
 
@@ -7,38 +7,40 @@
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
-/* y = x to nearest, subnormal numbers perhaps to 0 (tensor.c). */
+/* y = x rounded to nearest; subnormal numbers may become 0 (tensor.c). */
 void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
 
-/* sum of x[i] y[i], in double (rows.c). */
+/* Sum of x[i] y[i], in double (rows.c). */
 double nvdp__dot(size_t dim, const float *x, const float *y);
 
-/* sum[c] += column c of x [rows, count] with row stride `stride`; count <= NVDP__COLUMNS; in double
- * and in row order (dense.c). */
+/* sum[c] += column c of x [rows, count] with row stride `stride`, in double and in row order.
+ * count <= NVDP__COLUMNS (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);
 
-/* C [m, n] = alpha A B for small sizes, n a multiple of 16. */
+/* C [m, n] = alpha A B for small sizes; n is a multiple of 16. */
 struct nvdp__small_product {
     size_t m, n, k;
     float alpha;
     const float *a;
     size_t a_row,
-        a_col;      /* A's element (i, l) lies at a[i * a_row + l * a_col]: it may be transposed */
+        a_col;      /* A's element (i, l) is a[i * a_row + l * a_col], so A may be transposed */
     const float *b; /* [k, n] */
     size_t ldb;     /* elements from row to row */
     float *c;
     size_t ldc;
 };
 void nvdp__small_product(struct nvdp__small_product p);
-/* y [cols, ldy] = x^T, x [rows, cols] with row stride `stride`; columns rows..ldy of y are zero. */
+/* y [cols, ldy] = x^T for x [rows, cols] with row stride `stride`; columns rows..ldy of y are
+ * zero. */
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
                            float *y);
 
 /* ---- dropout ----
  *
- * Elements are numbered (block, j): a block's key comes from (seed, step, site, block) through
- * splitmix64 (Steele, Lea & Flood 2014) rounds; within a block, element j's word is a 32-bit hash
- * of j under the key, which vectorizes.  Dropout needs well mixed bits, not secret ones. */
+ * Elements are numbered (block, j). The key of a block is computed from (seed, step, site,
+ * block) by rounds of splitmix64 (Steele, Lea & Flood 2014). Within a block, the bits of element
+ * j are a 32-bit hash of j under the key, which vectorizes. Dropout needs well mixed bits, not
+ * secret ones. */
 struct nvdp__dropout_key {
     uint32_t add, flip;
 };
@@ -58,19 +60,19 @@ NVDP__INLINE struct nvdp__dropout_key nvdp__dropout_key(const struct nvdp__dropo
     return (struct nvdp__dropout_key){(uint32_t)key, (uint32_t)(key >> 32)};
 }
 
-/* A bijection of 32-bit words with low bias (C. Wellons' lowbias32). */
+/* A bijection of 32-bit words with low bias (lowbias32 by C. Wellons). */
 NVDP__INLINE uint32_t nvdp__mix32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
 
-/* 31 bits, uniform. */
+/* 31 uniform bits. */
 NVDP__INLINE int32_t nvdp__dropout_bits(struct nvdp__dropout_key key, uint32_t j) {
     return (int32_t)(nvdp__mix32(nvdp__mix32(j * 0x9e3779b9u + key.add) ^ key.flip) >> 1);
 }
 
-/* Kept where the bits reach this (elementwise.c). */
+/* An element is kept if its bits are at least this (elementwise.c). */
 int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop);
 
 /* The factor of element j: 0, or scale = 1/(1 - rate). */

@@ -1,11 +1,12 @@
-/* Losses of a batch. */
+/* The losses of a batch: for few classes in plain double loops, for a vocabulary in vectorized
+ * float loops. */
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
 /* ---- few rows and classes: plain loops in double ---- */
 
-/* -log softmax(l)_label = log sum_c exp(l_c - max) - (l_label - max); exact at any size of the
- * logits. */
+/* -log softmax(l)_label = log sum_c exp(l_c - max) - (l_label - max); stable for logits of any
+ * size. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                            const float *logits, const float *label, double scale, float *dlogits) {
     return nvdp__weighted_cross_entropy(dev, rows, classes, logits, label, NULL, scale, dlogits);
@@ -51,24 +52,24 @@ double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const flo
 /* ---- many classes: the vocabulary ---- */
 
 enum {
-    SUM_BLOCK = 256, /* summed in float, then in double */
-    LANES = 16       /* maxima kept side by side: no compiler vectorizes a single one */
+    SUM_BLOCK = 256, /* summed in float, then added in double */
+    LANES = 16       /* independent maxima, as no compiler vectorizes a single one */
 };
 
 NVDP__CLONES
 static float largest_logit(size_t n, const float *x) {
-    float most[LANES];
+    float max[LANES];
     size_t i = 0;
     for (size_t k = 0; k < LANES; k++)
-        most[k] = -INFINITY;
+        max[k] = -INFINITY;
     for (; i + LANES <= n; i += LANES)
         for (size_t k = 0; k < LANES; k++)
-            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+            max[k] = x[i + k] > max[k] ? x[i + k] : max[k];
     for (; i < n; i++)
-        most[0] = x[i] > most[0] ? x[i] : most[0];
+        max[0] = x[i] > max[0] ? x[i] : max[0];
     for (size_t k = 1; k < LANES; k++)
-        most[0] = most[k] > most[0] ? most[k] : most[0];
-    return most[0];
+        max[0] = max[k] > max[0] ? max[k] : max[0];
+    return max[0];
 }
 
 NVDP__CLONES
@@ -100,8 +101,8 @@ static int32_t first_equal(size_t n, float value, const float *x) {
     return 0; /* all are NaN */
 }
 
-/* log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term overflows
- * and the sum is at least 1. */
+/* log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term
+ * overflows, and the sum is at least 1. */
 static void one_row(size_t classes, float *logits, size_t labels, const int32_t *label,
                     double scale, double *nll, int32_t *best) {
     float shift = largest_logit(classes, logits);

@@ -1,23 +1,24 @@
-/* Bidirectional LSTM layers over packed texts (Hochreiter & Schmidhuber 1997; the forget gate: Gers,
+/* Bidirectional LSTM layers over packed texts (Hochreiter & Schmidhuber 1997; forget gate: Gers,
  * Schmidhuber & Cummins 2000).
  *
  *     (i, f, g, o) = W x_t + b + U h_t-1       rows of W, b and U in this order
  *     c_t          = sigmoid(f) c_t-1 + sigmoid(i) tanh(g)
  *     h_t          = sigmoid(o) tanh(c_t)
  *
- * h and c are 0 before a text's first token; the backward direction reads from the last token to the
- * first.  W x + b is one product for all tokens and both directions, made before (dense.c).  What is
- * left depends on the step before: a product of the rows of one position, and the gates.  Each
- * direction of a few texts is a piece of work for one thread, from the first step to the last. */
+ * h and c are 0 before the first token of a text; the backward direction reads from the last
+ * token to the first. One product computes W x + b for all tokens and both directions beforehand
+ * (dense.c). The rest depends on the previous step: a product of the rows of one position, and
+ * the gates. A work item is one direction of a few texts; one thread computes it from the first
+ * step to the last. */
 #include "tensor/kernels.h"
 
-/* U is packed so that the columns of a product are UNITS units' four gates (forward), or PANEL units
- * (backward): the gates of a panel follow while its product is in the cache.  TEXTS go through a
- * panel together. */
+/* U is packed so that the columns of a product are the four gates of UNITS units (forward) or
+ * PANEL units (backward). The gates of a panel are then computed while its product is in the
+ * cache. TEXTS texts share a panel. */
 enum { UNITS = 16, GATES = 4, PANEL = 64, TEXTS = 16 };
 enum { FORWARD, BACKWARD, DIRECTIONS };
 
-/* ---- texts position by position ---- */
+/* ---- texts grouped by position ---- */
 
 static int32_t *take_table(struct nvdp__arena *arena, size_t n) {
     return (int32_t *)(void *)nvdp__arena_take(arena, n);
@@ -33,7 +34,7 @@ void nvdp__steps_plan(struct nvdp__arena *arena, size_t max_rows, size_t longest
     steps->before[BACKWARD] = take_table(arena, max_rows);
 }
 
-/* Rows of position t; none beyond the last. */
+/* Rows of position t; 0 past the last position. */
 static size_t rows_at(const struct nvdp__steps *steps, size_t t) {
     return t < steps->count ? (size_t)(steps->first[t + 1] - steps->first[t]) : 0;
 }
@@ -47,7 +48,7 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
     steps->texts = texts;
     steps->rows = (size_t)(offset[texts] - offset[0]);
     steps->count = longest;
-    /* next[t]: texts of more than t tokens, the number of the first text of t tokens in the order */
+    /* next[t]: number of texts with more than t tokens = rank of the first text with t tokens. */
     memset(steps->next, 0, (longest + 1) * sizeof *steps->next);
     for (size_t b = 0; b < texts; b++)
         for (int32_t t = 0; t < offset[b + 1] - offset[b]; t++)
@@ -62,7 +63,7 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
             int32_t r = steps->first[t] + k;
             steps->row[r] = offset[b] + t;
             steps->place[offset[b] + t] = r;
-            /* states lie in rows of both directions: [2 rows, H] */
+            /* states have one row per direction: [2 rows, H] */
             steps->before[FORWARD][r] = t > 0 ? DIRECTIONS * (steps->first[t - 1] + k) : -1;
             steps->before[BACKWARD][r] =
                 t + 1 < tokens ? DIRECTIONS * (steps->first[t + 1] + k) + BACKWARD : -1;
@@ -86,13 +87,13 @@ static float *panels_of(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + direction * panel_floats(lstm->units);
 }
 
-/* What c's gradient carries on to the step before, [2, texts, H]. */
+/* Gradient of c carried to the previous step, [2, texts, H]. */
 static float *carried_of(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + DIRECTIONS * panel_floats(lstm->units) +
            direction * lstm->steps->texts * lstm->units;
 }
 
-/* to [H, 64] = the columns of U^T that are units [first, first + count)'s, gate after gate */
+/* to [H, 64] = the columns of U^T of units [first, first + count), gate after gate */
 static void pack_gates(size_t units, size_t first, size_t count, const float *u, float *to) {
     memset(to, 0, units * PANEL * sizeof *to);
     for (size_t g = 0; g < GATES; g++)
@@ -131,11 +132,11 @@ NVDP__INLINE float sigmoid(float x) {
     return 1.0f / (1.0f + nvdp__fast_exp(-x));
 }
 
-/* The places of one row's units; `before` is 0 where there is no step before. */
+/* Addresses of one row's units; `before` points to zeros if there is no previous step. */
 struct cell {
-    float *gate; /* i, f, g, o at distances of H */
+    float *gate; /* i, f, g, o, H floats apart */
     float *c;
-    const float *before; /* c of the step before */
+    const float *before; /* c of the previous step */
 };
 
 NVDP__INLINE void cell_forward(size_t n, size_t units, const float *restrict product,
@@ -153,8 +154,8 @@ NVDP__INLINE void cell_forward(size_t n, size_t units, const float *restrict pro
     }
 }
 
-/* dh is the gradient of h; `carried` that of c from the step after, and becomes that for the step
- * before; the gates become the gradients of what they are functions of. */
+/* dh is the gradient of h. `carried` is the gradient of c from the next step on entry, and the
+ * one for the previous step on return. The gates become the gradients of their arguments. */
 NVDP__INLINE void cell_backward(size_t n, size_t units, const float *restrict dh,
                                 const float *restrict product, struct cell at,
                                 float *restrict carried) {
@@ -174,8 +175,8 @@ NVDP__INLINE void cell_backward(size_t n, size_t units, const float *restrict dh
     }
 }
 
-/* Rows of one position: `row` of states and of gates, steps of 2H and 8H floats; the first `known` have
- * a step before, whose c begins at `before`. */
+/* Rows of one position: `row` of states and of gates, 2H and 8H floats apart. The first `known`
+ * rows have a previous step, whose c begins at `before`. */
 struct rows {
     size_t count, known, units;
     float *gate, *c, *h;
@@ -184,19 +185,19 @@ struct rows {
     float *carried;
 };
 
-static const float nothing[PANEL];
+static const float zeros[PANEL];
 
 NVDP__INLINE struct cell cell_at(const struct rows *at, size_t r) {
     size_t state = r * DIRECTIONS * at->units;
     return (struct cell){at->gate + GATES * state, at->c + state,
-                         r < at->known ? at->before + state : nothing};
+                         r < at->known ? at->before + state : zeros};
 }
 
 NVDP__CLONES
 static void rows_forward(size_t n, const struct rows *at, const float *product) {
     for (size_t r = 0; r < at->count; r++) {
         float *h = at->h + r * DIRECTIONS * at->units;
-        if (n == UNITS) /* a length the compiler knows */
+        if (n == UNITS) /* the compiler knows this length */
             cell_forward(UNITS, at->units, product + r * PANEL, cell_at(at, r), h);
         else
             cell_forward(n, at->units, product + r * PANEL, cell_at(at, r), h);
@@ -219,16 +220,16 @@ static void rows_backward(size_t n, const struct rows *at, const float *product)
         }
 }
 
-/* ---- a direction of a few texts ---- */
+/* ---- one direction of a few texts ---- */
 
-/* Of texts [k, k + TEXTS) of the order: rows of position t. */
+/* Number of rows of position t that belong to texts [k, k + TEXTS) of the order. */
 static size_t rows_of(const struct nvdp__steps *steps, size_t t, size_t k) {
     size_t n = rows_at(steps, t);
     if (n <= k) return 0;
     return nvdp__min(n - k, TEXTS);
 }
 
-/* The position that the direction reads before t; SIZE_MAX, which has no rows, where there is none. */
+/* The position that the direction reads before t; SIZE_MAX, which has no rows, if there is none. */
 static size_t before(size_t direction, size_t t) {
     return direction == FORWARD ? t - 1 : t + 1;
 }
@@ -236,7 +237,7 @@ static size_t after(size_t direction, size_t t) {
     return before(!direction, t);
 }
 
-/* product [rows, 64], of the first `known` rows; zeros for the rest */
+/* product [rows, 64] of the first `known` rows; zeros for the rest */
 static void multiply(size_t rows, size_t known, size_t deep, const float *a, size_t stride,
                      const float *panel, float *product) {
     if (known > 0)
@@ -304,13 +305,14 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
     }
 }
 
-/* Pieces of work are handed out from the longest texts to the shortest; who does which changes no bit. */
+/* Work items are assigned from the longest texts to the shortest. The bits do not depend on the
+ * assignment. */
 static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                       const float *d_out) {
-    size_t pieces = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);
+    size_t items = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);
     int team = nvdp__team(dev, lstm->steps->rows * lstm->units * lstm->units);
 #pragma omp parallel for num_threads(team) schedule(dynamic)
-    for (size_t i = 0; i < pieces; i++) {
+    for (size_t i = 0; i < items; i++) {
         if (d_out == NULL)
             texts_forward(lstm, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
         else

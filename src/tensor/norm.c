@@ -1,4 +1,5 @@
-/* What stands around every block of a post-LN layer, LayerNorm (Ba, Kiros & Hinton 2016) of a sum:
+/* LayerNorm (Ba, Kiros & Hinton 2016) of a sum with a residual, as around every block of a
+ * post-LN layer:
  *
  *     s     = drop(x) + residual
  *     mean  = mean over the row of s
@@ -13,8 +14,8 @@
  *     ds      = rstd (g - mean(g) - h mean(g h))
  *     dx      = drop'(ds)
  *
- * The variance is taken in a second pass over the row, and sums run in double.  y and dx may be
- * wanted in bfloat16 too: rows are worked on while they are in the cache. */
+ * A second pass over the row computes the variance, and sums run in double. y and dx can also be
+ * written in bfloat16, while their rows are in the cache. */
 #include "tensor/kernels.h"
 #include "tensor/per_example.h"
 
@@ -54,14 +55,14 @@ static void normalize_row(size_t dim, double eps, const float *x, const float *r
     *rstd = scale;
 }
 
-/* The factors of one row, applied in place. */
+/* Applies the dropout factors of one row. */
 NVDP__CLONES
 static void drop_row(struct nvdp__dropout_key key, int32_t threshold, float scale, size_t n,
                      const float *x, float *y) {
 #pragma omp simd
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
         int32_t bits = nvdp__dropout_bits(key, j);
-        y[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf is gone too */
+        y[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf becomes 0 too */
     }
 }
 
@@ -155,7 +156,7 @@ static void slope_row(size_t dim, const float *restrict sum, const float *restri
     }
 }
 
-/* d's row, the gradient of the sum, in d_x after dropout. */
+/* Writes row r of the sum's gradient d to d_x after dropout. */
 static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
                       struct nvdp__tensor d_x) {
     size_t dim = d_x.cols;
@@ -183,7 +184,7 @@ static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
 static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                         const float *s, struct nvdp__tensor d) {
     size_t dim = d.cols, blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-    bool known = nvdp__per_example_cut(dev, norm->offset, d.rows);
+    bool known = nvdp__per_example_splits(dev, norm->offset, d.rows);
     size_t texts = known ? nvdp__per_example_texts(dev) : 0;
     float *gamma = nvdp__per_example_vectors(dev, norm->dgamma, dim);
     float *beta = nvdp__per_example_vectors(dev, norm->dbeta, dim);
@@ -212,7 +213,7 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
     if (dev->per_example != NULL) param_texts(dev, norm, s, d);
 #pragma omp parallel num_threads(team)
     {
-#pragma omp for schedule(static) /* waits at its end: rows overwrite d */
+#pragma omp for schedule(static) /* waits at its end, because the next loop overwrites d */
         for (size_t b = 0; b < blocks; b++) {
             size_t at = b * NVDP__COLUMNS;
             param_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), s + at, norm->mean,

@@ -1,17 +1,19 @@
-/* Matrix products through oneDNN 2 (oneAPI Deep Neural Network Library), which generates its code
- * for the processor that it runs on; all that the project has of it is in this file.
+/* Matrix products through oneDNN 2 (oneAPI Deep Neural Network Library), which generates code
+ * for the processor at run time. No other file calls oneDNN.
  *
- * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder (experiments/results/performance.md).
+ * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder
+ * (experiments/results/performance.md).
  *
- * In bfloat16 a primitive is a product compiled for its shape; creating one takes about half a
- * millisecond, so they are kept, keyed by kind and shape.  Weights are reordered from float32
- * [out, in] into the blocked bfloat16 layout that a primitive asks for, once for all primitives that
- * ask for the same, and again after nvdp__bf16_weights_changed.  Products of integers (int8.c) are
- * primitives of the same kind, with weights that are int8 already.
+ * In bfloat16 a primitive is a product compiled for its shape. Creating one takes about half a
+ * millisecond, so primitives are cached by kind and shape. Weights are reordered from float32
+ * [out, in] into the blocked bfloat16 layout that a primitive asks for. Primitives with the same
+ * layout share the copy, which is made again after nvdp__bf16_weights_changed. Integer products
+ * (int8.c) are primitives of the same kind with int8 weights.
  *
- * A lane computes beside its parent's other lanes, a thread each: primitives and what they work in are
- * its own, the copies of weights everyone's.  oneDNN would keep a workspace for each primitive, or, as it
- * may have been built, one for each thread that no other may use: an engine has one of its own. */
+ * A lane is an engine for one of several concurrent threads: it has its own primitives and
+ * workspace and shares its parent's copies of weights. oneDNN would keep one workspace per
+ * primitive or, depending on its build, one per thread that no other thread may use. Therefore
+ * each engine has a workspace of its own. */
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 #include "tensor/ops.h"
@@ -21,7 +23,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Multiplications from which float32 products pay. */
+/* Min number of multiplications for which float32 products through oneDNN pay. */
 enum { LARGE = 1 << 18 };
 
 bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
@@ -34,8 +36,8 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
                       (dnnl_dim_t)c.stride) == dnnl_success;
 }
 
-/* Batches of texts of many lengths come in many shapes: past MOST_PRODUCTS all are made anew. */
-enum { BUCKETS = 256, MOST_PRODUCTS = 1024, AMX = dnnl_cpu_isa_avx512_core_amx };
+/* Batches of many text lengths have many shapes: beyond MAX_PRODUCTS, all primitives are freed. */
+enum { BUCKETS = 256, MAX_PRODUCTS = 1024, AMX = dnnl_cpu_isa_avx512_core_amx };
 
 enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
 
@@ -43,7 +45,7 @@ struct key {
     enum kind kind;
     size_t rows, in, out;
     bool single, add, bias, int8; /* int8: uint8 times int8 to int32 */
-    int threads;                  /* oneDNN shares out the work when the primitive is made */
+    int threads;                  /* oneDNN divides the work when the primitive is created */
 };
 
 struct product {
@@ -58,8 +60,8 @@ struct product {
 /* One weight in one layout. */
 struct packed {
     struct packed *next;
-    const void *weight; /* float32, int8 for a product of integers */
-    bool transposed;    /* [in, out] as the forward product reads it, else [out, in] */
+    const void *weight; /* float32; int8 in an integer product */
+    bool transposed;    /* [in, out] as in the forward product, else [out, in] */
     uint64_t version;
     dnnl_memory_desc_t layout;
     void *memory; /* of blocked */
@@ -68,7 +70,7 @@ struct packed {
     dnnl_memory_t workspace;
 };
 
-/* What an engine and its lanes share. */
+/* State that an engine and its lanes share. */
 struct shared {
     pthread_mutex_t lock;
     nvdp_status status;
@@ -78,12 +80,12 @@ struct shared {
 
 struct nvdp__bf16_engine {
     struct nvdp_context *ctx;
-    nvdp_status status; /* of this engine; of all of them: shared */
+    nvdp_status status; /* of this engine; the shared one covers all lanes */
     struct shared *shared;
     bool lane;
-    dnnl_engine_t engine; /* a lane's is its parent's */
+    dnnl_engine_t engine; /* a lane uses its parent's */
     dnnl_stream_t stream;
-    nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, so many elements */
+    nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, `capacity` elements each */
     size_t capacity[2];
     bool tiles; /* AMX */
     void *workspace;
@@ -108,7 +110,8 @@ void nvdp__bf16_unlock(struct nvdp__bf16_engine *bf16) {
     pthread_mutex_unlock(&bf16->shared->lock);
 }
 
-/* Of all lanes the first failure is told.  Locked. */
+/* Records a failure; the shared status keeps the first one of all lanes. Call with the lock
+ * held. */
 static void stop(struct nvdp__bf16_engine *bf16, nvdp_status status) {
     bf16->status = status;
     if (bf16->shared->status == NVDP_OK) bf16->shared->status = status;
@@ -133,7 +136,7 @@ nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
     return status;
 }
 
-/* Runs a call of oneDNN unless something failed before. */
+/* Calls oneDNN unless an earlier call failed. */
 #define TRY(bf16, call)                                                                            \
     do {                                                                                           \
         if ((bf16)->status == NVDP_OK) {                                                           \
@@ -142,7 +145,7 @@ nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
         }                                                                                          \
     } while (0)
 
-/* Recursive: what fails under it, takes it again to tell. */
+/* The mutex is recursive: a failure inside a locked section locks it again to record the error. */
 static struct shared *make_shared(struct nvdp_context *ctx) {
     struct shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);
     pthread_mutexattr_t recursive;
@@ -155,7 +158,7 @@ static struct shared *make_shared(struct nvdp_context *ctx) {
     return shared;
 }
 
-/* parent: NULL, or what it is to be a lane of. */
+/* Creates an engine, or a lane of `parent` unless it is NULL. */
 static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__bf16_engine *parent,
                           struct nvdp__bf16_engine **out) {
     struct nvdp__bf16_engine *bf16 = nvdp__calloc(ctx, 1, sizeof *bf16);
@@ -305,7 +308,7 @@ static dnnl_memory_desc_t matrix(struct nvdp__bf16_engine *bf16, size_t rows, si
     return layout;
 }
 
-/* Of every primitive: it works in memory of ours. */
+/* Attributes of every primitive: it works in memory that we supply. */
 static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     dnnl_primitive_attr_t attr = NULL;
     TRY(bf16, dnnl_primitive_attr_create(&attr));
@@ -313,7 +316,7 @@ static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     return attr;
 }
 
-/* A product that adds to its result. */
+/* Makes a product add to its result. */
 static void make_adding(struct nvdp__bf16_engine *bf16, dnnl_primitive_attr_t attr) {
     dnnl_post_ops_t ops = NULL;
     TRY(bf16, dnnl_post_ops_create(&ops));
@@ -338,8 +341,8 @@ static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, cons
     return made;
 }
 
-/* dw [out, in] = dy^T x.  As the backward of an inner product oneDNN does it without reordering dy
- * and x, and without AMX; as a matrix product it can add to dw. */
+/* dw [out, in] = dy^T x. As the backward pass of an inner product, oneDNN computes it without
+ * reordering dy and x, but also without AMX. Only as a matrix product can it add to dw. */
 static bool is_matrix_product(const struct nvdp__bf16_engine *bf16, const struct key *key) {
     return key->add || bf16->tiles;
 }
@@ -382,7 +385,7 @@ static dnnl_primitive_desc_t describe(struct nvdp__bf16_engine *bf16, const stru
     return made;
 }
 
-/* Memory without storage, for what the primitive calls `query`. */
+/* A memory object without storage for the argument `query` of a primitive. */
 static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of,
                             dnnl_query_t query, int index) {
     dnnl_memory_t memory = NULL;
@@ -391,7 +394,7 @@ static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive
     return memory;
 }
 
-/* Without storage too, and NULL for a primitive that needs none; room for it is the engine's. */
+/* The same for the primitive's workspace, whose memory is the engine's; NULL if it needs none. */
 static dnnl_memory_t workspace(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of) {
     const dnnl_memory_desc_t *layout =
         dnnl_primitive_desc_query_md(of, dnnl_query_scratchpad_md, 0);
@@ -432,14 +435,14 @@ static bool same_key(const struct key *a, const struct key *b) {
            a->threads == b->threads;
 }
 
-/* NULL after a failure.  Locked. */
+/* NULL after a failure. Call with the lock held. */
 static struct product *find_product(struct nvdp__bf16_engine *bf16, const struct key *key) {
     if (bf16->status != NVDP_OK) return NULL;
     uint64_t mixed = (key->rows * 8191 + key->in) * 8191 + key->out;
     struct product **at = &bf16->product[bucket(mixed * 4 + (uint64_t)key->kind)];
     for (struct product *p = *at; p != NULL; p = p->next)
         if (same_key(&p->key, key)) return p;
-    if (bf16->products >= MOST_PRODUCTS) free_products(bf16);
+    if (bf16->products >= MAX_PRODUCTS) free_products(bf16);
     struct product *made = nvdp__calloc(bf16->ctx, 1, sizeof *made);
     if (made == NULL) {
         stop(bf16, NVDP_ERR_MEMORY);
@@ -505,7 +508,7 @@ static struct packed *find_packed(struct nvdp__bf16_engine *bf16, const struct p
     return made;
 }
 
-/* oneDNN takes sources as void *, and does not write to them. */
+/* oneDNN takes sources as void * but does not write to them. */
 static void *source(const void *data) {
     union {
         const void *read;
@@ -514,8 +517,8 @@ static void *source(const void *data) {
     return pointer.given;
 }
 
-/* The engine's workspace, as large as this one wants. */
-static void give_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory) {
+/* Lends the engine's workspace to a primitive, enlarged if necessary. */
+static void set_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory) {
     const dnnl_memory_desc_t *layout = NULL;
     TRY(bf16, dnnl_memory_get_memory_desc(memory, &layout));
     if (bf16->status != NVDP_OK) return;
@@ -531,18 +534,18 @@ static void give_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory)
     TRY(bf16, dnnl_memory_set_data_handle(memory, bf16->workspace));
 }
 
-/* args have room for one more. */
+/* args has room for one more. */
 static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, dnnl_memory_t memory,
                 int count, dnnl_exec_arg_t *args) {
     if (memory != NULL) {
-        give_workspace(bf16, memory);
+        set_workspace(bf16, memory);
         args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, memory};
     }
     TRY(bf16, dnnl_primitive_execute(primitive, bf16->stream, count, args));
     TRY(bf16, dnnl_stream_wait(bf16->stream));
 }
 
-/* The weight in the product's layout; NULL after a failure.  Locked. */
+/* Returns the weight in the product's layout; NULL after a failure. Call with the lock held. */
 static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *product,
                           const void *weight) {
     struct packed *packed = find_packed(bf16, product, weight);

@@ -1,4 +1,4 @@
-/* In place of onednn.c where the build has no oneDNN. */
+/* Replaces onednn.c in builds without oneDNN: no such products, so callers fall back to float32. */
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 
@@ -32,7 +32,7 @@ nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engi
     return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
 }
 
-/* Without a device that was made nothing below is reached. */
+/* The functions below are never reached, because no device with these products can be created. */
 
 void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
     (void)bf16;

@@ -1,10 +1,10 @@
-/* Operations on tensor memory.  Row-major; sums that decide results run in double or in fixed
- * blocks, so that a result does not depend on the number of threads unless said.
+/* Operations on tensor memory. Matrices are row-major. Sums run in double or in fixed blocks, so
+ * results do not depend on the number of threads unless stated.
  *
- * `_backward` functions ADD to parameter gradients (d<param>) and SET input gradients (dx) unless
- * an argument says otherwise.  Where an input gradient may be none it is then not computed.  In and
- * out may be the same memory only where said.  Tensors lie end to end (stride = cols) unless said.
- * While the device has `per_example`, gradients of parameters take another way (per_example.h). */
+ * `_backward` functions ADD to parameter gradients (d<param>) and SET input gradients (dx)
+ * unless an argument says otherwise. An input gradient that is no tensor is not computed. Input
+ * and output may share memory only where stated. Tensors are contiguous (stride = cols) unless
+ * stated. While the device has `per_example`, parameter gradients go to per_example.h. */
 #ifndef NVDP_SRC_TENSOR_OPS_H
 #define NVDP_SRC_TENSOR_OPS_H
 
@@ -13,7 +13,7 @@
 
 /* ---- dense layers (dense.c) ---- */
 
-/* C = alpha op(A) op(B) + beta C in float32; any strides. */
+/* C = alpha op(A) op(B) + beta C in float32, with any strides. */
 void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
                 bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c);
 
@@ -22,45 +22,48 @@ enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH, NVDP__ACT_R
 /* y [rows, out] = x [rows, in] w [out, in]^T + b [out] */
 struct nvdp__linear {
     size_t rows, in, out;
-    const float *w, *b;    /* b NULL: none */
-    float *dw, *db;        /* gradients; NULL: not wanted */
-    bool set;              /* dw is overwritten instead of added to */
-    bool f32;              /* products in float32 on every device */
-    bool int8;             /* forward in int8 where the device has it: the encoder's */
-    const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one each */
-    void *keep; /* where dy may be kept for them, nobody's memory by then, padded; NULL: nowhere */
-    const struct nvdp__again *again; /* how they get x once more; NULL: it stays where it is */
+    const float *w, *b;    /* b NULL: no bias */
+    float *dw, *db;        /* gradients; NULL: not computed */
+    bool set;              /* overwrite dw instead of adding to it */
+    bool f32;              /* float32 products on every device */
+    bool int8;             /* forward in int8 if the device has it; set for the encoder's layers */
+    const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one row per text */
+    /* padded scratch memory that may hold dy for per_example.h; unused at this point. NULL: none */
+    void *keep;
+    const struct nvdp__recompute
+        *recompute; /* how per_example.h recomputes x; NULL: x stays in memory */
 };
-/* y = act(layer(x)): x and the layer's weights stay, y is nobody's memory when it is computed. */
-struct nvdp__again {
+/* Recomputes y = act(layer(x)). x and the layer's weights stay in memory; y is scratch memory. */
+struct nvdp__recompute {
     const struct nvdp__linear *layer;
     enum nvdp__act act;
     struct nvdp__tensor x, y;
 };
-/* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
- * be of either type.  On a float32 device all are float32. */
+/* On a bfloat16 device, float32 x and dy are rounded into scratch memory unless layer->f32; y
+ * and dx may have either type. On a float32 device all tensors are float32. */
 void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                          struct nvdp__tensor x, struct nvdp__tensor y);
-/* dw += dy^T x (set where layer->set) and db += sum of dy's rows, unless x is none;  dx = dy w, or
- * dx += dy w where `add` (float32), unless dx is none. */
+/* Computes dw += dy^T x (set if layer->set) and db += sum of dy's rows, unless x is no tensor.
+ * Then computes dx = dy w, or dx += dy w if `add` (float32), unless dx is no tensor. */
 void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                           struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
                           bool add);
-/* To be called for each layer whose x or dy are float32 when a step is planned: reserves the
- * scratch that they are rounded into, one for all layers of the arena. */
+/* Reserves the scratch memory into which the layer's float32 x and dy are rounded, shared by all
+ * layers of the arena. Call it for each such layer while planning a step. */
 void nvdp__dense_plan(const struct nvdp__device *dev, struct nvdp__arena *arena, size_t rows,
                       size_t in, size_t out);
 
-/* BLAS may sum a row's products in another order when it stands among other rows.  Where the same
- * text must give the same bits in every batch, a device with rowwise products is used (float32):
- * slower, and forward only.  Scratch for layers of at most `widest` inputs. */
+/* Creates products whose rows do not depend on each other. BLAS may sum a row in another order
+ * when other rows surround it. A device with rowwise products gives a text the same bits in
+ * every batch; it is slower, float32 and forward only. The scratch memory serves layers of at
+ * most `widest` inputs. */
 nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
                                  struct nvdp__rowwise **out);
 void nvdp__rowwise_free(struct nvdp__rowwise *rowwise); /* NULL allowed */
 
-/* How fast this machine multiplies matrices, what other work is measured by: flop/s of the fastest
- * of several large products in the device's precision; 0 with the error recorded where memory is
- * short.  About half a second. */
+/* Measures how fast this machine multiplies matrices, as the reference for other timings: flop/s
+ * of the fastest of several large products in the device's precision. Takes about half a second.
+ * Returns 0 and records the error if memory is short. */
 double nvdp__gemm_peak(const struct nvdp__device *dev);
 
 /* ---- elementwise (elementwise.c) ---- */
@@ -70,12 +73,12 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
-/* y = act(x), x and y of one type; y may be x.  bfloat16 (GELU forms only) is widened, computed in
- * float32 and rounded. */
+/* y = act(x), x and y of the same type; y may be x. bfloat16 (GELU forms only) is widened,
+ * computed in float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
                               struct nvdp__tensor x, struct nvdp__tensor y);
-/* dx = dy act'(x), dx may be dy; for tanh and ReLU x is the output.  Unless y is none, y = act(x): computed
- * again instead of kept; y may be x. */
+/* dx = dy act'(x); dx may be dy. For tanh and ReLU, x is the output. Also recomputes y = act(x)
+ * unless y is no tensor; y may be x. */
 void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
                                struct nvdp__tensor x, struct nvdp__tensor dy,
                                struct nvdp__tensor dx, struct nvdp__tensor y);
@@ -86,9 +89,10 @@ struct nvdp__dropout {
     uint64_t seed;
     uint32_t step; /* optimizer step */
     uint32_t site; /* which dropout of the network */
-    size_t first;  /* number of the first row, or element of nvdp__dropout_apply, of a part */
+    size_t first;  /* the first row (or element, in nvdp__dropout_apply) of a part of the tensor */
 };
-/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, first + i) only. */
+/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep_i depends only on (seed, step, site,
+ * first + i). */
 void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
                          float *x);
 
@@ -97,19 +101,20 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
 struct nvdp__norm {
     float eps;
     const float *gamma, *beta;    /* [dim] */
-    float *dgamma, *dbeta;        /* [dim] added to by backward */
-    float *mean, *rstd;           /* [rows] kept */
-    struct nvdp__dropout dropout; /* on x; its elements are numbered (row, column) */
-    const int32_t *offset;        /* [texts+1] rows of each text (per_example.h); NULL: one each */
+    float *dgamma, *dbeta;        /* [dim] backward adds to them */
+    float *mean, *rstd;           /* [rows] kept for backward */
+    struct nvdp__dropout dropout; /* on x, with elements numbered (row, column) */
+    const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one row per text */
 };
-/* sum = drop(x) + residual (none: 0),  y = LN(sum) gamma + beta,  rounded = y in its own type (none,
- * or y's memory: not written).  sum may be x, and is none only without residual and dropout. */
+/* sum = drop(x) + residual (or 0 if it is no tensor),  y = LN(sum) gamma + beta,  rounded = y in
+ * the type of `rounded` (not written if it is no tensor or y's memory). sum may be x; it may be
+ * no tensor only without residual and dropout. */
 void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                         struct nvdp__tensor x, struct nvdp__tensor residual,
                         struct nvdp__tensor sum, struct nvdp__tensor y,
                         struct nvdp__tensor rounded);
-/* d, the gradient of y, becomes that of sum (and of the residual); d_x = drop'(d) in its own type
- * (none: not wanted).  d_x may be d's memory where there is no dropout. */
+/* Turns d, the gradient of y, into that of sum (and of the residual). Then d_x = drop'(d) in the
+ * type of d_x, unless d_x is no tensor. d_x may be d's memory if there is no dropout. */
 void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                          struct nvdp__tensor sum, struct nvdp__tensor d, struct nvdp__tensor d_x);
 
@@ -122,13 +127,14 @@ struct nvdp__attention {
     const int32_t *q_offset;      /* [groups+1] rows of q */
     const int32_t *k_offset;      /* [groups+1] rows of k and v */
     struct nvdp__dropout dropout; /* on the probabilities */
-    struct nvdp__tensor q, k, v;  /* [rows, heads*head_dim], any strides, k's and v's the same */
-    struct nvdp__tensor out;      /* [rows of q, heads*head_dim], any stride */
-    const float *bias;            /* [rows of k], the same for every head; NULL: 0 */
-    float *lse;                   /* [rows of q, heads] keeps log-sum-exp; NULL: no backward */
-    float *scratch;               /* nvdp__attend_scratch floats */
+    /* [rows, heads*head_dim], any strides; k and v have the same stride */
+    struct nvdp__tensor q, k, v;
+    struct nvdp__tensor out; /* [rows of q, heads*head_dim], any stride */
+    const float *bias;       /* [rows of k], the same for every head; NULL: 0 */
+    float *lse;              /* [rows of q, heads] log-sum-exp for backward; NULL: no backward */
+    float *scratch;          /* nvdp__attend_scratch floats */
 };
-/* Of strides as q, k, v, out. */
+/* Strides are those of q, k, v and out. */
 struct nvdp__attention_gradient {
     struct nvdp__tensor dout;
     struct nvdp__tensor dq, dk, dv; /* set */
@@ -136,8 +142,8 @@ struct nvdp__attention_gradient {
 };
 size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type, size_t longest_q,
                             size_t longest_k, size_t head_dim);
-/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head.  In bfloat16
- * heads are of whole vectors (nvdp__attention_fits_bf16) and strides even. */
+/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head. In bfloat16,
+ * nvdp__attention_fits_bf16 must hold for the head dimension, and strides are even. */
 void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att);
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d);
@@ -150,104 +156,113 @@ static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
 struct nvdp__embedding {
     const int32_t *ids, *positions, *types; /* [rows] */
     float *word, *position, *type; /* tables [.., dim], or their gradients; type NULL: none */
-    const float *given;            /* [rows, dim] in place of the rows of word; NULL: none */
-    const int32_t *offset;         /* [texts+1] rows of each text (per_example.h) */
+    const float *given;    /* [rows, dim] vectors that replace the rows of word; NULL: none */
+    const int32_t *offset; /* [texts+1] rows of each text (per_example.h) */
 };
-/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]], the last where there is a table,
- * the first given[r] where those are given. */
+/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]]. The last term is left out
+ * without a type table; given[r], if set, replaces word[ids[r]]. */
 void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y);
-/* The tables' gradients are added to; word's may be NULL: not wanted. */
+/* Adds to the tables' gradients; word may be NULL (not computed). */
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy);
 /* y[r] = x[index[r]], zeros where index[r] < 0 */
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
                        const int32_t *index, const float *x, float *y);
-/* y[index[r]] = x[r], rounded; no two rows the same. */
+/* y[index[r]] = x[r], rounded; the indices are distinct. */
 void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
                       const double *x, float *y);
 /* y[r] = x[index[r]] in double */
 void nvdp__rows_widen(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
                       const float *x, double *y);
-/* x[index[r]] += y[r], in row order: deterministic */
+/* x[index[r]] += y[r] in row order, so the result is deterministic. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x);
-/* y[b] = sum_r weight[r] x[r] over rows offset[b]..offset[b+1] (weight NULL: the mean). */
+/* y[b] = sum_r weight[r] x[r] over rows offset[b]..offset[b+1]; weight NULL: the mean. */
 void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                         const int32_t *offset, const float *weight, const float *x, float *y);
-/* y[b, j] = max_r x[r, j] over the same rows; 0 where there are none. */
+/* y[b, j] = max_r x[r, j] over the same rows; 0 if there are none. */
 void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                             const int32_t *offset, const float *x, float *y);
-/* x[r] *= weight[r], weight [rows] on the host. */
+/* x[r] *= weight[r]; weight [rows] is host memory. */
 void nvdp__rows_scale(const struct nvdp__device *dev, size_t rows, size_t dim, const float *weight,
                       float *x);
-/* x[r] /= max(|x[r]|, 1e-12): to unit length, zeros stay. */
+/* x[r] /= max(|x[r]|, 1e-12): scales rows to unit length; zero rows stay zero. */
 void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x);
-/* dx set; dweight (NULL: skip) set. */
+/* Sets dx, and dweight unless it is NULL. */
 void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight);
 
 /* ---- LSTM layers in both directions over packed texts (lstm.c) ---- */
 
-/* The rows of a batch position by position, texts sorted by length, longest first (equals in their
- * order): the rows of a position are those of the first texts, and no padding is computed. */
+/* The rows of a batch grouped by position. Texts are sorted by length, longest first; texts of
+ * equal length keep their order. The rows of a position then belong to the first texts, and no
+ * padding is computed. */
 struct nvdp__steps {
     size_t texts, rows;
     size_t count;   /* positions: tokens of the longest text */
-    int32_t *first; /* [count+1] position t's rows are first[t]..first[t+1] */
-    int32_t *row;   /* [rows] the batch's row */
-    int32_t *place; /* [rows] the reverse: of the batch's rows */
+    int32_t *first; /* [count+1] position t has the rows first[t]..first[t+1] */
+    int32_t *row;   /* [rows] row of the batch */
+    int32_t *place; /* [rows] the inverse of `row` */
     int32_t
-        *before[2]; /* [rows] of out as [2 rows, H]: the step before in each direction; -1: none */
-    int32_t *next;  /* [count+1] scratch */
+        /* [rows] row, in [2 rows, H], of the previous step in each direction; -1: none */
+        *before[2];
+    int32_t *next; /* [count+1] scratch */
 };
-/* The tables lie in the arena. */
+/* The arrays are taken from the arena. */
 void nvdp__steps_plan(struct nvdp__arena *arena, size_t max_rows, size_t longest,
                       struct nvdp__steps *steps);
-/* offset [texts+1]; a text has one token at least. */
+/* offset [texts+1]; every text has at least one token. */
 void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *steps);
 
-/* Rows as steps tell; a row holds the forward direction's numbers, then the backward direction's. */
+/* Rows are ordered by `steps`. A row holds the forward direction first, then the backward
+ * direction. */
 struct nvdp__lstm {
     const struct nvdp__steps *steps;
-    size_t units;      /* H of a direction */
-    const float *u[2]; /* [4H, H] gates i, f, g, o of the forward and of the backward direction */
-    float *gates;      /* [rows, 8H] W x + b becomes the gates */
+    size_t units;      /* H, per direction */
+    const float *u[2]; /* [4H, H] gates i, f, g, o of the forward and the backward direction */
+    float *gates;      /* [rows, 8H] W x + b on entry, the gates afterward */
     float *cell;       /* [rows, 2H] c */
     float *out;        /* [rows, 2H] h */
     float *scratch;    /* nvdp__lstm_scratch floats */
 };
 size_t nvdp__lstm_scratch(size_t units, size_t max_texts);
-/* Texts are independent of each other: the same bits in any batch, on any number of threads. */
+/* Texts are independent of each other: the bits are the same in any batch and on any number of
+ * threads. */
 void nvdp__lstm_forward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm);
 /* d_out [rows, 2H]; the gates become the gradients of W x + b + U h. */
 void nvdp__lstm_backward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                          const float *d_out);
-/* du [4H, H] set, of one direction, after that; `earlier` [rows, H] is scratch. */
+/* Sets du [4H, H] of one direction; call it after nvdp__lstm_backward. `earlier` [rows, H] is
+ * scratch. */
 void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                                 size_t direction, float *earlier, float *du);
 
 /* ---- losses (loss.c) ---- */
 
-/* Mean over rows of -log softmax(logits)[label]; label holds class indices.  dlogits (NULL: skip)
- * set to the gradient of scale * mean loss.  NaN where a logit is NaN or a label is no class. */
+/* Mean over rows of -log softmax(logits)[label]; label holds class indices. Sets dlogits (NULL:
+ * skip) to the gradient of scale * mean loss. NaN if a logit is NaN or a label is not a class. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                            const float *logits, const float *label_host, double scale,
                            float *dlogits);
-/* The same with each row's part times weight[label], [classes]; the mean is still over rows.  NULL: 1. */
+/* The same with the loss of each row multiplied by weight[label], [classes] (NULL: 1); the mean
+ * is still over rows. */
 double nvdp__weighted_cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                                     const float *logits, const float *label_host,
                                     const double *weight, double scale, float *dlogits);
-/* Mean of (y - label)^2, y [rows]. */
+/* Mean of (y - label)^2 over y [rows]. */
 double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const float *y,
                           const float *label_host, double scale, float *dy);
-/* Cross-entropy over many classes, the vocabulary.  For each row of logits [rows, classes]:
- * nll = -log softmax(logits)[label] in nats, and the first of the largest logits.  Then the logits
- * become scale * (softmax - one-hot label), the gradient of scale * nll; scale 0 leaves them
- * undefined.  Of several `labels` a row, which may repeat, each has its equal share of the target:
- * means of both over them.  label [rows, labels], nll, best [rows] are host memory, labels are below
- * `classes`.  NaN where a logit is NaN.  Rows are independent of each other and of threads. */
+/* Cross-entropy over a vocabulary. Computes for each row of logits [rows, classes]: nll = -log
+ * softmax(logits)[label] in nats, and `best`, the first of the largest logits. Then the logits
+ * become scale * (softmax - one-hot label), the gradient of scale * nll; with scale 0 their
+ * content is undefined.
+ *
+ * A row may have several `labels`, which may repeat: each has an equal share of the target, and
+ * nll and gradient are means over them. label [rows, labels], nll and best [rows] are host
+ * memory; labels are below `classes`. A NaN logit gives NaN. Rows do not depend on each other or
+ * on the number of threads. */
 void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
                         size_t labels, const int32_t *label, double scale, double *nll,
                         int32_t *best);

@@ -1,3 +1,4 @@
+/* The optimizers of optimizer.h: AdamW, SGD with momentum, the norm of the gradient, Muon. */
 #include "tensor/optimizer.h"
 
 #include "tensor/ops.h"
@@ -6,8 +7,8 @@
 
 /* ---- AdamW (Loshchilov & Hutter 2019) ----
  *
- * Adam with bias correction, and weight decay apart from the gradient, here towards an anchor.  As
- * in PyTorch, decay acts on the value before the step:
+ * Adam with bias correction and decoupled weight decay, here toward an anchor.  As in PyTorch, decay
+ * acts on the value before the step:
  *
  *     m  = b1 m + (1 - b1) g
  *     v  = b2 v + (1 - b2) g^2
@@ -16,7 +17,7 @@
 
 struct constants {
     float grad_scale, beta1, rest1, beta2, rest2, step, inverse_root_bias2, eps, decay;
-    float nothing; /* 0, unknown to the compiler: see decay_block */
+    float zero; /* 0, but the compiler does not know it: see decay_block */
 };
 
 static struct constants narrow(const struct nvdp__adamw *opt) {
@@ -57,19 +58,19 @@ static void anchored_block(struct constants c, size_t n, const float *restrict g
         update(&c, g[i], anchor[i], m + i, v + i, x + i);
 }
 
-/* What a step comes to where g, m and v are zero, in the same bits: the sum with a zero step keeps
- * the compiler from contracting it otherwise than there. */
+/* The update for g, m and v of zero, with the same bits. Adding a zero step that the compiler
+ * does not know keeps it from contracting the expression differently than in update(). */
 NVDP__CLONES
 static void decay_block(struct constants c, size_t n, float *restrict x) {
     for (size_t i = 0; i < n; i++)
-        x[i] -= c.decay * x[i] + c.nothing;
+        x[i] -= c.decay * x[i] + c.zero;
 }
 
 NVDP__CLONES
 static void anchored_decay_block(struct constants c, size_t n, const float *restrict anchor,
                                  float *restrict x) {
     for (size_t i = 0; i < n; i++)
-        x[i] -= c.decay * (x[i] - anchor[i]) + c.nothing;
+        x[i] -= c.decay * (x[i] - anchor[i]) + c.zero;
 }
 
 static void step_span(const struct constants *c, const struct nvdp__span *span, const float *g,
@@ -96,11 +97,11 @@ void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw 
     int team = nvdp__team(dev, spans * NVDP__SPAN);
 #pragma omp parallel for num_threads(team) schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
-        if (!span[i].apart) step_span(&c, &span[i], g, anchor, m, v, x);
+        if (!span[i].by_muon) step_span(&c, &span[i], g, anchor, m, v, x);
     }
 }
 
-/* ---- SGD: PyTorch's, but that weight decay is apart from the gradient ---- */
+/* ---- SGD as in PyTorch, but with decoupled weight decay ---- */
 
 struct descent {
     float grad_scale, momentum, step, decay;
@@ -187,13 +188,13 @@ static size_t shorter(const struct nvdp__matrix *matrix) {
 }
 
 size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix) {
-    size_t most = 0;
+    size_t largest = 0;
     for (size_t i = 0; i < matrices; i++) {
         size_t side = shorter(&matrix[i]);
         size_t scratch = 2 * side * side + 2 * matrix[i].rows * matrix[i].cols;
-        if (scratch > most) most = scratch;
+        if (scratch > largest) largest = scratch;
     }
-    return most;
+    return largest;
 }
 
 static void scale(size_t n, float by, float *x) {
@@ -201,7 +202,7 @@ static void scale(size_t n, float by, float *x) {
         x[i] *= by;
 }
 
-/* x = a x + (b S + c S^2) x with S = x x^T on the left, or x^T x on the right, whichever is
+/* x = a x + (b S + c S^2) x with S = x x^T on the left, or S = x^T x on the right if that is
  * smaller. */
 static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                     float *x) {

@@ -1,3 +1,5 @@
+/* The parameter vector (params.h): declarations, memory, the gradients of a step, initial
+ * values. */
 #include "tensor/params.h"
 
 #include "base/random.h"
@@ -74,7 +76,7 @@ nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int 
     return NVDP_OK;
 }
 
-/* The one table whose rows are tracked, if there is one. */
+/* Allocates the tracking of the first table with NVDP__PARAM_ROWS, if there is one. */
 static nvdp_status allocate_use(struct nvdp__params *params) {
     size_t table = 0;
     while (table < params->count && !(params->entry[table].flags & NVDP__PARAM_ROWS))
@@ -136,7 +138,7 @@ static void begin_rows(const struct nvdp__device *dev, const struct nvdp__params
 }
 
 void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *params) {
-    size_t from = 0; /* [from, at): to be zeroed */
+    size_t from = 0; /* [from, offset) is zeroed next */
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         bool frozen = (entry->flags & NVDP__PARAM_FROZEN) != 0;

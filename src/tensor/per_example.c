@@ -1,16 +1,18 @@
-/* Norms of the gradients of single texts, and their weighted sum.  With a_t what a linear map read in
- * a text's row t and b_t the gradient of what it gave,
+/* Norms of the gradients of single texts, and their weighted sum. With a_t the input of a linear
+ * map in row t of a text, and b_t the gradient of its output,
  *
  *     dW       = sum_t b_t a_t^T
- *     |dW|^2   = sum_{t,t'} (a_t.a_t') (b_t.b_t')      (Goodfellow 2015; Li et al. 2022, section 4)
+ *     |dW|^2   = sum_{t,t'} (a_t.a_t') (b_t.b_t')   (Goodfellow 2015; Li et al. 2022, section 4)
  *     db       = sum_t b_t
  *
- * by the two matrices of inner products or by dW itself, block by block, whichever takes fewer
- * products.  A table of embeddings is a linear map of one-hot rows: a_t.a_t' is 1 for equal ids; what
- * a tied table adds is, with dW of its other use, 2 <dW, dE> = 2 sum_t (dW^T's row id_t).b_t.
- * Vectors, that is biases, LayerNorms and the like, are kept for each text.
+ * The squared norm is computed from the two matrices of inner products or from dW itself, block
+ * by block, whichever takes fewer products. A table of embeddings is a linear map of one-hot
+ * rows: a_t.a_t' is 1 for equal ids and else 0. A tied table is also the matrix W of a layer and
+ * adds 2 <dW, dE> = 2 sum_t (dW^T's row id_t).b_t. Gradients of vectors (biases, LayerNorm and
+ * others) are stored per text.
  *
- * Sums of products are float32, sums of those double. */
+ * Products are summed in float32, and their sums in double. Read nvdp__per_example_linear, then
+ * nvdp__per_example_norms and nvdp__per_example_add. */
 #include "tensor/per_example.h"
 
 #include "tensor/kernels.h"
@@ -18,10 +20,10 @@
 #include <stdlib.h>
 
 enum { PANEL = 64 };
-/* Of sum_t |a_t| |b_t|: what float32 products err by (squared), and what rounding a weighted row to
- * bfloat16, or to float32, does. */
+/* Errors relative to sum_t |a_t| |b_t|: of float32 products (squared), and of rounding a
+ * weighted row to bfloat16 or to float32. */
 static const double SUM_ERROR = 0x1p-18, BF16_ROUNDING = 0x1p-9, F32_ROUNDING = 0x1p-24;
-static const double UPWARDS = 1 + 0x1p-20;
+static const double ROUND_UP = 1 + 0x1p-20;
 
 enum kind { LINEAR, VECTORS, EMBEDDING };
 
@@ -30,9 +32,9 @@ struct record {
     struct nvdp__linear layer;
     bool bf16;
     struct nvdp__tensor x, dy;
-    struct nvdp__linear below; /* of `again` */
-    struct nvdp__again again;  /* layer NULL: x stayed */
-    float *vector, *grad;      /* [texts, count], [count] */
+    struct nvdp__linear below;        /* layer of `recompute` */
+    struct nvdp__recompute recompute; /* layer NULL: x stayed in memory */
+    float *vector, *grad;             /* [texts, count], [count] */
     size_t count;
     struct nvdp__embedding tables;
     const int32_t *offset;
@@ -48,7 +50,8 @@ struct nvdp__per_example {
     float *scratch;                     /* [threads, each] */
     size_t each;
     const char *fault;
-    const float *grad; /* [total] of the parameters, until it was seen to be untouched */
+    /* [total] gradients of the parameters; NULL after the check that they are zero */
+    const float *grad;
     size_t total;
 };
 
@@ -58,10 +61,10 @@ static size_t whole_lines(size_t n) {
     return (n + NVDP__LINE - 1) / NVDP__LINE * NVDP__LINE;
 }
 
-/* Parts of a thread's scratch. */
+/* Parts of a thread's scratch memory. */
 struct scratch {
     float *gram[2]; /* [L, L] */
-    float *wide[2]; /* [L, W]; the first also for packed words */
+    float *wide[2]; /* [L, W]; the first one also holds packed words */
     nvdp__bf16 *rounded;
     float *panel; /* [PANEL, W] */
 };
@@ -87,7 +90,7 @@ static bool is_matrix(const struct nvdp__param *entry) {
     return (entry->flags & NVDP__PARAM_LINEAR) != 0;
 }
 
-/* Embeddings' gradients are not kept, and are no wider than the layers'. */
+/* Gradients of embeddings are not copied; they are no wider than those of the layers. */
 static bool is_table(const struct nvdp__param *entry) {
     return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry);
 }
@@ -110,16 +113,16 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
     made->total = params->total;
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
-        size_t most = entry->shape[0] > entry->shape[1] ? entry->shape[0] : entry->shape[1];
-        if (is_matrix(entry) && 3 * most > made->widest) made->widest = 3 * most;
+        size_t larger = entry->shape[0] > entry->shape[1] ? entry->shape[0] : entry->shape[1];
+        if (is_matrix(entry) && 3 * larger > made->widest) made->widest = 3 * larger;
         if ((entry->flags & NVDP__PARAM_FROZEN) != 0) continue;
         made->max_records += 2;
-        if (is_matrix(entry)) /* and a float32 layer of one row a text */
+        if (is_matrix(entry)) /* and a float32 layer with one row per text */
             made->floats += kept_floats(dev, max_texts * longest, entry->shape[0]) +
                             whole_lines(nvdp__padded_rows(dev, max_texts) * entry->shape[0]);
         else if (is_table(entry) && (entry->flags & NVDP__PARAM_ROWS) != 0 && decoded > 0) {
             made->floats += kept_floats(dev, decoded, entry->shape[0]);
-            if (most > made->widest) made->widest = most;
+            if (larger > made->widest) made->widest = larger;
         } else if (!is_table(entry))
             made->floats += whole_lines(max_texts * entry->count);
     }
@@ -179,8 +182,9 @@ static float *take(struct nvdp__per_example *examples, size_t floats) {
     return examples->store + at;
 }
 
-/* Whether offset [texts+1], NULL: one row each, cuts so many rows into planned texts. */
-static bool cuts(struct nvdp__per_example *examples, const int32_t *offset, size_t rows) {
+/* True if offset [texts+1] (NULL: one row per text) splits the rows into texts of the planned
+ * length. */
+static bool splits(struct nvdp__per_example *examples, const int32_t *offset, size_t rows) {
     bool fits = offset != NULL ? (size_t)offset[examples->texts] == rows : rows == examples->texts;
     for (size_t i = 0; i < examples->texts && offset != NULL; i++)
         fits &= (size_t)(offset[i + 1] - offset[i]) <= examples->longest;
@@ -216,7 +220,7 @@ static double widened_square(size_t n, const nvdp__bf16 *restrict x) {
     return sum;
 }
 
-/* sum += x's rows, at most PANEL columns. */
+/* Sums the columns of x, at most PANEL of them. */
 NVDP__CLONES
 static void sum_bf16_columns(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
                              float *restrict to) {
@@ -242,7 +246,7 @@ static void examples_scale_bf16(size_t n, float a, nvdp__bf16 *x) {
 
 /* ---- linear maps ---- */
 
-/* A text's rows as products read them: rounded where they are rounded first. */
+/* A text's rows as the products read them: rounded to bfloat16 if the products round them. */
 static struct nvdp__tensor as_used(struct nvdp__tensor rows, bool bf16, nvdp__bf16 *rounded) {
     if (!bf16 || rows.type == NVDP__BF16) return rows;
     for (size_t r = 0; r < rows.rows; r++)
@@ -276,7 +280,7 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
                (struct nvdp__tensor){NVDP__F32, n, n, ld, gram});
 }
 
-/* Not below 0, which rounding may be; NaN stays, where fmax() would drop it. */
+/* max(x, 0), as rounding may lead below 0. NaN stays NaN; fmax() would drop it. */
 static double not_negative(double x) {
     return x < 0 ? 0 : x;
 }
@@ -287,7 +291,7 @@ static double row_square(struct nvdp__tensor x, size_t r) {
                                : widened_square(x.cols, (const nvdp__bf16 *)x.data + r * x.stride);
 }
 
-/* |b^T a|^2, and sum_t |a_t| |b_t|. */
+/* Returns |b^T a|^2 and sets *lengths to sum_t |a_t| |b_t| as its bound. */
 static double product_square(const struct nvdp__device *dev, struct nvdp__tensor a,
                              struct nvdp__tensor b, struct scratch s, double *lengths) {
     size_t n = a.rows, in = a.cols, out = b.cols;
@@ -341,14 +345,14 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
     struct nvdp__per_example *examples = dev->per_example;
     const int32_t *offset = layer->offset;
     struct nvdp__tensor kept = {dy.type, dy.rows, dy.cols, dy.cols, NULL};
-    if (!cuts(examples, offset, dy.rows)) return;
+    if (!splits(examples, offset, dy.rows)) return;
     float *biases = NULL;
     if (layer->db != NULL) {
         biases = nvdp__per_example_vectors(dev, layer->db, dy.cols);
         if (biases == NULL) return; /* does not fit */
     }
     if (layer->dw != NULL) {
-        bool padded = dy.type == NVDP__BF16; /* a float32 layer's products want no more rows */
+        bool padded = dy.type == NVDP__BF16; /* products of a float32 layer need no padding */
         size_t elements = (padded ? nvdp__padded_rows(dev, dy.rows) : dy.rows) * dy.cols;
         kept.data = layer->keep;
         if (kept.data == NULL)
@@ -360,10 +364,10 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
         record->dy = kept;
         record->bf16 = dy.type == NVDP__BF16;
         record->offset = offset;
-        if (layer->again != NULL) {
-            record->below = *layer->again->layer;
-            record->again = *layer->again;
-            record->again.layer = &record->below;
+        if (layer->recompute != NULL) {
+            record->below = *layer->recompute->layer;
+            record->recompute = *layer->recompute;
+            record->recompute.layer = &record->below;
         }
     }
     bool bf16 = dy.type == NVDP__BF16;
@@ -387,8 +391,8 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
 
 /* ---- vectors and tables ---- */
 
-bool nvdp__per_example_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
-    return cuts(dev->per_example, offset, rows);
+bool nvdp__per_example_splits(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
+    return splits(dev->per_example, offset, rows);
 }
 
 float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
@@ -404,7 +408,8 @@ float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, si
     return vector;
 }
 
-/* Squared norm of one table's gradient: rows of equal ids are added first.  `done` [n] is scratch. */
+/* Squared norm of a table's gradient: rows with equal ids are added first. `done` [n] is
+ * scratch. */
 static double table_square(size_t n, size_t dim, const int32_t *ids, const float *dy,
                            int32_t *done) {
     double square = 0;
@@ -434,7 +439,7 @@ void nvdp__per_example_embedding(const struct nvdp__device *dev,
                                  const struct nvdp__embedding *gradients, struct nvdp__tensor dy) {
     struct nvdp__per_example *examples = dev->per_example;
     const int32_t *offset = gradients->offset;
-    if (!cuts(examples, offset, dy.rows)) return;
+    if (!splits(examples, offset, dy.rows)) return;
     struct record *record = add_record(examples, EMBEDDING);
     if (record == NULL) return;
     record->tables = *gradients;
@@ -455,7 +460,7 @@ void nvdp__per_example_embedding(const struct nvdp__device *dev,
     }
 }
 
-/* 2 <dW, dE> of a table that is also a layer's matrix: dW's row v is sum_m dy_m[v] x_m. */
+/* 2 <dW, dE> of a table that is also a layer's matrix: row v of dW is sum_m dy_m[v] x_m. */
 static double tied_product(const struct nvdp__device *dev, const struct record *layer,
                            const struct record *table, size_t text, struct scratch s) {
     size_t m = row_count(layer->offset, text), n = row_count(table->offset, text);
@@ -490,7 +495,7 @@ static void add_tied(const struct nvdp__device *dev, const struct record *layer,
         examples->square[i] += tied_product(dev, layer, table, i, scratch_of(examples));
 }
 
-/* ---- norms, and the sum ---- */
+/* ---- norms and sum ---- */
 
 nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *square, double *norm) {
     struct nvdp__per_example *examples = dev->per_example;
@@ -519,7 +524,7 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
         }
         sum = not_negative(sum);
         if (square != NULL) square[i] = sum;
-        norm[i] = UPWARDS * (sqrt(sum + examples->excess[i]) + sqrt(examples->rounding[i]));
+        norm[i] = ROUND_UP * (sqrt(sum + examples->excess[i]) + sqrt(examples->rounding[i]));
     }
     return NVDP_OK;
 }
@@ -554,7 +559,7 @@ static void weigh_rows(const struct nvdp__device *dev, const int32_t *offset, co
             weigh_row(weight[i], x, first_row(offset, i) + r);
 }
 
-/* A text of weight 0 adds 0 times what its rows read, which is NaN unless these are numbers: they become 0. */
+/* Zeroes the inputs of texts with weight 0: 0 times NaN or inf would otherwise add NaN. */
 static void clear_left_out(const struct nvdp__device *dev, const int32_t *offset,
                            const float *weight, struct nvdp__tensor x) {
     for (size_t i = 0; i < dev->per_example->texts; i++)
@@ -602,11 +607,11 @@ void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, 
             nvdp__embed_backward(&whole, &record->tables, record->dy);
             continue;
         }
-        const struct nvdp__again *again = &record->again;
-        if (again->layer != NULL) {
-            nvdp__dense_forward(&whole, again->layer, again->x, again->y);
-            nvdp__activation_forward(&whole, again->act, again->y, again->y);
-            record->x = again->y;
+        const struct nvdp__recompute *recompute = &record->recompute;
+        if (recompute->layer != NULL) {
+            nvdp__dense_forward(&whole, recompute->layer, recompute->x, recompute->y);
+            nvdp__activation_forward(&whole, recompute->act, recompute->y, recompute->y);
+            record->x = recompute->y;
         }
         clear_left_out(dev, record->offset, weight, record->x);
         record->layer.set &= first;

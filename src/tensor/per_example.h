@@ -1,14 +1,14 @@
-/* The gradients of a batch's texts one by one, without ever forming one: the norm of each over all
- * parameters (ghost norms: Li et al. 2022), and their sum with a weight for each, from what one
- * backward pass leaves behind (book-keeping: Bu et al. 2023).
+/* Gradients of the single texts of a batch, without ever forming one. One backward pass yields
+ * the norm of each text's gradient over all parameters (ghost norms: Li et al. 2022) and the sum
+ * of the gradients with a weight per text (book-keeping: Bu et al. 2023).
  *
  *     begin -> a backward pass -> norms -> add
  *
- * While a device has `per_example`, _backward operations leave the gradients of parameters alone and
- * tell what these are made of; gradients with respect to activations are computed as ever.  An
- * operation's rows offset[i]..offset[i+1] are text i's; offset NULL: row i is text i's.  What a
- * product read (x) stays unchanged until nvdp__per_example_add, or is computed once more there (layer->again); output
- * gradients (dy) are copied. */
+ * While a device has `per_example`, _backward operations do not compute parameter gradients but
+ * record their factors here; gradients with respect to activations are computed as usual. Rows
+ * offset[i]..offset[i+1] of an operation belong to text i; if offset is NULL, row i belongs to
+ * text i. The input x of a product stays unchanged until nvdp__per_example_add, or is recomputed
+ * there (layer->recompute). Output gradients (dy) are copied. */
 #ifndef NVDP_SRC_TENSOR_PER_EXAMPLE_H
 #define NVDP_SRC_TENSOR_PER_EXAMPLE_H
 
@@ -17,48 +17,54 @@
 
 struct nvdp__per_example;
 
-/* For batches of at most max_texts texts, of which an operation has at most `longest` rows each.
- * decoded: most rows that the table of word embeddings is multiplied with, as a decoder; 0: none. */
+/* For batches of at most max_texts texts with at most `longest` rows each per operation.
+ * `decoded`: max rows multiplied with the table of word embeddings as a decoder; 0: none. */
 nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
                                      const struct nvdp__params *params, size_t max_texts,
                                      size_t longest, size_t decoded,
                                      struct nvdp__per_example **out);
 void nvdp__per_example_free(struct nvdp__per_example *examples); /* NULL allowed */
-/* Forgets the last batch. */
+/* Forgets the previous batch. */
 void nvdp__per_example_begin(struct nvdp__per_example *examples, size_t texts);
-size_t nvdp__per_example_texts(const struct nvdp__device *dev); /* of the batch */
-/* After the backward pass.  norm [texts]: at least the norm of what nvdp__per_example_add would add for
- * a text with weight 1, and, times a weight, of that with this weight: what float32 sums and the
- * rounding of bfloat16 rows may err by is in it.  square [texts] (NULL: skip): the squared norm
- * itself.  NVDP_ERR_STATE where an operation did not fit the plan, and, on the first call, where
- * params->grad is not zero: some gradient went another way, and nobody would clip it. */
+size_t nvdp__per_example_texts(const struct nvdp__device *dev); /* texts of the batch */
+/* Call after the backward pass. norm [texts] is an upper bound of the norm that
+ * nvdp__per_example_add would add for a text with weight 1; for another weight, multiply it. It
+ * includes the possible errors of float32 sums and of rounding rows to bfloat16. square [texts]
+ * (NULL: skip) is the squared norm itself.
+ *
+ * Fails with NVDP_ERR_STATE if an operation did not fit the plan. Also fails in the first call
+ * if params->grad is not zero: some gradient was then added without passing through here, and
+ * would not be clipped. */
 nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *square, double *norm);
-/* Whether the next call of it is the first. */
+/* True until the first call of nvdp__per_example_norms. */
 bool nvdp__per_example_first(const struct nvdp__per_example *examples);
-/* params->grad += sum over texts of weight[i] times text i's gradient; matrices that are SET are set
- * where `first`.  Weight 0 leaves a text out, whatever its numbers: what its rows read is overwritten by 0.  Once after a
- * backward pass. */
+/* params->grad += sum over texts of weight[i] times the gradient of text i; SET matrices are set
+ * if `first`. Weight 0 leaves a text out even if its numbers are not finite: the inputs of its
+ * rows are overwritten by 0. Call it once per backward pass. */
 void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, bool first);
 
-/* ---- what operations tell ---- */
+/* ---- called by operations ---- */
 
-/* dw and db of a layer, where there are any: dy^T x and the sum of dy's rows.  On a bfloat16 device,
- * unless layer->f32, dy is bfloat16. */
+/* Records dw = dy^T x and db = sum of dy's rows, if the layer has them. On a bfloat16 device, dy
+ * is bfloat16 unless layer->f32. */
 void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                               struct nvdp__tensor x, struct nvdp__tensor dy);
-/* [texts, n] zeros, to become each text's gradient of the n parameters whose gradient `grad` is. NULL
- * where it does not fit. */
+/* Returns zeros [texts, n] for each text's gradient of the n parameters with gradient `grad`.
+ * NULL if they do not fit the plan. */
 float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n);
-/* Whether so many rows are those of the batch's texts; where not, the norms will say so. */
-bool nvdp__per_example_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
-/* The tables' gradients are rows of dy, which may be overwritten by nvdp__per_example_add only. */
+/* True if the rows are split among the texts of the batch; if not, nvdp__per_example_norms
+ * fails. */
+bool nvdp__per_example_splits(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
+/* Records that the tables' gradients are rows of dy. Only nvdp__per_example_add may overwrite
+ * dy. */
 void nvdp__per_example_embedding(const struct nvdp__device *dev,
                                  const struct nvdp__embedding *gradients, struct nvdp__tensor dy);
 
 /* ---- noise ---- */
 
-/* Every trained parameter's gradient += sd times a standard normal, in double, rounded once.  Streams
- * are keyed by the step's lower 32 bits, and by its higher ones with the place in the vector. */
+/* Adds sd times a standard normal to the gradient of every trained parameter, in double, rounded
+ * once. Streams are keyed by the lower 32 bits of the step, and by its higher bits together with
+ * the position in the vector. */
 void nvdp__gradient_noise(const struct nvdp__device *dev, const struct nvdp__params *params,
                           const struct nvdp__noise *noise, uint64_t step, double sd);
 

@@ -1,10 +1,10 @@
-/* Embeddings, rows taken and given back, pooling. */
+/* Embeddings, gather and scatter of rows, pooling. */
 #include "tensor/kernels.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
 #include <math.h>
 
-static const double TINY = 1e-12; /* a norm below it counts as this */
+static const double TINY = 1e-12; /* smaller norms count as this */
 
 NVDP__CLONES
 static void embed_row(size_t dim, const float *restrict word, const float *restrict position,
@@ -38,7 +38,7 @@ void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embe
     }
 }
 
-/* x[index[r]] += y[r] in row order, over `count` columns of rows `stride` long. */
+/* x[index[r]] += y[r] in row order, over `count` columns of rows with stride `stride`. */
 NVDP__CLONES
 static void scatter_columns(size_t rows, size_t stride, size_t count, const int32_t *index,
                             const float *restrict y, float *restrict x) {
@@ -51,7 +51,7 @@ static void scatter_columns(size_t rows, size_t stride, size_t count, const int3
     }
 }
 
-/* Parallel over columns, so that rows that meet in one place add up in row order. */
+/* Parallel over columns, so that rows with the same index add up in row order. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x) {
     int team = nvdp__team(dev, rows * dim);

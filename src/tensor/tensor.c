@@ -1,3 +1,5 @@
+/* Devices, views of tensors, conversion between types, threads of the libraries below, and the
+ * arena (tensor.h). */
 #include "tensor/tensor.h"
 
 #include "tensor/int8.h"
@@ -112,7 +114,7 @@ struct nvdp__tensor nvdp__with_rows(struct nvdp__tensor x, size_t rows) {
 struct nvdp__tensor nvdp__f32(size_t rows, size_t cols, const float *data) {
     union {
         const void *read;
-        void *given; /* operations do not write to what they read */
+        void *given; /* operations do not write to their inputs */
     } pointer = {.read = data};
     return (struct nvdp__tensor){NVDP__F32, rows, cols, cols, pointer.given};
 }
@@ -147,7 +149,7 @@ static void round_block(size_t n, const float *restrict x, nvdp__bf16 *restrict 
 
 #include <immintrin.h>
 
-/* The instruction rounds as the function does, but takes subnormal numbers for 0. */
+/* The instruction rounds like the function but treats subnormal numbers as 0. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
 round_vectors(size_t n, const float *x, nvdp__bf16 *y) {
     for (; n >= NVDP__LINE; n -= NVDP__LINE, x += NVDP__LINE, y += NVDP__LINE)
@@ -229,7 +231,7 @@ size_t nvdp__arena_floats(const struct nvdp__arena *arena) {
     return arena->used + arena->scratch[0] + arena->scratch[1];
 }
 
-/* The scratch lies behind what is taken: its size is known when all has been. */
+/* The scratch memory lies behind the tensors: its size is known only after all were taken. */
 nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *arena) {
     size_t floats = nvdp__arena_floats(arena);
     float *base = nvdp__calloc(ctx, floats, sizeof *base);

@@ -1,10 +1,10 @@
 /* Vectorized row kernels: the clones macro, fixed blocks, and fast elementary functions.
  *
- * A kernel is a small static function marked NVDP__CLONES: one version an instruction set, chosen
- * when the program is loaded.  Parallel loops call kernels; they are not kernels themselves,
- * because the body of a parallel region is another function, which the attribute does not reach.
- * Kernels' names differ between files, static as they are: clang 14 makes the functions that choose
- * a version global. */
+ * A kernel is a small static function marked NVDP__CLONES: the compiler makes one version per
+ * instruction set, and the loader chooses. Parallel loops call kernels but are not kernels
+ * themselves: the body of a parallel region is a separate function, which the attribute does not
+ * reach. Kernels have distinct names across files although they are static, because clang 14
+ * makes the functions that choose a version global. */
 #ifndef NVDP_SRC_TENSOR_VECTOR_H
 #define NVDP_SRC_TENSOR_VECTOR_H
 
@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* gcc chooses arch=x86-64-v* by the processor's features (arch=haswell would match that one
- * processor only); clang knows single features. */
+/* gcc chooses arch=x86-64-v* by the processor's features; arch=haswell would match that one
+ * processor only. clang knows single features. */
 #if defined NVDP_SANITIZED || !defined __x86_64__
 #define NVDP__CLONES
 #elif defined __clang__ && __clang_major__ >= 14
@@ -29,17 +29,17 @@
 
 #define NVDP__INLINE static inline __attribute__((always_inline))
 
-/* Work is cut into blocks of a size that does not depend on the number of threads, so neither does
- * any rounding. */
+/* Loops are split into blocks whose size does not depend on the number of threads, so rounding
+ * does not either. */
 enum { NVDP__BLOCK = 4096 };
 /* Columns of a few cache lines: the unit of column-wise sums. */
 enum { NVDP__COLUMNS = 64 };
-/* Elementary operations below which starting threads costs more than it gains. */
+/* Minimal number of elementary operations for which starting threads pays. */
 enum { NVDP__PARALLEL_MIN = 32768 };
 
-/* Threads for a loop of so many elementary operations, for `num_threads`.  Not an `if` clause
- * beside it: clang's runtime would keep the number for the next parallel region, even BLAS's own.
- */
+/* Number of threads, for `num_threads`, of a loop with so many elementary operations. An `if`
+ * clause would not do: clang's runtime would then keep the number for the next parallel region,
+ * even that of BLAS. */
 NVDP__INLINE int nvdp__team(const struct nvdp__device *dev, size_t work) {
     return work < NVDP__PARALLEL_MIN ? 1 : dev->threads;
 }
@@ -67,14 +67,15 @@ NVDP__INLINE float nvdp__bits_float(uint32_t bits) {
 /* Floats in 64 bytes. */
 enum { NVDP__LINE = 16 };
 
-/* Rows of scores are worked on in whole vectors, up to a stride that is a multiple of 16: past n_k they hold
- * the score -inf, hence the probability 0. */
+/* Rows of scores are processed in whole vectors, up to a stride that is a multiple of 16. Past
+ * n_k they hold the score -inf, hence the probability 0. */
 NVDP__INLINE size_t nvdp__whole_lines(size_t ld) {
-    return ld / NVDP__LINE * NVDP__LINE; /* ld itself, said so that the compiler knows */
+    /* equals ld; written so that the compiler knows the multiple */
+    return ld / NVDP__LINE * NVDP__LINE;
 }
 
-/* Floats as integers of the same order (NaN outermost), and back: compilers vectorize only integer
- * minima and maxima, because their order is free. */
+/* Maps floats to integers of the same order (NaN outermost) and back. Compilers vectorize only
+ * integer minima and maxima, because the order of integer operations is free. */
 NVDP__INLINE int32_t nvdp__ordered_bits(int32_t bits) {
     return bits ^ ((bits >> 31) & INT32_MAX);
 }
@@ -101,8 +102,8 @@ NVDP__INLINE void nvdp__fold_lanes(size_t half, float *lane) {
         lane[l] += lane[l + half];
 }
 
-/* A sum from those of its lanes, in halves: left to the compiler they are added one after the other, as the order
- * of a sum of floats is not its to choose. */
+/* Adds the lanes of a sum in halves. The compiler would add them one after the other, as it may
+ * not reorder a sum of floats. */
 NVDP__INLINE float nvdp__lanes_sum(float lane[NVDP__LINE]) {
     nvdp__fold_lanes(8, lane);
     nvdp__fold_lanes(4, lane);
@@ -111,7 +112,7 @@ NVDP__INLINE float nvdp__lanes_sum(float lane[NVDP__LINE]) {
     return lane[0];
 }
 
-/* x = n ln 2 + r with |r| <= ln(2)/2. */
+/* x = n ln 2 + r with |r| <= ln(2)/2; returns n. */
 NVDP__INLINE uint32_t nvdp__exp_parts(float x, float *r) {
     const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
     float shifted = x * 1.44269504f + round;
@@ -132,11 +133,11 @@ NVDP__INLINE float nvdp__exp_of_part(float r) {
     return p * (r * r) + r + 1.0f;
 }
 
-/* exp(x): relative error below 2e-7 for results that are normal numbers; subnormal results are
- * rounded to their grid; 0 and inf at the ends; NaN stays NaN.  2^n in two factors, so that neither
- * end leaves the exponent's range too early. */
+/* exp(x): relative error below 2e-7 for normal results; subnormal results are rounded to their
+ * grid; 0 and inf at the ends; NaN stays NaN. 2^n is applied in two factors, so that neither end
+ * leaves the exponent's range too early. */
 NVDP__INLINE float nvdp__fast_exp(float x) {
-    x = x > 89.0f ? 89.0f : x; /* comparisons written so that NaN passes */
+    x = x > 89.0f ? 89.0f : x; /* comparisons written so that NaN passes through */
     x = x < -104.0f ? -104.0f : x;
     float r;
     uint32_t n = nvdp__exp_parts(x, &r);
@@ -146,8 +147,8 @@ NVDP__INLINE float nvdp__fast_exp(float x) {
     return nvdp__exp_of_part(r) * first * second;
 }
 
-/* exp(x) for x <= 0 and, by rounding, a little above: the bits of nvdp__fast_exp where the result is a
- * normal number, else 0; NaN stays NaN. */
+/* exp(x) for x <= 0 (and slightly above, through rounding): the bits of nvdp__fast_exp if the
+ * result is a normal number, else 0; NaN stays NaN. */
 NVDP__INLINE float nvdp__fast_exp_below(float x) {
     float r;
     uint32_t n = nvdp__exp_parts(x, &r);
@@ -155,7 +156,7 @@ NVDP__INLINE float nvdp__fast_exp_below(float x) {
     return x < -87.3f ? 0.0f : y;
 }
 
-/* tanh(x): relative error below 3e-7.  An odd polynomial near 0 (Cephes), 1 - 2/(exp(2|x|) + 1)
+/* tanh(x): relative error below 3e-7. An odd polynomial near 0 (Cephes), 1 - 2/(exp(2|x|) + 1)
  * elsewhere. */
 NVDP__INLINE float nvdp__fast_tanh(float x) {
     float a = fabsf(x);
@@ -176,10 +177,10 @@ NVDP__INLINE float nvdp__fast_tanh(float x) {
  *     gelu'(x)     = Phi(x) + x phi(x)
  *     gelu_new(x)  = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2    (its tanh form) */
 
-/* The normal distribution function: 1/2 + x P(u) with u = 2 x^2 / 5.2^2 - 1 in [-1, 1], absolute error
- * below 2e-7; beyond 5.2, where it is within 1e-7 of its limit, that.  P is the polynomial of degree 13 with
- * the least largest error of x P(u) (by Lawson's weighted least squares): without an exponential and a
- * division it takes half of the time. */
+/* The normal distribution function: 1/2 + x P(u) with u = 2 x^2 / 5.2^2 - 1 in [-1, 1], absolute
+ * error below 2e-7. Beyond 5.2 it is within 1e-7 of its limit, and the limit is returned. P is
+ * the polynomial of degree 13 that minimizes the max error of x P(u) (Lawson's weighted least
+ * squares). It has no exponential and no division, and takes half the time. */
 NVDP__INLINE float nvdp__normal_cdf(float x) {
     float u = 7.396449894e-2f * (x * x) - 1.0f;
     float p = -4.911442520e-4f;
@@ -197,7 +198,7 @@ NVDP__INLINE float nvdp__normal_cdf(float x) {
     p = p * u - 6.774367392e-2f;
     p = p * u + 1.359499991e-1f;
     float cdf = x * p + 0.5f;
-    cdf = x > 5.2f ? 1.0f : cdf; /* comparisons written so that NaN passes */
+    cdf = x > 5.2f ? 1.0f : cdf; /* comparisons written so that NaN passes through */
     return x < -5.2f ? 0.0f : cdf;
 }
 
