@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Tilts are tried from .01 on, five a decade; the grid has at most so many points. */
-enum { TILTS = 25, MOST_POINTS = 1 << 22 };
+enum { TILTS = 25, MAX_POINTS = 1 << 22 };
 static const double least_tilt = 0.01;
 
 /* What the grid leaves open, n h, is at most this many units of 1/k: what is unsure of delta, a share 2e-7 of a tilted
@@ -130,7 +130,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     }
     const double size = isnan(delta) ? epsilon : least;
     const double step =
-        fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MOST_POINTS);
+        fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MAX_POINTS);
     const double k = fmin(tilt(best), most_tilted / (step * (double)of.n));
     const double cut = 1e-7 / (double)of.n;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)

@@ -34,12 +34,12 @@ enum {
     ROWS = 4096,
     CHUNK = 256,
     /* in integers */
-    LEAST_POINTS = 32,  /* what packing the table costs is worth it from here on */
+    MIN_POINTS = 32,    /* what packing the table costs is worth it from here on */
     INTEGERS = 1 << 22, /* sums at a time */
-    MOST_POINTS = 256,
-    TILE = 2048,       /* rows a product; their sums are read while they are in the cache */
-    GROUP = 64,        /* rows that are passed over together */
-    MOST_DIM = 1 << 16 /* sums within 32 bits */
+    MAX_POINTS = 256,
+    TILE = 2048,      /* rows a product; their sums are read while they are in the cache */
+    GROUP = 64,       /* rows that are passed over together */
+    MAX_DIM = 1 << 16 /* sums within 32 bits */
 };
 
 /* The table in 8 bits. */
@@ -269,8 +269,8 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
                                        const double *points, int32_t *nearest, bool *done) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim, groups = nvdp__blocks(count, GROUP);
-    const size_t fit = INTEGERS / count < LEAST_POINTS ? LEAST_POINTS : INTEGERS / count;
-    const size_t block = fit > MOST_POINTS ? MOST_POINTS : fit, stride = nvdp__bf16_rows(block);
+    const size_t fit = INTEGERS / count < MIN_POINTS ? MIN_POINTS : INTEGERS / count;
+    const size_t block = fit > MAX_POINTS ? MAX_POINTS : fit, stride = nvdp__bf16_rows(block);
     const int threads = nvdp_context_threads(ctx), largest = nvdp__int8_largest();
     struct rough *rough = NULL;
     uint8_t *u = NULL;
@@ -278,7 +278,7 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
     float *lower = NULL, *upper = NULL;
     double *z = NULL;
     *done = false;
-    if (largest == 0 || n < LEAST_POINTS || dim > MOST_DIM) return NVDP_OK;
+    if (largest == 0 || n < MIN_POINTS || dim > MAX_DIM) return NVDP_OK;
     if (scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
     struct nvdp__bf16_engine *products = scratch->integers;
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, rough, block));

@@ -566,7 +566,7 @@ static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options
 
 /* ---- the exact epsilon of the largest pair ---- */
 
-enum { MOST_EVALUATED = 64 };
+enum { MAX_EVALUATED = 64 };
 struct candidate {
     double epsilon;
     size_t p, q;
@@ -621,7 +621,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
                 list[candidates++] =
                     (struct candidate){alike(work, p, q) ? 0 : epsilon[p * n + q], p, q};
     qsort(list, candidates, sizeof *list, descending);
-    for (; done < candidates && done < MOST_EVALUATED; done++) {
+    for (; done < candidates && done < MAX_EVALUATED; done++) {
         struct nvdp_interval found;
         if (done > 0 && list[done].epsilon <= out->epsilon.high) break;
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
@@ -635,7 +635,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
         out->epsilon.low = done == 0 ? found.low : fmax(out->epsilon.low, found.low);
         out->epsilon.high = done == 0 ? found.high : fmax(out->epsilon.high, found.high);
     }
-    if (done == MOST_EVALUATED && done < candidates)
+    if (done == MAX_EVALUATED && done < candidates)
         out->epsilon.high = fmax(out->epsilon.high, list[done].epsilon);
     out->epsilon_pairs = done;
 cleanup:

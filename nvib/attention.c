@@ -1,13 +1,14 @@
-/* The sealed block: denoising attention (Henderson & Fehr 2023, section 3.2, without its residual),
- * a feed-forward layer, and pooling (NVDP, section 3.1), over the query rows i that the pool consumes:
+/* The sealed block: denoising attention (Henderson & Fehr 2023, section 3.2, without its
+ * residual), a feed-forward layer, and pooling (NVDP, section 3.1), over the query rows i that
+ * the pool needs:
  *
  *     s_ij   = (W_q z_i + b_q).(W_k z_j + b_k)/sqrt(h) + log pi_j - |z_j|^2/(2 sqrt(h))
- *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)         `residual`: + z_i inside
+ *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)      `residual`: + z_i inside LN
  *     u_i    = LN(W_2 gelu(W_1 y_i + b_1) + b_2 + y_i)
- *     pooled = u of the first token's first row | mean_i u_i, the prior's rows left out | sum_i pi_i u_i
+ *     pooled = u of the first token's first row | mean_i u_i without the prior's rows | sum_i pi_i u_i
  *
- * h is the heads' width; |z_j|^2 runs over all p dimensions and is the same for every head.  Nothing
- * but the sample (pi, z) enters. */
+ * h is the width of a head; |z_j|^2 runs over all p dimensions and is the same for every head.
+ * The only input is the sample (pi, z). Read nvdp__block_forward first. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
@@ -65,16 +66,16 @@ void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y) {
 
 /* ---- the layer's parameters and activations ---- */
 
-/* Tensors of the largest batch; a pass uses their first rows. */
+/* Tensors for the largest batch; a pass uses their first rows. */
 struct nvdp__block_cache {
     size_t max_rows, max_texts, longest;
     size_t index_capacity, offset_capacity;
-    int32_t *index;    /* [Q] the sample row of each query row (host) */
-    int32_t *q_offset; /* [texts+1] the query rows of each text (host) */
+    int32_t *index;    /* [Q] sample row of each query row (host) */
+    int32_t *q_offset; /* [texts+1] query rows of each text (host) */
     size_t queries;    /* of the last forward */
 
-    struct nvdp__tensor input;                  /* [Q,p] gathered queries; none where all are */
-    struct nvdp__tensor query_input;            /* input, or the sample's z */
+    struct nvdp__tensor input;       /* [Q,p] gathered queries; no tensor if all rows are queries */
+    struct nvdp__tensor query_input; /* input, or the sample's z */
     struct nvdp__tensor query, key, value;      /* [Q,p], [R,p], [R,p] */
     struct nvdp__tensor context;                /* [Q,p] */
     struct nvdp__tensor attended, attended_out; /* [Q,p] before and after the first LayerNorm */
@@ -141,12 +142,12 @@ void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct
     }
 }
 
-/* The prior's rows in a sample, before the tokens'. */
+/* The prior's rows in a sample, which come before the tokens' rows. */
 static size_t prior_rows(const struct nvdp__sealed_block *block) {
     return block->weights ? (size_t)block->kappa : 0;
 }
 
-/* Queries are gathered unless every row of z is one. */
+/* True if queries must be gathered: not every row of z is a query. */
 static bool gathers(const struct nvdp__sealed_block *block) {
     return block->pool != NVDP_POOL_WEIGHTED;
 }
@@ -240,7 +241,7 @@ static nvdp_status check_sample(const struct nvdp__sealed_block *block,
     return NVDP_OK;
 }
 
-/* Which rows are queried, from the sample's own shape alone. */
+/* Chooses the query rows, from the shape of the sample alone. */
 static void choose_queries(const struct nvdp__sealed_block *block,
                            const struct nvdp__sample *sample) {
     struct nvdp__block_cache *c = block->cache;
@@ -259,7 +260,7 @@ static void choose_queries(const struct nvdp__sealed_block *block,
     c->queries = q;
 }
 
-/* Its views of the cache for this sample. */
+/* The attention's views of the cache for this sample. */
 static struct nvdp__attention attention_of(const struct nvdp__sealed_block *block,
                                            const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
@@ -354,7 +355,8 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
 
 /* ---- backward ---- */
 
-/* dx (none: skip) set, or added to; the parameters' gradients added to.  Rows of the texts: `offset`. */
+/* Sets dx (no tensor: skip) or adds to it; adds to the parameters' gradients. `offset`: rows of
+ * the texts. */
 static void dense_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
                            const struct nvdp__dense *index, const int32_t *offset,
                            struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
@@ -365,8 +367,8 @@ static void dense_backward(const struct nvdp__device *dev, const struct nvdp__pa
                          add);
 }
 
-/* The queries' gradient goes to their rows of z, or to the clean queries: d_clean is set, dz [R, p]
- * (none: skip) is added to. */
+/* Adds the gradient of the queries to their rows of dz [R, p] (no tensor: skip), or sets d_clean
+ * if the queries are clean. */
 static void query_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor dz) {
     struct nvdp__block_cache *c = block->cache;
@@ -406,7 +408,7 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
                               NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->intermediate, c->q_offset,
                    nvdp__with_rows(c->attended_out, q), d_wide, d,
-                   true); /* d already is the residual's gradient */
+                   true); /* d already contains the residual's gradient */
     norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
     if (block->residual) nvdp__copy(dev, q * p, d.data, c->d_residual.data);

@@ -1,8 +1,8 @@
-/* The clip set of a posterior (El Zein, Kumar & Henderson 2026), before sampling:
+/* The clip set of a posterior (El Zein, Kumar & Henderson 2026), applied before sampling:
  *
- *     |mu|_2  <= R                                    by scaling
- *     logvar  in [logvar_min, logvar_max]             by clamping, per dimension
- *     log a   in [log alpha_min, log alpha_max]       by clamping
+ *     |mu|_2  <= R                                      by scaling
+ *     logvar  in [logvar_min, logvar_max]               by clamping, per dimension
+ *     log a   in [log alpha_min, log alpha_max]         by clamping
  *
  * With both bounds on all three, the divergence of any two texts has a finite bound
  * (docs/proofs.md, 3).
@@ -13,54 +13,54 @@
  *     logvar   NaN                         becomes 0, then clamped
  *     log a    NaN                         becomes 0, then clamped
  *
- * and logvar and log a stay within what nvdp_posteriors_check() takes, also without a clip.  What was
- * replaced has no gradient. */
+ * Even without a clip, logvar and log a stay within the ranges that nvdp_posteriors_check() accepts.  Replaced
+ * numbers have no gradient. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* The next float at or above, at or below a double: a bound never widens by rounding. */
-static float at_least(double x) {
+/* The next float >= x, or <= x: rounding never widens a bound. */
+static float round_up(double x) {
     float f = (float)x;
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
-static float at_most(double x) {
+static float round_down(double x) {
     float f = (float)x;
     return f > x ? nextafterf(f, -INFINITY) : f;
 }
 
-/* log of a pseudo-count's bound, such that exp() of it in double does not pass the bound. */
-static float log_at_least(double alpha) {
-    float f = at_least(log(alpha));
+/* log of the bound of a pseudo-count, such that its exp() in double does not exceed the bound. */
+static float log_round_up(double alpha) {
+    float f = round_up(log(alpha));
     return exp((double)f) < alpha ? nextafterf(f, INFINITY) : f;
 }
 
-static float log_at_most(double alpha) {
-    float f = at_most(log(alpha));
+static float log_round_down(double alpha) {
+    float f = round_down(log(alpha));
     return exp((double)f) > alpha ? nextafterf(f, -INFINITY) : f;
 }
 
 struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config) {
     return (struct nvdp__clip){
-        .radius = isinf(config->mu_radius) ? INFINITY : at_most(config->mu_radius),
-        .logvar_min = isinf(config->logvar_min) ? -INFINITY : at_least(config->logvar_min),
-        .logvar_max = isinf(config->logvar_max) ? INFINITY : at_most(config->logvar_max),
-        .log_alpha_min = config->alpha_min > 0 ? log_at_least(config->alpha_min) : -INFINITY,
-        .log_alpha_max = isinf(config->alpha_max) ? INFINITY : log_at_most(config->alpha_max),
+        .radius = isinf(config->mu_radius) ? INFINITY : round_down(config->mu_radius),
+        .logvar_min = isinf(config->logvar_min) ? -INFINITY : round_up(config->logvar_min),
+        .logvar_max = isinf(config->logvar_max) ? INFINITY : round_down(config->logvar_max),
+        .log_alpha_min = config->alpha_min > 0 ? log_round_up(config->alpha_min) : -INFINITY,
+        .log_alpha_max = isinf(config->alpha_max) ? INFINITY : log_round_down(config->alpha_max),
         .inward = config->gradient == NVDP__CLIP_GRADIENT_INWARD,
     };
 }
 
-/* Raises *low and lowers *high to +-limit; where they do not meet [-limit, limit] they stay. */
-static void narrow(float limit, float *low, float *high) {
+/* Raises *low to -limit and lowers *high to limit, unless the range would become empty. */
+static void limit_range(float limit, float *low, float *high) {
     *low = fminf(fmaxf(*low, -limit), *high);
     *high = fmaxf(fminf(*high, limit), *low);
 }
 
 struct nvdp__clip nvdp__clip_applied(const struct nvdp__clip_config *config) {
     struct nvdp__clip clip = nvdp__clip_set(config);
-    narrow(300, &clip.logvar_min, &clip.logvar_max);
-    narrow(230, &clip.log_alpha_min, &clip.log_alpha_max); /* e^230 < 1e100 */
+    limit_range(300, &clip.logvar_min, &clip.logvar_max);
+    limit_range(230, &clip.log_alpha_min, &clip.log_alpha_max); /* e^230 < 1e100 */
     return clip;
 }
 
@@ -91,19 +91,21 @@ static float clamp(float x, float low, float high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* The factor that scales a vector of norm `norm`, above `radius`, into the ball.  With n values, n <= 2^22:
+/* The factor that scales a vector of norm `norm` > `radius` into the ball. With n values, n <=
+ * 2^22:
  *
  *     norm      double: no sum of squares of floats overflows; relative error at most n 2^-53
- *     factor    rounded to float, 2^-24, or exact where float would be short of digits (scale)
- *     products  rounded to float, 2^-24, or where they are denormal 2^-150
+ *     factor    rounded to float, 2^-24, or kept in double if float has too few digits (see scale)
+ *     products  rounded to float, 2^-24, or 2^-150 for denormal ones
  *
- * The factor's 1 - 2^-22 makes up for them: the norm of what comes out is below radius (1 - 2^-23) + 2^-139. */
+ * The factor 1 - 2^-22 makes up for these errors: the norm of the result is below radius (1 -
+ * 2^-23) + 2^-139. */
 static double inside(double radius, double norm) {
     return radius / norm * (1 - 0x1p-22);
 }
 
 static void scale(size_t n, float *m, double factor) {
-    if (factor > 0x1p-64) factor = (float)factor; /* the same bits as products of floats */
+    if (factor > 0x1p-64) factor = (float)factor; /* gives the same bits as products of floats */
     for (size_t i = 0; i < n; i++)
         m[i] = (float)(m[i] * factor);
 }
@@ -140,23 +142,25 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
     }
 }
 
-/* What training sees of a number outside the set; m = mu/|mu|, dx the gradient of what was clipped:
+/* The gradient of a number outside the set, as training sees it. m = mu/|mu|; dx is the gradient
+ * of the clipped number:
  *
- *                clamp                         inward
- *     clamped    0                             dx where descent, -dx, leads inwards, else 0
- *     scaled     R/|mu| (I - m m^T) dmu        the same where m.dmu <= 0, else R/|mu| dmu
+ *                clamp                     inward
+ *     clamped    0                         dx if descent (-dx) leads inward, else 0
+ *     scaled     R/|mu| (I - m m^T) dmu    the same if m.dmu <= 0, else R/|mu| dmu
  *
- * (I - m m^T) R/|mu| is the Jacobian of the projection onto the ball. */
+ * R/|mu| (I - m m^T) is the Jacobian of the projection onto the ball. */
 
-/* Whether a clamped number's gradient passes: descent moves x by -dx. */
+/* True if the gradient of a number passes the clamp: descent moves x by -dx. */
 static bool passes(const struct nvdp__clip *clip, float x, float low, float high, float dx) {
     if (x < low) return clip->inward && dx < 0;
     if (x > high) return clip->inward && dx > 0;
-    return x == x; /* a NaN passes nothing */
+    return x == x; /* false for NaN */
 }
 
-/* The gradient of a scaled mean m: across m the factor; along it nothing, or what leads inwards.  0 where the mean
- * was replaced (factor NaN) or its norm is beyond float's range. */
+/* The gradient of a scaled mean m. Across m it is multiplied by the factor; along m it becomes
+ * 0, except (if `inward`) the part that leads inward. It is 0 if the mean was replaced (factor
+ * NaN) or its norm exceeds the range of float. */
 static void scaled_gradient(size_t dim, const float *m, float factor, bool inward, float *dm) {
     if (!(factor > 0)) {
         memset(dm, 0, dim * sizeof *dm);
@@ -193,9 +197,10 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
 /* ---- the sequence clip (docs/nvib.md): all means of a text as one vector M ----
  *
  *     M' = M min(1, C/|M|)
- *     dM = (C/|M|) (dM' - M <M, dM'>/|M|^2)     outside the ball, the full derivative of the scaling
+ *     dM = (C/|M|) (dM' - M <M, dM'>/|M|^2)   outside the ball: the full derivative of the scaling
  *
- * M' is parallel to M, so that the direction is read off it.  The ball is smaller than C's, as in inside(). */
+ * M' is parallel to M, so its direction replaces that of M. The ball is slightly smaller than C,
+ * as in inside(). */
 
 void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
@@ -227,7 +232,7 @@ void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
     }
 }
 
-/* ---- texts whose numbers were replaced ---- */
+/* ---- texts with replaced numbers ---- */
 
 static bool has_nan(size_t n, const float *x) {
     bool found = false;

@@ -1,7 +1,8 @@
-/* Gamma variables: draws in log space, and how a draw moves with its shape.
+/* Gamma variables: draws in log space, and the derivative of a draw with respect to its shape.
  *
- * The pseudo-count a of a token goes down to e^-10 and below, where most draws underflow: everything is
- * computed from and to log g. */
+ * The pseudo-count a of a token may be e^-10 and smaller, where most draws underflow, so all
+ * functions take and return log g. Read the draws first, then the implicit gradient in its three
+ * forms. */
 #include "nvib/nvib.h"
 
 #include <gsl/gsl_errno.h>
@@ -15,8 +16,9 @@ double nvdp__log_abs_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* GSL calls its error handler, which ends the program, also from the functions that return a status:
- * outside of the domain, and where psi' overflows or underflows.  Neither argument reaches it. */
+/* GSL calls its error handler, which ends the program, even from functions that return a status:
+ * outside the domain, and if psi' overflows or underflows. The conditions below never let such
+ * an argument through. */
 double nvdp__digamma(double x) {
     gsl_sf_result psi;
     return x > 0 && gsl_sf_psi_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
@@ -30,12 +32,12 @@ double nvdp__trigamma(double x) {
     return x > 0 && gsl_sf_psi_1_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
 }
 
-/* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41, 6.3.18,
- * 6.4.12), from x = 20 on, where they end with relative errors under 1e-14; x log x, x and 1/x
- * cancel term by term:
+/* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41,
+ * 6.3.18, 6.4.12). Used from x = 20 on, where the truncated series have relative errors below
+ * 1e-14; x log x, x and 1/x cancel term by term:
  *
- *     log Gamma(x) - x psi(x) + x = (1 + log 2 pi)/2 - log(x)/2 + 1/(6x)    - 1/(90 x^3) + 1/(210 x^5) - ...
- *     psi'(x) - 1/x               = 1/(2x^2)                    + 1/(6x^3)  - 1/(30 x^5) + 1/(42 x^7)  - ... */
+ *     log Gamma(x) - x psi(x) + x = (1 + log 2 pi)/2 - log(x)/2 + 1/(6x) - 1/(90 x^3) + 1/(210 x^5) - ...
+ *     psi'(x) - 1/x               = 1/(2x^2)        + 1/(6x^3)  - 1/(30 x^5) + 1/(42 x^7)  - ... */
 enum { ASYMPTOTIC_FROM = 20 };
 
 double nvdp__log_gamma_excess(double x) {
@@ -56,14 +58,15 @@ double nvdp__trigamma_excess(double x) {
 
 /* ---- draws ---- */
 
-/* log g of g ~ Gamma(alpha, 1).  alpha >= 1 by Marsaglia & Tsang (2000), with d = alpha - 1/3,
- * c = 1/sqrt(9 d), x ~ N(0, 1), u ~ U(0, 1):
+/* log g of g ~ Gamma(alpha, 1). For alpha >= 1 by Marsaglia & Tsang (2000), with d = alpha -
+ * 1/3, c = 1/sqrt(9 d), x ~ N(0, 1), u ~ U(0, 1):
  *
- *     g = d v,  v = (1 + c x)^3,    accepted where  log u < x^2/2 + d (1 - v + log v)
+ *     g = d v,  v = (1 + c x)^3,  accepted if  log u < x^2/2 + d (1 - v + log v)
  *
- * alpha < 1 from a draw of alpha + 1, since most draws themselves are below the smallest double:
+ * For alpha < 1 from a draw of alpha + 1, because most draws of alpha are below the smallest
+ * double:
  *
- *     log g = log g' + log(u)/alpha,    g' ~ Gamma(alpha + 1, 1) */
+ *     log g = log g' + log(u)/alpha,   g' ~ Gamma(alpha + 1, 1) */
 static double log_draw_above_one(struct nvdp__stream *stream, double alpha) {
     double d = alpha - 1.0 / 3;
     double c = 1 / sqrt(9 * d);
@@ -77,7 +80,7 @@ static double log_draw_above_one(struct nvdp__stream *stream, double alpha) {
 }
 
 double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
-    if (!(alpha > 0) || isinf(alpha)) return NAN; /* else the rejection loop might not end */
+    if (!(alpha > 0) || isinf(alpha)) return NAN; /* otherwise the rejection loop might not end */
     if (alpha >= 1) return log_draw_above_one(stream, alpha);
     double above = log_draw_above_one(stream, alpha + 1);
     return above + log(nvdp__stream_uniform(stream)) / alpha;
@@ -85,26 +88,26 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
 
 /* ---- the implicit gradient ----
  *
- * At fixed randomness u = P(a, g), with P the regularized lower incomplete gamma function and p the
- * density, the draw g moves with a by implicit reparameterisation (Figurnov, Mohamed & Mnih 2018,
- * Eq. 7):
+ * At fixed randomness u = P(a, g), with P the regularized lower incomplete gamma function and p
+ * the density, implicit reparameterization gives the derivative of the draw g (Figurnov, Mohamed
+ * & Mnih 2018, Eq. 7):
  *
  *     dg/da = -(dP(a,g)/da) / p(g; a)
  *
- * What is computed is  y = d log g / d log a = (a/g) dg/da,  which is of order 1 for a >> 1 and of
- * order log(1/u)/a for a << 1, from log g, so that nothing is lost where g underflows.  Three forms
- * cover the plane; each is a sum whose cancellation is bounded, and neighbors agree at the seams
- * to 1e-11 (tests/nvib/test_gamma.c). */
+ * The code computes  y = d log g / d log a = (a/g) dg/da  from log g, so it loses nothing when g
+ * underflows. y is of order 1 for a >> 1 and of order log(1/u)/a for a << 1. Three forms cover
+ * the plane. Each is a sum whose cancellation is bounded, and neighboring forms agree at their
+ * border to 1e-11 (tests/nvib/test_gamma.c). */
 
-/* g below a + 3 sqrt(a) + 2: the power series of P, differentiated term by term:
+/* For g below a + 3 sqrt(a) + 2: the power series of P, differentiated term by term:
  *
  *     P   = g^a e^-g / Gamma(a+1) sum_k t_k
  *     t_k = g^k / ((a+1)...(a+k))
  *     h_k = 1/(a+1) + ... + 1/(a+k)
  *     y   = (psi(a+1) - log g) sum_k t_k + sum_k t_k h_k
  *
- * All terms are positive while log g < psi(a+1); beyond, up to the bound, the difference loses at
- * most three digits.  g = 0 leaves psi(a+1) - log g, the limit. */
+ * All terms are positive while log g < psi(a+1). Beyond, up to the bound, the difference loses
+ * at most three digits. At g = 0 the result is psi(a+1) - log g, the limit. */
 static double by_series(double a, double log_g, double g) {
     double term = 1;
     double sum = 1;
@@ -116,14 +119,14 @@ static double by_series(double a, double log_g, double g) {
         harmonic += r;
         sum += term;
         weighted += term * harmonic;
-        /* The terms fall from k > g - a on; what is left is below a geometric series. */
+        /* The terms decrease from k > g - a on; the remainder is below a geometric series. */
         if (a + k > g && term * (1 + harmonic) <= 1e-17 * sum) break;
     }
     return (nvdp__digamma(a + 1) - log_g) * sum + weighted;
 }
 
-/* Larger g: the upper tail's even continued fraction (Abramowitz & Stegun 6.5.31), summed by Steed's
- * algorithm together with its derivative in a, F' > 0:
+/* For larger g: the even continued fraction of the upper tail (Abramowitz & Stegun 6.5.31),
+ * summed by Steed's algorithm together with its derivative in a, F' > 0:
  *
  *     Gamma(a,g) = g^a e^-g F
  *     F          = 1/(g+1-a - 1(1-a)/(g+3-a - 2(2-a)/(g+5-a - ...)))
@@ -154,8 +157,8 @@ static double by_fraction(double a, double log_g, double g) {
     return f * (a * (log_g - nvdp__digamma(a + 1)) + 1) + a * df;
 }
 
-/* a >= 64 and |log(g/a)| <= 1, which holds every draw within 8 standard deviations.  The definition
- * gives an equation for w = dg/da; put g = a e^t and compare powers of a:
+/* For a >= 64 and |log(g/a)| <= 1, which includes every draw within 8 standard deviations. The
+ * definition gives an equation for w = dg/da; put g = a e^t and compare powers of a:
  *
  *     dw/dg + w ((a-1)/g - 1) = psi(a) - log g
  *     psi(a) - log a          ~ sum_k d_k a^-k
@@ -163,9 +166,10 @@ static double by_fraction(double a, double log_g, double g) {
  *     f_0                     = t/(1 - e^-t)
  *     f_k                     = [d_k + e^-t (f_(k-1) - f'_(k-1))] / (e^-t - 1)
  *
- * each regular at t = 0, so the expansion is uniform over the mode.  The rows are the Taylor
- * coefficients of y_k = f_k e^-t for k = 1..5, from that recurrence in rational arithmetic;
- * y_0 = t/(e^t - 1).  Terms left out: below 5e-14 at a = 64, falling with a. */
+ * Each f_k is regular at t = 0, so the expansion is uniform over the mode. The rows are the
+ * Taylor coefficients of y_k = f_k e^-t for k = 1..5, computed from this recurrence in rational
+ * arithmetic; y_0 = t/(e^t - 1). The omitted terms are below 5e-14 at a = 64 and decrease with
+ * a. */
 enum { TERMS = 5, DEGREE = 15 };
 static const double expansion[TERMS][DEGREE + 1] = {
     {1.0 / 6, -1.0 / 12, 1.0 / 120, 1.0 / 360, -0.000496031746031746, -9.9206349206349206e-05,

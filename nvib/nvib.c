@@ -1,4 +1,5 @@
-/* The mechanism that nvib/ makes: create, plan, forward, backward, export. */
+/* The NVDP mechanism, composed of the other files of nvib/: create, plan, forward, backward,
+ * export. Its row of functions, nvdp__mechanism_nvdp, is at the end. */
 #include "nvib/nvib.h"
 #include "mechanism/method.h"
 
@@ -8,7 +9,7 @@
 
 /* ---- parameters ---- */
 
-/* What does not go together with constant weights, a sequence clip, and row biases. */
+/* Rejects options that conflict with constant weights, a sequence clip or row biases. */
 static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__nvib_config *config) {
     const struct nvdp__clip_config *clip = &config->clip;
     bool constant = config->weights == NVDP__WEIGHTS_CONSTANT;
@@ -107,7 +108,7 @@ cleanup:
     return status;
 }
 
-/* A narrow latent starts from the principal directions of what the encoder says. */
+/* A narrow latent is initialized from the principal directions of hidden states. */
 static bool wants_hidden(const void *self) {
     const struct nvdp__nvib *nvib = self;
     return nvib->dim < nvib->hidden_size;
@@ -219,7 +220,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 
 /* ---- backward ---- */
 
-/* Without weights L_G is that of vtdp: nothing weighs the tokens' terms. */
+/* Without weights, L_G is that of vtdp: the tokens' terms have no weights. */
 static void losses(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                    const struct nvdp__penalty *penalty) {
     const struct nvdp__sample_rows *layout = &nvib->rows;
@@ -235,11 +236,12 @@ static void losses(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
     }
     nvdp__gaussian_losses(dev, kl.which, kl.weight_g, layout->texts, layout->source_offset,
                           &nvib->posterior, &nvib->d, penalty->loss_g);
-    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d); /* there is none */
+    /* L_D does not exist without weights */
+    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d);
 }
 
-/* Through the block to the sample, from sample and regularizers to the posterior, from there to the
- * encoder. */
+/* Propagates gradients through the block to the sample, from sample and regularizers to the
+ * posterior, and from the posterior to the encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct nvdp__nvib *nvib = self;

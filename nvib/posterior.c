@@ -1,12 +1,13 @@
-/* The posterior of the tokens x_1 ... x_n in R^D (Henderson & Fehr 2023, section 3; docs/nvib.md):
+/* The posterior of the tokens x_1 ... x_n in R^D (Henderson & Fehr 2023, section 3;
+ * docs/nvib.md):
  *
  *     mu_i     = W_mu x_i + b_mu
  *     logvar_i = W_v  x_i + b_v
- *     log a_i  = w2.(x_i * x_i) + w1.x_i + b          the quadratic projection
+ *     log a_i  = w2.(x_i * x_i) + w1.x_i + b       the quadratic projection
  *
- * then projected onto the clip set, where there is one; or the means of a text together onto a ball,
- * with variances of 1 (clip.c).  log a_i is summed in double: its terms are
- * of the size of |x|^2 and cancel. */
+ * If there is a clip set, the posterior is then projected onto it; or the means of a text are
+ * together projected onto a ball, with variances 1 (clip.c). log a_i is summed in double,
+ * because its terms are of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
@@ -52,7 +53,7 @@ NVDP__CLONES static void quadratic_dx(size_t n, float dy, const float *x, const 
     }
 }
 
-/* A strip of columns over all rows, in row order. */
+/* Some columns of all rows, in row order. */
 NVDP__CLONES static void quadratic_dw(size_t rows, size_t dim, size_t width, const float *x,
                                       const float *dy, double *sum2, double *sum1) {
     for (size_t t = 0; t < rows; t++) {
@@ -100,13 +101,13 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
 
 /* ---- gains of rows ----
  *
- *     y_i    = g_i x_i            i the number of a row in its text
+ *     y_i    = g_i x_i                  i the index of a row in its text
  *     dx_i   = g_i dy_i
- *     dg_i  += sum dy_i.x_i       over texts
+ *     dg_i  += sum over texts of dy_i.x_i
  *
- * A sample's rows have a public order, so that the sender may spend one norm on a few of them (the
- * sequence clip).  They start on the first row: of a norm spread over n rows it would have
- * 1/sqrt(n), too little to learn from. */
+ * The rows of a sample have a public order, so the sender may spend the norm of the sequence
+ * clip on a few of them. At the start the first row gets most of it: spread over n rows, each
+ * would have only 1/sqrt(n) of the norm, too little to learn from. */
 
 nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name, size_t length,
                                    size_t *index) {
@@ -148,7 +149,7 @@ void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const
     nvdp__row_gain_forward(dev, texts, offset, dim, gain, dy, dy);
 }
 
-/* ---- the three of them, clipped ---- */
+/* ---- mu, logvar and log alpha, clipped ---- */
 
 static struct nvdp__quadratic alpha_weights(const struct nvdp__nvib *nvib,
                                             const struct nvdp__params *params) {
@@ -235,8 +236,9 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
 
 /* ---- initial values ---- */
 
-/* The block begins as BERT's last layer where it fits, else random: with a residual it then begins as
- * little more than the query's own row, where a trained layer would mix all rows' noise into it. */
+/* Initializes the block as a copy of BERT's last layer if it fits, else at random. With a
+ * residual it is always random: the block then begins as little more than the query's own row,
+ * whereas a trained layer would mix the noise of all rows into it. */
 static void initialize_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__sealed_block *block = &nvib->block;
@@ -263,8 +265,8 @@ static void initialize_block(struct nvdp__nvib *nvib, const struct nvdp__device 
 /*     W_mu = mu_tau I, or for p < D the principal directions of the encoder's outputs, scaled
  *     W_v  = 0,  b_v = 2 log stdev_tau, moved inside the clip set
  *     w2   = (p/D) / (2 sqrt h),  w1 = 0,  b = alpha_tau
- * |mu|^2 is about p/D of |x|^2, so that log a_i begins near |mu|^2/(2 sqrt h) + alpha_tau, and
- * |z|^2/(2 sqrt h) is what the denoising attention takes off. */
+ * |mu|^2 is about p/D of |x|^2, so log a_i begins near |mu|^2/(2 sqrt h) + alpha_tau, and denoising
+ * attention subtracts |z|^2/(2 sqrt h). */
 nvdp_status nvdp__nvib_initialize(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden) {

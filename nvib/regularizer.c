@@ -1,42 +1,42 @@
 /* The regularizers L_G and L_D of a posterior: the terms of NVDP, Eq. 5, per text of n tokens, in nats
  * and in double (docs/nvib.md, section "Losses").
  *
- *     a_0 = a_p          the prior's pseudo-count; mu_0 = 0, var_0 = 1
- *     a_i, mu_i, var_i   those of token i, after clipping (NVDP, Eq. 4);  logvar_i = log var_i
- *     K   = n + 1        components;   kappa vectors of each;   C = kappa K
+ *     a_0 = a_p           the prior's pseudo-count; mu_0 = 0, var_0 = 1
+ *     a_i, mu_i, var_i    those of token i, after clipping (NVDP, Eq. 4);  logvar_i = log var_i
+ *     K   = n + 1         components;   kappa vectors of each;   C = kappa K
  *     A   = a_0 + ... + a_n
  *     A_p = a_p + delta n
- *     lnG = log Gamma,   psi its derivative
+ *     lnG = log Gamma,    psi its derivative
  *
- * Published (Henderson & Fehr 2023, section 3; Fehr & Henderson 2024; NVDP, section 2.2), means over
- * dimensions and components, in which padding never enters:
+ * Published (Henderson & Fehr 2023, section 3; Fehr & Henderson 2024; NVDP, section 2.2): means over
+ * dimensions and components, without padding:
  *
  *     L_G = kappa/2 sum_i (a_i/A) mean_dims[ var_i + mu_i^2 - 1 - logvar_i ]
  *     L_D = 1/K { lnG(A) - lnG(A_p) + (A - A_p) (psi(A/C) - psi(A)) + C [lnG(A_p/C) - lnG(A/C)] }
  *
  * Exact (this project's; no paper states it): the Kullback-Leibler divergence D(Q, E) of the sample Q
- * from that of an empty text E.  E's components are the prior and then padding, with pseudo-counts
- * b = (a_p, a_pad, ..., a_pad), B = sum b.  L_G + L_D is the order-1 limit of what rdp/ measures
- * (NVDP, Eq. 7):
+ * from the sample of an empty text E.  E's components are the prior and then padding, with pseudo-counts
+ * b = (a_p, a_pad, ..., a_pad), B = sum b.  L_G + L_D is the order-1 limit of the divergence that rdp/
+ * measures (NVDP, Eq. 7):
  *
  *     L_G = kappa/2 sum_i sum_dims[ var_i + mu_i^2 - 1 - logvar_i ]
  *     L_D = kappa sum_i [lnG(b_i/kappa) - lnG(a_i/kappa)] + lnG(A) - lnG(B)
  *           + sum_i (a_i - b_i) (psi(a_i/kappa) - psi(A))
  *
- * Under the public length policy E has n components of pseudo-count A_p/K in place of padding.
+ * Under the public length policy, E has n components of pseudo-count A_p/K instead of padding.
  *
- * Domain: a_i > 0, which their logarithms ensure; a_p > 0; n = 0 gives L_G = 0.  Edges: var beyond e^700
- * counts as e^700; L_D exact grows like b_i/a_i as a_i falls to 0; NaN stays NaN. */
+ * Domain: a_i > 0, which holds because a_i is an exponential; a_p > 0.  Edges: n = 0 gives L_G = 0; var above
+ * e^700 counts as e^700; the exact L_D grows like b_i/a_i as a_i falls to 0; NaN stays NaN. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* exp(x) - 1 in double, relative error below 1e-15, for |x| <= 700 (beyond: as at the end; NaN
- * stays), by a Taylor polynomial in r:
+/* exp(x) - 1 in double, relative error below 1e-15, for |x| <= 700. Beyond, x is clamped; NaN
+ * stays NaN. By a Taylor polynomial in r:
  *
  *     x          = n ln 2 + r,   |r| <= 0.347
  *     exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1)
  *
- * Without branches and calls, so that loops over it become vectors. */
+ * It has no branches and no calls, so that loops over it vectorize. */
 NVDP__INLINE double expm1_inline(double x) {
     const double round = 0x1.8p52;
     x = x > 700 ? 700 : x;
@@ -65,7 +65,7 @@ NVDP__INLINE double expm1_inline(double x) {
     return power * p + (power - 1);
 }
 
-/* sum over n numbers of var + mu^2 - 1 - logvar */
+/* Adds the sum over n numbers of var + mu^2 - 1 - logvar to the lanes. */
 NVDP__CLONES static void kl_gaussian_lanes(size_t n, const float *mu, const float *logvar,
                                            double *lane) {
     size_t whole = n - n % NVDP__LANES;
@@ -107,7 +107,7 @@ struct text {
     float *dmu, *dlogvar, *dlog_alpha; /* NULL: no gradients */
 };
 
-/* Without pseudo-counts. */
+/* The rows of text b, without pseudo-counts. */
 static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__posterior *d,
                            const int32_t *offset, size_t b) {
     size_t first = (size_t)offset[b];
@@ -121,7 +121,7 @@ static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__p
     return text;
 }
 
-/* D(N(mu_i, var_i) || N(0, I)) of token i; weight times its gradient is added. */
+/* D(N(mu_i, var_i) || N(0, I)) of token i; adds weight times its gradient. */
 static double token_kl(const struct text *text, size_t i, double weight) {
     size_t at = i * text->dim;
     if (text->dmu != NULL)
@@ -159,25 +159,26 @@ static double published_gaussian(const struct nvdp__kl *kl, const struct text *t
     return loss;
 }
 
-/* The derivative, in which the terms with psi cancel:
+/* In the derivative, the terms with psi cancel:
  *
  *     dL_D/dA = (A - A_p)/K (psi'(A/C)/C - psi'(A))
  *
- * Stable form: A may be e^40, where the leading terms of lnG and psi' cancel.  So both are written with
- * what is left beside those, E(x) = lnG(x) - x psi(x) + x and F(x) = psi'(x) - 1/x:
+ * Stable form: A may be e^40, and then the leading terms of lnG and psi' cancel. Both are
+ * therefore written with the remainders E(x) = lnG(x) - x psi(x) + x and F(x) = psi'(x) - 1/x:
  *
  *     K L_D     = E(A) - C E(A/C) + A_p (psi(A) - psi(A/C)) - lnG(A_p) + C lnG(A_p/C)
  *     K dL_D/dA = (A - A_p) (F(A/C)/C - F(A)) */
 static double published_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double count = (double)text->tokens + 1;
-    double pieces = kl->of.kappa * count;
+    double vectors = kl->of.kappa * count;
     double prior = kl->of.prior_alpha + kl->of.delta * (count - 1);
-    double loss = nvdp__log_gamma_excess(sum) - pieces * nvdp__log_gamma_excess(sum / pieces) +
-                  prior * (nvdp__digamma(sum) - nvdp__digamma(sum / pieces)) -
-                  nvdp__log_abs_gamma(prior) + pieces * nvdp__log_abs_gamma(prior / pieces);
+    double loss = nvdp__log_gamma_excess(sum) - vectors * nvdp__log_gamma_excess(sum / vectors) +
+                  prior * (nvdp__digamma(sum) - nvdp__digamma(sum / vectors)) -
+                  nvdp__log_abs_gamma(prior) + vectors * nvdp__log_abs_gamma(prior / vectors);
     if (text->dmu != NULL) {
-        double slope = (sum - prior) / count *
-                       (nvdp__trigamma_excess(sum / pieces) / pieces - nvdp__trigamma_excess(sum));
+        double slope =
+            (sum - prior) / count *
+            (nvdp__trigamma_excess(sum / vectors) / vectors - nvdp__trigamma_excess(sum));
         for (size_t i = 0; i < text->tokens; i++) {
             double a = exp((double)text->log_alpha[i]);
             text->dlog_alpha[i] += (float)(kl->weight_d * slope * a);
@@ -196,12 +197,13 @@ static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text)
     return loss;
 }
 
-/* The prior and padding have a_i = b_i: they enter through A and B alone.
+/* The prior and padding have a_i = b_i, so they enter only through A and B.
  *
  *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A)
  *
- * Stable form: with E and F as above.  The leading terms taken out of L_D sum to -(a_p + padding), with
- * padding the sum of its pseudo-counts, those of dL_D/da_j to B/A - b_j/a_j. */
+ * Stable form: with E and F as above. The leading terms removed from L_D sum to -(a_p +
+ * padding), where padding is the sum of its pseudo-counts; those removed from dL_D/da_j sum to
+ * B/A - b_j/a_j. */
 static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     const struct nvdp__form *of = &kl->of;
     double tokens = (double)text->tokens;
@@ -256,7 +258,7 @@ void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form wh
     for (size_t b = 0; b < texts; b++) {
         struct text text = text_at(posterior, d, offset, b);
         double share = which == NVDP__KL_PUBLISHED && text.tokens > 0 ? 1 / (double)text.tokens : 1;
-        text.dim *= text.tokens; /* one long row */
+        text.dim *= text.tokens; /* treated as one long row */
         double sum = token_kl(&text, 0, weight * share);
         if (loss != NULL) loss[b] = share * sum;
     }

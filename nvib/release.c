@@ -1,5 +1,6 @@
-/* The weights of a release: drawn in 113 bits, rounded onto a grid, with a bound on how far their
- * distribution is from a Dirichlet's. */
+/* The weights of a release: Dirichlet draws in 113 bits, rounded onto a grid, and an upper bound
+ * on the distance of their distribution from an exact one. The draws come first, then the bound
+ * with its proof. */
 #include "nvib/nvib.h"
 
 #include <float.h>
@@ -16,11 +17,11 @@ typedef long double wide;
 static const double EPSILON = LDBL_EPSILON;
 #endif
 
-enum { LEAST_SHAPE = 4, WORDS = 4 };
-static const double MOST_TOTAL = 1 << 20;
+enum { MIN_SHAPE = 4, WORDS = 4 };
+static const double MAX_TOTAL = 1 << 20;
 
-/* -log u, u ~ U(0, 1), to full relative precision at both ends: u is w/2 or 1 - w/2, and w is below 2^-k
- * with chance 2^-k only. */
+/* -log u, u ~ U(0, 1), with full relative precision at both ends: u is w/2 or 1 - w/2, and w is
+ * below 2^-k only with probability 2^-k. */
 static wide exponential(struct nvdp__digits *digits) {
     wide w = 0;
     for (int i = 0; i < WORDS; i++) {
@@ -47,12 +48,13 @@ static wide log_draw(struct nvdp__digits *digits, wide alpha) {
     }
 }
 
-/* log g, g ~ Gamma(alpha, 1), from a shape of 4 at least, where draws near 0 are rare:
+/* log g of g ~ Gamma(alpha, 1). Shapes below 4 are raised to at least 4, where draws near 0 are
+ * rare:
  *
  *     log g = log g' - e_0/alpha - e_1/(alpha + 1) - ...,   g' ~ Gamma(alpha + n, 1),  e_k ~ Exp(1) */
 static wide log_gamma_draw(struct nvdp__digits *digits, double alpha) {
     wide shape = (wide)alpha, down = 0;
-    for (; shape < LEAST_SHAPE; shape += 1) {
+    for (; shape < MIN_SHAPE; shape += 1) {
         down += exponential(digits) / shape;
     }
     return log_draw(digits, shape) - down;
@@ -68,7 +70,7 @@ bool nvdp__release_takes(size_t rows, const double *alpha) {
         if (!(alpha[r] > 0)) return false;
         total += alpha[r];
     }
-    return total <= MOST_TOTAL;
+    return total <= MAX_TOTAL;
 }
 
 void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
@@ -89,38 +91,40 @@ void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__round
     }
 }
 
-/* The distance of a text's weights from exact Dirichlet weights, by coupling: what can differ if this code and exact
- * arithmetic get the same random digits.  m weights of pseudo-counts a_i, A = sum a_i <= 2^20, G = sum g, h the grid's step,
- * u = 2^-112; library functions are right to two units in the last place.
+/* The distance of a text's weights from exact Dirichlet weights, by coupling: it is at most the probability that this
+ * code and exact arithmetic, given the same random digits, return different weights.  m is the number of weights, a_i
+ * their pseudo-counts, A = sum a_i <= 2^20, G = sum g, h the step of the grid, u = 2^-112.  Library functions have
+ * errors of at most two units in the last place.  The weights differ for one of three reasons.
  *
- * 1. A decision differs.  A proposal x, v = (1 + c x)^3, d = a - 1/3, is kept if an exponential exceeds
- *    H = -x^2/2 - d (1 - v + log v).  An error dH changes the decision with probability at most 2 E[dH], the mean over kept
- *    proposals, for which d v is Gamma(a):
+ * 1. A decision differs.  A proposal x, v = (1 + c x)^3, d = a - 1/3, is accepted if an exponential exceeds
+ *    H = -x^2/2 - d (1 - v + log v).  An error dH changes the decision with probability at most 2 E[dH], the mean over
+ *    accepted proposals, for which d v is Gamma(a):
  *
  *        dH  <=  u [2 x^2 + d |1 - v| (12 v^(-1/3) + 9 + 2 |log v|) + 2 d |1 - v|].
  *
  *    By Cauchy & Schwarz with E (1 - v)^2 <= 1.67/d, E v^(-2/3) <= 2.04, E log^2 v <= 1.68 for a >= 1, E[dH] is at most
- *    48 sqrt(d) u: together at most 100 sqrt(a + 1) u per weight.
- * 2. A draw is extreme.  Shapes below 4 are drawn from one of 4 to 5 and lowered by exponentials, so that v < 2^-24 has
- *    probability 2^-93.  Uniforms have 256 bits; fewer than 113 are significant with probability 2^-143.  Together at most
- *    2^-92 per weight.
- * 3. A rounding differs.  Otherwise log g_i has an error of at most u (3234 + 10 log a + 7 |log g_i|): the error of v is
- *    u 12 v^(-1/3), at most 2^8 times 12 u, that of an exponential is relative.  log pi_i = log g_i - log G then has, above -128,
+ *    48 sqrt(d) u.  The probability is therefore at most 100 sqrt(a + 1) u per weight.
+ * 2. A draw is extreme.  Shapes below 4 are drawn from one of 4 to 5 and lowered by exponentials, so v < 2^-24 has
+ *    probability 2^-93.  Uniforms have 256 bits; fewer than 113 are significant with probability 2^-143.  The sum is at
+ *    most 2^-92 per weight.
+ * 3. A rounding differs.  Otherwise log g_i has an error of at most u (3234 + 10 log a + 7 |log g_i|): the error of v
+ *    is u 12 v^(-1/3), at most 2^8 times 12 u, and that of an exponential is relative.  Then log pi_i = log g_i - log G
+ *    has, above -128, an error of at most
  *
  *        D  =  u (8000 + 20 log(2^20 + 4) + 26 log m + 2 m + 18 |log G|),        E |log G|  <=  |log A| + 2/A + 1,
  *
- *    G independent of the weights.  The density f of log pi_i, the logarithm of a Beta(a_i, A - a_i), is log-concave or rises;
- *    edges are at -h/2 and below.  h times the sum of f over all edges is at most 1 + h max f <= 4 + 3 a_i: max f <= 1/sd <= a_i
- *    for A - a_i >= 1, else f is at most 2.01 (a_i + 1)/h at -h/2.  An edge is crossed with probability at most
- *    2 E[D]/h (4 m + 3 A).
+ *    and G is independent of the weights.  The density f of log pi_i, the logarithm of a Beta(a_i, A - a_i), is
+ *    log-concave or increasing.  Edges of the grid are at -h/2 and below.  h times the sum of f over all edges is at
+ *    most 1 + h max f <= 4 + 3 a_i: max f <= 1/sd <= a_i if A - a_i >= 1, else f is at most 2.01 (a_i + 1)/h at -h/2.
+ *    An edge is crossed with probability at most 2 E[D]/h (4 m + 3 A).
  *
- * The sum takes the largest A, and for |log A| also the prior's pseudo-count, the smallest A. */
+ * The code uses the largest A; for |log A| it also considers the prior's pseudo-count, the smallest A. */
 double nvdp__release_distance(const struct nvdp__rounding_grid *grid, size_t rows,
                               double prior_alpha) {
-    const double m = (double)rows, largest = log(MOST_TOTAL + LEAST_SHAPE);
-    double decisions = 100 * sqrt(MOST_TOTAL + LEAST_SHAPE + 1) * EPSILON + 0x1p-92;
+    const double m = (double)rows, largest = log(MAX_TOTAL + MIN_SHAPE);
+    double decisions = 100 * sqrt(MAX_TOTAL + MIN_SHAPE + 1) * EPSILON + 0x1p-92;
     double log_total = fmax(fabs(log(prior_alpha)), largest) + 2 / prior_alpha + 1;
     double error = (8000 + 20 * largest + 26 * log(m) + 2 * m + 18 * log_total) * EPSILON;
-    double crossings = 2 * ldexp(error, -grid->exponent) * (4 * m + 3 * MOST_TOTAL);
+    double crossings = 2 * ldexp(error, -grid->exponent) * (4 * m + 3 * MAX_TOTAL);
     return m * decisions + crossings;
 }

@@ -1,21 +1,22 @@
-/* The sample of each text, Gaussian vectors z and Dirichlet weights pi (Henderson & Fehr 2023; NVDP,
- * section 3.3, Eq. 6), and their gradients.  Drawn in training and at test time alike.
+/* The sample of each text: Gaussian vectors z and Dirichlet weights pi (Henderson & Fehr 2023;
+ * NVDP, section 3.3, Eq. 6), and their gradients. Samples are drawn both in training and at test
+ * time.
  *
- * The noise of a text comes from streams keyed by (seed, purpose, epoch, its index in the data set):
- * it depends neither on the other texts of the batch nor on the number of threads. */
+ * The noise of a text comes from streams keyed by (seed, purpose, epoch, the text's index in the
+ * data set). It depends neither on the other texts of the batch nor on the number of threads. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* ---- vectors, reparameterised (Kingma & Welling 2014) ----
+/* ---- vectors, reparameterized (Kingma & Welling 2014) ----
  *
  *     z_r = mu_i + exp(logvar_i/2) eps_r,   eps_r ~ N(0, I),  i the source of row r
- *     z_r = eps_r                           of the prior and of padding
+ *     z_r = eps_r                           for rows of the prior and of padding
  *
- * Row r within its text takes its normals from block r ceil(dim/8) of the text's stream on. */
+ * Row r of a text takes its normals from block r ceil(dim/8) of the text's stream on. */
 
 enum { CHUNK = 256, BLOCK_NORMALS = 8 };
 
-/* Noise of full double precision is added in double; one rounding, at the end (Mironov 2012). */
+/* Full-precision noise is added in double and rounded once, at the end (Mironov 2012). */
 NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float *logvar,
                                          const double *eps, float *z) {
     for (size_t i = 0; i < n; i++) {
@@ -24,7 +25,8 @@ NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float 
     }
 }
 
-/* One row of z; mu NULL: of the prior or of padding.  `given`: noise that is given, else NULL. */
+/* Computes one row of z; mu NULL: a row of the prior or of padding. `given`: noise to use
+ * instead of the stream, or NULL. */
 static void gauss_row(struct nvdp__stream *stream, const float *given, size_t dim, const float *mu,
                       const float *logvar, float *z) {
     double eps[CHUNK];
@@ -41,7 +43,7 @@ static void gauss_row(struct nvdp__stream *stream, const float *given, size_t di
     }
 }
 
-/* The number of the text that a row belongs to. */
+/* The index of the text to which a row belongs. */
 static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
     size_t low = 0;
     size_t high = texts;
@@ -60,8 +62,8 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw 
                         const struct nvdp__sample_rows *layout,
                         const struct nvdp__posterior *posterior, float *z) {
     size_t dim = posterior->dim;
-    size_t blocks = nvdp__blocks(dim, BLOCK_NORMALS);   /* of the stream, per row */
-    int team = nvdp__team(dev, 8 * layout->rows * dim); /* a normal is some 8 operations */
+    size_t blocks = nvdp__blocks(dim, BLOCK_NORMALS);   /* blocks of the stream per row */
+    int team = nvdp__team(dev, 8 * layout->rows * dim); /* a normal takes about 8 operations */
 #pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < layout->rows; r++) {
         int32_t source = layout->src[r];
@@ -78,7 +80,7 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw 
     }
 }
 
-/* One row's dz into the gradients of its source:
+/* Adds dz of one row to the gradients of its source:
  *     dmu     += dz
  *     dlogvar += dz exp(logvar/2) eps / 2 = dz (z - mu)/2 */
 NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const float *z,
@@ -96,7 +98,8 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
     const int32_t *src = layout->src;
     size_t dim = posterior->dim;
     int team = nvdp__team(dev, layout->rows * dim);
-    /* The kappa rows of one token are neighbors: the iteration of the first takes all, in order. */
+    /* The kappa rows of a token are adjacent: the iteration of the first one processes all, in
+     * order. */
 #pragma omp parallel for num_threads(team)
     for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
@@ -112,13 +115,13 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
  *
  *     pi = g / sum g,   g_r ~ Gamma(a_r/kappa, 1),   so that pi ~ Dirichlet(a/kappa, kappa times each)
  *
- * which is the same distribution as rho ~ Dirichlet(a) over components, each shared out by
- * Dirichlet(a_i/kappa, ...).  Small pseudo-counts draw zeros: log g is drawn and normalized by
- * log-sum-exp, so that log pi is always finite.  Pseudo-counts below 1e-29 could draw below float's
- * range: log g stops at -1e30. */
+ * This is the same distribution as rho ~ Dirichlet(a) over components, each divided by
+ * Dirichlet(a_i/kappa, ...). Small pseudo-counts would draw zeros, so log g is drawn and
+ * normalized by log-sum-exp, which keeps log pi finite. Pseudo-counts below 1e-29 could draw
+ * values below the range of float; log g therefore stops at -1e30. */
 
-/* log g of row r, and its pseudo-count a_r/kappa.  Those of the prior and of padding are rounded to
- * float, as the tokens' are. */
+/* Returns log g of row r and sets *alpha to its pseudo-count a_r/kappa. Pseudo-counts of the
+ * prior and of padding are rounded to float like those of tokens. */
 static double draw_row(const struct nvdp__draw *draw, const struct nvdp__form *form,
                        const struct nvdp__sample_rows *layout, const float *log_alpha, size_t r,
                        struct nvdp__stream *stream, double *alpha) {
@@ -134,15 +137,15 @@ static double draw_row(const struct nvdp__draw *draw, const struct nvdp__form *f
 void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__draw *draw,
                             const struct nvdp__form *form, const struct nvdp__sample_rows *layout,
                             const float *log_alpha, float *log_pi, float *dlogg) {
-    int team = nvdp__team(dev, 128 * layout->rows); /* a draw is some 128 operations */
+    int team = nvdp__team(dev, 128 * layout->rows); /* a draw takes about 128 operations */
 #pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < layout->texts; b++) {
         size_t first = (size_t)layout->offset[b], end = (size_t)layout->offset[b + 1];
         struct nvdp__stream start = {0}, stream;
         if (draw->log_gamma == NULL)
             start = nvdp__stream_open(&draw->noise, draw->gamma, draw->epoch, layout->key[b]);
-        /* Two passes over the same stream, for the sum and for the weights, so that every log g
-         * enters in double and none is kept. */
+        /* Two passes over the same stream, for the sum and for the weights, use every log g in
+         * double without storing it. */
         double alpha, top = -INFINITY, sum = 0;
         stream = start;
         for (size_t r = first; r < end; r++) {

@@ -69,8 +69,8 @@
 enum {
     TERMS = 26, /* of the power sums: (1/4)^26 = 2e-16 */
     LANES = 8,
-    MOST_HALVINGS = 9,
-    MOST_STEPS = 200 /* of a search for a root */
+    MAX_HALVINGS = 9,
+    MAX_STEPS = 200 /* of a search for a root */
 };
 static const double far = 40;      /* u beyond which no path goes */
 static const double lost = 1e-20;  /* a term that is none */
@@ -495,7 +495,7 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
     integrand(path, 0, value);
     for (int g = 0; g < INTEGRALS; g++)
         sum[g] = creal(value[g]) / 2;
-    for (int halving = 0; halving < MOST_HALVINGS; halving++) {
+    for (int halving = 0; halving < MAX_HALVINGS; halving++) {
         for (double u = halving == 0 ? step : step / 2; u <= end; u += step) {
             integrand(path, u, value);
             for (int g = 0; g < INTEGRALS; g++)
@@ -529,7 +529,7 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
     const double r = hypot(g, sqrt(4 * m * v));
     double c = right ? fmin(g > 0 ? (g + r) / (2 * v) : 2 * m / (r - g), high / 2)
                      : fmax(g < 0 ? (g - r) / (2 * v) : -2 * m / (r + g), low / 2);
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         const double below = 1 / c, beside = h / (1 + h * c);
         *k = derive(e, c);
         const double f = k->first - epsilon - below - beside;
@@ -719,7 +719,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
                         struct nvdp_exact_point *out) {
     const double unit = fmin(spread, 1);
     double high = INFINITY, at = fmax(start, low), above = NAN, under = NAN;
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         struct values v;
         NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, &v));
         *out = point_of(at, &v);

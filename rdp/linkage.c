@@ -6,8 +6,8 @@
 #include <nvdp/guess.h>
 #include <stdlib.h>
 
-enum { TEN = 10, MOST_EVIDENCE = 64, LEAST_EVIDENCE = 16 };
-static const size_t MOST_BYTES = (size_t)1 << 28; /* of evidence at once */
+enum { TEN = 10, MAX_EVIDENCE = 64, MIN_EVIDENCE = 16 };
+static const size_t MAX_BYTES = (size_t)1 << 28; /* of evidence at once */
 static const double CONFIDENCE = 0.95;
 
 /* --- samples --- */
@@ -143,14 +143,14 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
                           struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__likelihood likelihood = {0};
-    struct nvdp__evidence evidence[MOST_EVIDENCE] = {0};
-    struct nvdp__trial trial[MOST_EVIDENCE];
+    struct nvdp__evidence evidence[MAX_EVIDENCE] = {0};
+    struct nvdp__trial trial[MAX_EVIDENCE];
     struct tally tally = {0};
     struct nvdp__meter meter;
     double *log_density = NULL;
     const size_t n = set->texts, rows = nvdp__linkage_rows(set, n, NULL);
-    const size_t fit = MOST_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
-    const size_t block = nvdp__min(MOST_EVIDENCE, nvdp__max(LEAST_EVIDENCE, fit));
+    const size_t fit = MAX_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
+    const size_t block = nvdp__min(MAX_EVIDENCE, nvdp__max(MIN_EVIDENCE, fit));
     const double nn = (double)n;
     struct nvdp_linkage made = {.struct_size = sizeof made,
                                 .texts = n,

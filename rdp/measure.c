@@ -11,7 +11,7 @@ double nvdp_pair_quantile_level(size_t i) {
 }
 
 /* The largest N of all pairs: an N x N matrix of doubles is 3.2 GB. */
-enum { MOST_TEXTS = 20000 };
+enum { MAX_TEXTS = 20000 };
 
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                          const struct nvdp__privacy_options *options, const double *matrix,
@@ -32,11 +32,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
                           "pairs: every pair's divergence was asked for, and at most %zu pairs: "
                           "expected one of both",
                           options->pairs.max_pairs);
-    if (*sampled || posteriors->texts <= MOST_TEXTS) return NVDP_OK;
+    if (*sampled || posteriors->texts <= MAX_TEXTS) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "pairs: expected at most %d texts for all their pairs, found %zu (set "
                       "max_pairs to draw some, or take a sample of the texts)",
-                      MOST_TEXTS, posteriors->texts);
+                      MAX_TEXTS, posteriors->texts);
 }
 
 nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -381,7 +381,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
 /* The most texts with at most `pairs` >= 2 ordered pairs. */
 static size_t texts_of(size_t pairs, size_t most) {
     size_t texts = 2;
-    while (texts < most && texts < MOST_TEXTS && (texts + 1) * texts <= pairs) {
+    while (texts < most && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
         texts++;
     }
     return texts;
@@ -450,10 +450,10 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
-    if (texts < 2 || texts > MOST_TEXTS)
+    if (texts < 2 || texts > MAX_TEXTS)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "pairs: expected 2 to %d texts, found %zu (take a sample of the texts)",
-                            MOST_TEXTS, texts));
+                            MAX_TEXTS, texts));
     if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "max_pairs: every pair of texts is measured, %zu: expected 0, or a "

@@ -1,9 +1,11 @@
-/* Mechanisms of Gaussians without weights (docs/vib.md), one code for three forms:
+/* Gaussian mechanisms without weights (docs/vib.md); the same code serves three forms:
  *
- *     vib-fixed    z = mu(x) + sigma eps      one vector per text, sigma given      (NVDP, Eq. 9)
- *     vib-learned  the same                   sigma = softplus(rho), rho trained    (NVDP, Eq. 10)
- *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i)), per token, or, pools
- *                  first, of one pooled vector, after one more encoder layer        (NVDP, Eq. 8) */
+ *     vib-fixed    z = mu(x) + sigma eps             one vector per text, sigma given   (NVDP, Eq. 9)
+ *     vib-learned  the same                          sigma = softplus(rho), rho trained (NVDP, Eq. 10)
+ *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i))         (NVDP, Eq. 8)
+ *
+ * vtdp adds one more encoder layer and treats each token, or with `pools first` one pooled
+ * vector per text. The rows of functions are at the end. */
 #include "vib/vib.h"
 #include "mechanism/method.h"
 #include "tensor/per_example.h"
@@ -13,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- standard deviations that are the softplus of a free number ---- */
+/* ---- standard deviations as the softplus of a free number ---- */
 
 /*     sigma              = softplus(rho) = log(1 + e^rho) = max(rho, 0) + log1p(e^-|rho|)
  *     logvar             = 2 log sigma
  *     d logvar / d rho   = 2 sigmoid(rho) / softplus(rho):   2 far below, 2/rho far above */
 
-/* Below, log(1 + e^rho) is e^rho in float, and its logarithm rho. */
+/* Below this, log(1 + e^rho) equals e^rho in float, and its logarithm equals rho. */
 static const double FAR_BELOW = -20;
 
 static double softplus(double rho) {
@@ -53,8 +55,8 @@ static bool pools_last(const struct nvdp__nvib_config *config) {
     return config->vib.vtdp_pool == NVDP__VTDP_POOL_LAST;
 }
 
-/* Checks what all three forms read, fills what stands for "auto" and sets what none of them has:
- * weights, attention, kappa. */
+/* Checks the options of all three forms, resolves "auto", and sets the options that none of the
+ * forms has: weights, attention, kappa. */
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     struct nvdp__nvib_config made = *config;
@@ -66,8 +68,8 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     NVDP_RETURN_IF_FAILED(
         nvdp__nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
-    /* vtdp's mean reads all that is shared; the first token trades utility for privacy no better.
-     * But where a text's means share one norm, a mean over noisy rows loses most of it. */
+    /* The mean of vtdp reads all shared rows; reading the first token gives no better trade-off.
+     * But if the means of a text share one norm, a mean over noisy rows loses most of it. */
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
@@ -103,7 +105,7 @@ static void release(void *self) {
     free(vib);
 }
 
-/* Where standard deviations are trained: the form whose they are; VIB_FIXED: nowhere. */
+/* The form whose trained standard deviations are in use; VIB_FIXED: none are trained. */
 static enum nvdp__vib_form spread(const struct nvdp__vib *vib) {
     return vib->sequence ? NVDP__VIB_FIXED : vib->which;
 }
@@ -151,13 +153,13 @@ cleanup:
     return status;
 }
 
-/* A narrow latent starts from the principal directions of what the encoder says. */
+/* A narrow latent is initialized from the principal directions of hidden states. */
 static bool wants_hidden(const void *self) {
     const struct nvdp__vib *vib = self;
     return vib->dim < vib->hidden_size;
 }
 
-/* softplus(rho) = e^(logvar/2) at the start; the means as NVIB's. */
+/* Initially softplus(rho) = e^(logvar/2); the means start as in NVIB. */
 static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden) {
@@ -219,7 +221,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     return NVDP_OK;
 }
 
-/* ---- one pooled vector per text: of its tokens' states, or of its sample ---- */
+/* ---- one pooled vector per text, from its tokens' states or from its sample ---- */
 
 static void pool_rows(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
                       const int32_t *offset, const float *x, float *y) {
@@ -230,7 +232,7 @@ static void pool_rows(const struct nvdp__device *dev, bool first, size_t texts, 
     }
 }
 
-/* dx [rows of all texts, dim] is set. */
+/* Sets dx [rows of all texts, dim]. */
 static void pool_rows_backward(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
                                const int32_t *offset, const float *x, const float *dy, float *dx) {
     if (first) {
@@ -241,14 +243,14 @@ static void pool_rows_backward(const struct nvdp__device *dev, bool first, size_
     }
 }
 
-/* Whether the classifier reads one row of a sample alone. */
+/* True if the classifier reads only one row of a sample. */
 static bool reads_first(const struct nvdp__vib *vib) {
     return vib->form.single || vib->config.pool == NVDP_POOL_FIRST;
 }
 
 /* ---- forward ---- */
 
-/* logvar [S, p] of the sources, not yet clipped. */
+/* logvar [S, p] of the sources, before clipping. */
 static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor x) {
     size_t sources = vib->rows.sources, p = vib->dim;
@@ -354,7 +356,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 
 /* ---- backward ---- */
 
-/* d.logvar [S, p] (overwritten) to the parameters; dx [S, D] is added to. */
+/* Propagates d.logvar [S, p] (overwritten) to the parameters, and adds to dx [S, D]. */
 static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                             const struct nvdp__params *params, struct nvdp__tensor x,
                             struct nvdp__tensor dx) {
@@ -366,7 +368,7 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
         nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
-    if (spread(vib) == NVDP__VIB_LEARNED && dev->per_example != NULL) { /* a source is a text */
+    if (spread(vib) == NVDP__VIB_LEARNED && dev->per_example != NULL) { /* each source is a text */
         float *d_rho = nvdp__per_example_vectors(dev, nvdp__grad(params, vib->rho_vector), p);
         for (size_t s = 0; s < sources && d_rho != NULL; s++)
             nvdp__softplus_logvar_backward(dev, p, nvdp__value(params, vib->rho_vector),
@@ -381,8 +383,8 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
     }
 }
 
-/* Pooled vector and regularizer to the posterior, as it was before clipping; from there to the
- * encoder. */
+/* Propagates the gradients of pooled vector and regularizer to the posterior before clipping,
+ * and from there to the encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct nvdp__vib *vib = self;
@@ -400,7 +402,8 @@ static void backward(void *self, const struct nvdp__encoded *in,
     nvdp__gaussian_losses(dev, exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED, penalty->weight_g,
                           layout->texts, layout->source_offset, &vib->posterior, &vib->d,
                           penalty->loss_g);
-    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d); /* there is none */
+    /* L_D does not exist without weights */
+    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d);
     if (vib->clips) nvdp__clip_backward(dev, &vib->clip, &vib->posterior, &vib->before, &vib->d);
     if (vib->sequence)
         nvdp__clip_sequence_backward(dev, layout->texts, layout->source_offset, &vib->posterior,

@@ -1,17 +1,17 @@
-/* Mechanisms of Gaussians without weights (docs/vib.md): hidden states -> sources -> one Gaussian per
- * source -> sample -> pooled vector.
+/* Gaussian mechanisms without weights (docs/vib.md): hidden states -> sources -> one Gaussian
+ * per source -> sample -> pooled vector.
  *
- * Sources [S, D]: of a `single` mechanism one per text, pooled from its tokens' states; else the
- * tokens.  Rows of a text in a sample: one, or 1..n (the tokens) and, under the hidden length
- * policy, n+1..L (padding). */
+ * Sources are [S, D]. A `single` mechanism has one source per text, pooled from its tokens'
+ * states; the others have one per token. The sample of a text has one row, or rows 1..n (the
+ * tokens) and, under the hidden length policy, rows n+1..L (padding). */
 #ifndef NVDP_VIB_VIB_H
 #define NVDP_VIB_VIB_H
 
 #include "bert/encoder.h"
 #include "nvib/nvib.h"
 
-/* The forms differ in what gets noise (tokens, or one vector per text), in an encoder layer more, and
- * in where the standard deviations come from. */
+/* The forms differ in what gets noise (tokens, or one vector per text), in an additional encoder
+ * layer, and in the origin of the standard deviations. */
 enum nvdp__vib_form { NVDP__VIB_FIXED, NVDP__VIB_LEARNED, NVDP__VIB_VTDP, NVDP__VIB_FORMS };
 
 extern const struct nvdp__mechanism nvdp__mechanisms_vib[NVDP__VIB_FORMS];
@@ -28,14 +28,14 @@ struct nvdp__vib {
     struct nvdp__dense rho; /* vtdp */
     size_t rho_vector;      /* vib-learned */
     struct nvdp__clip clip;
-    bool clips, sequence; /* each vector is clipped; a text's means together, variances 1 */
-    bool gains;           /* vtdp: a row's means have its gain */
+    bool clips, sequence; /* clip each vector; clip the means of a text together with variances 1 */
+    bool gains;           /* vtdp: multiply each row's means by its gain */
     size_t row_gain;      /* [length] */
 
     struct nvdp__sample_rows rows;
     float *pooled_states;             /* [S,D] single */
     struct nvdp__posterior posterior; /* [S,p], clipped */
-    struct nvdp__unclipped before;    /* where clipped */
+    struct nvdp__unclipped before;    /* values before clipping */
     float *factor;                    /* [texts] of the sequence clip */
     float *ungained;                  /* [S,p] means before their gains */
     float *rho_out;                   /* [S,p] vtdp, [p] vib-learned: gradients */
@@ -44,14 +44,14 @@ struct nvdp__vib {
     float *d_z, *d_x;                 /* [R,p]; [S,D] single */
 
     /* the last forward */
-    const float *states; /* [T,D] the encoder's, or the extra layer's */
+    const float *states; /* [T,D] states of the encoder or of the additional layer */
     const float *x;      /* [S,D] sources */
 };
 
-/* logvar = 2 log sigma of sigma = softplus(rho) = log(1 + e^rho). */
+/* logvar = 2 log sigma with sigma = softplus(rho) = log(1 + e^rho). */
 void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
                            float *logvar);
-/* drho is set; it may be dlogvar. */
+/* Sets drho, which may share memory with dlogvar. */
 void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, const float *rho,
                                     const float *dlogvar, float *drho);
 

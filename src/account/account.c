@@ -21,9 +21,9 @@
 /* ---- a step ---- */
 
 static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
-enum { NEGLIGIBLE = 60, FAR = 13, MOST_TURNS = 1000, MOST_HALVINGS = 12 };
-static const uint64_t MOST_STEPS = 1000000000000;
-static const double LEAST_NOISE = 1e-3; /* a step has an epsilon of half a million with it */
+enum { NEGLIGIBLE = 60, FAR = 13, MAX_TURNS = 1000, MAX_HALVINGS = 12 };
+static const uint64_t MAX_STEPS = 1000000000000;
+static const double MIN_NOISE = 1e-3; /* a step has an epsilon of half a million with it */
 
 struct step {
     double order, noise, rate;
@@ -36,7 +36,7 @@ static double log_integrand(const struct step *of, double t) {
 /* Where the integrand is largest: its slope is 0 where t = l/sigma s(t), s the posterior probability that the
  * example was drawn; from 0 upwards to the first such t, from l/sigma downwards to the last. */
 static double maximum(const struct step *of, double t) {
-    for (int i = 0; i < MOST_TURNS; i++) {
+    for (int i = 0; i < MAX_TURNS; i++) {
         const double c = (t - 1 / (2 * of->noise)) / of->noise;
         const double next = of->order / of->noise / (1 + (1 - of->rate) / of->rate * exp(-c));
         const double moved = fabs(next - t);
@@ -122,7 +122,7 @@ double nvdp__log_moment(double order, double noise, double rate) {
     double h = 0.5 * fmin(1, noise), value = log_sum(&of, h, low, high);
     const bool small = value < 0.3;
     if (small) value = excess_sum(&of, h, high);
-    for (int i = 0; i < MOST_HALVINGS; i++) {
+    for (int i = 0; i < MAX_HALVINGS; i++) {
         const double coarse = value;
         h /= 2;
         value = small ? excess_sum(&of, h, high) : log_sum(&of, h, low, high);
@@ -132,7 +132,7 @@ double nvdp__log_moment(double order, double noise, double rate) {
 }
 
 double nvdp_renyi_subsampled(double order, double noise, double rate) {
-    if (!(order > 1 && noise >= LEAST_NOISE && rate >= 0 && rate <= 1) || isinf(order) ||
+    if (!(order > 1 && noise >= MIN_NOISE && rate >= 0 && rate <= 1) || isinf(order) ||
         isinf(noise))
         return NAN;
     const double far = drawn_part(order, noise, rate);
@@ -222,11 +222,11 @@ static nvdp_status check_delta(struct nvdp_context *ctx, double delta) {
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run) {
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps *phase = &run->phase[i];
-        if (!(phase->noise >= LEAST_NOISE) || isinf(phase->noise))
+        if (!(phase->noise >= MIN_NOISE) || isinf(phase->noise))
             return refuse(ctx, "noise", "a finite number of at least 1e-3", phase->noise);
         if (!(phase->rate > 0 && phase->rate <= 1))
             return refuse(ctx, "sample rate", "a number in (0, 1]", phase->rate);
-        if (phase->steps > MOST_STEPS)
+        if (phase->steps > MAX_STEPS)
             return refuse(ctx, "steps", "at most 1e12", (double)phase->steps);
     }
     for (size_t i = 0; i < run->besides; i++) {
@@ -364,7 +364,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double *noise) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
-    const double most = log(1e6), least = log(LEAST_NOISE);
+    const double most = log(1e6), least = log(MIN_NOISE);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;

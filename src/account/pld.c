@@ -37,7 +37,7 @@ static const double LOST = 1e-5;          /* share of delta that tails of steps 
 static const double ALIASES = 14;         /* -log of the share that the window leaves */
 static const double MAX_WORK = 2e8;       /* atoms times nodes: a quarter of a second */
 static const double NEGLIGIBLE = 1e-15;   /* of the moment */
-static const double LEAST_LOG = -690;     /* log of the least delta */
+static const double MIN_LOG = -690;       /* log of the least delta */
 
 /* ---- a run's losses in one direction ---- */
 
@@ -438,14 +438,14 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
     struct losses losses = {0};
     struct contour contour = {0};
     struct nvdp__local local = {.epsilon = epsilon};
-    double log_delta = LEAST_LOG, best = fmin(variation(run), 1);
+    double log_delta = MIN_LOG, best = fmin(variation(run), 1);
     for (int pass = 0; pass < 3 * MAX_PASSES; pass++) {
         double k;
         bool done = false;
         NVDP_TRY(losses_create(ctx, run, direction, log_delta, &losses));
         double next = fmin(minimize(&losses, BOUND_DELTA, epsilon, &k), 0);
         best = fmin(best, exp(next) + losses.infinite);
-        if (next <= LEAST_LOG) break;
+        if (next <= MIN_LOG) break;
         if (pass > 0 && next > log_delta - 3) {
             local.log_delta = fmin(next, log_delta);
             find_saddle(&losses, &local);
@@ -460,7 +460,7 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
             contour = (struct contour){0};
         }
         if (done) break;
-        log_delta = fmax(next, LEAST_LOG);
+        log_delta = fmax(next, MIN_LOG);
         losses_free(&losses);
         losses = (struct losses){0};
     }

@@ -50,7 +50,8 @@ static char *place_of(struct nvdp_context *ctx, const char *path) {
 
 /* Creates an empty neighbor of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
  * device or a pipe would replace it rather than write to it. */
-static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
+static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, char **name,
+                                    int *fd) {
     struct stat info;
     bool replaced = stat(path, &info) == 0;
     if (replaced && S_ISDIR(info.st_mode))
@@ -58,17 +59,17 @@ static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, cha
     if (replaced && !S_ISREG(info.st_mode))
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
     for (int n = 0; n < MAX_NEIGHBOURS; n++) {
-        char *beside = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
-        if (beside == NULL) return NVDP_ERR_MEMORY;
-        int opened = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        char *temporary = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
+        if (temporary == NULL) return NVDP_ERR_MEMORY;
+        int opened = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int err = errno;
         if (opened >= 0 && claim(opened)) {
             if (replaced) (void)!fchmod(opened, info.st_mode & 07777);
-            *name = beside;
+            *name = temporary;
             *fd = opened;
             return NVDP_OK;
         }
-        free(beside);
+        free(temporary);
         if (opened >= 0) close(opened);
         if (opened < 0 && err != EEXIST)
             return nvdp__fail_errno(ctx, err, "%s: cannot write", path);
@@ -83,7 +84,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     int fd = -1;
     output.path = place_of(ctx, path);
     if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(create_beside(ctx, output.path, &output.beside, &fd));
+    NVDP_TRY(create_temporary(ctx, output.path, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
     if (output.file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
     *out = output;
@@ -162,9 +163,9 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     int closed = fclose(out->file);
     out->file = NULL;
     if (closed != 0) NVDP_TRY(write_error(out, errno));
-    NVDP_TRY(rename_onto(out->ctx, out->beside, out->path, replace));
-    free(out->beside);
-    out->beside = NULL;
+    NVDP_TRY(rename_onto(out->ctx, out->temporary, out->path, replace));
+    free(out->temporary);
+    out->temporary = NULL;
 cleanup:
     nvdp__output_abort(out);
     if (lock >= 0) close(lock);
@@ -173,14 +174,14 @@ cleanup:
 
 void nvdp__output_abort(struct nvdp__output *out) {
     if (out->file != NULL) fclose(out->file);
-    if (out->beside != NULL) unlink(out->beside);
-    free(out->beside);
+    if (out->temporary != NULL) unlink(out->temporary);
+    free(out->temporary);
     free(out->path);
     *out = (struct nvdp__output){0};
 }
 
 /* Whether it is NAME.partial-PID-N; `of` NULL: of any NAME. */
-static bool is_neighbor(const char *name, const char *of) {
+static bool is_in_folder(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
     for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
@@ -208,7 +209,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
     DIR *folder = opendir(directory);
     nvdp_status status = NVDP_OK;
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (!is_neighbor(entry->d_name, of)) continue;
+        if (!is_in_folder(entry->d_name, of)) continue;
         char *found = nvdp__join(ctx, directory, entry->d_name);
         NVDP_TRY(NVDP__MADE(found));
         remove_leftover(ctx, found);
@@ -228,13 +229,14 @@ nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path
     return status;
 }
 
-nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock) {
+nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
+                                   int *lock) {
     nvdp_status status = NVDP_OK;
     int fd = -1;
     char *place = place_of(ctx, path);
     NVDP_TRY(NVDP__MADE(place));
     if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, place));
-    NVDP_TRY(create_beside(ctx, place, beside, &fd));
+    NVDP_TRY(create_temporary(ctx, place, temporary, &fd));
     if (lock != NULL)
         *lock = fd;
     else
@@ -244,18 +246,18 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *temporary, const char *path,
                           bool replace) {
     nvdp_status status = NVDP_OK;
     char *place = place_of(ctx, path);
-    int fd = open(beside, O_WRONLY | O_CLOEXEC);
+    int fd = open(temporary, O_WRONLY | O_CLOEXEC);
     NVDP_TRY(NVDP__MADE(place));
     if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    NVDP_TRY(rename_onto(ctx, beside, place, replace));
+    NVDP_TRY(rename_onto(ctx, temporary, place, replace));
 cleanup:
     free(place);
     if (fd >= 0) close(fd);
-    if (status != NVDP_OK) unlink(beside);
+    if (status != NVDP_OK) unlink(temporary);
     return status;
 }
 

@@ -9,8 +9,8 @@
 struct nvdp__output {
     struct nvdp_context *ctx;
     FILE *file;
-    char *path;   /* final */
-    char *beside; /* where the bytes go until commit */
+    char *path;      /* final */
+    char *temporary; /* where the bytes go until commit */
 };
 
 /* Opens path's neighbor for writing, locked while it is. */
@@ -29,8 +29,9 @@ void nvdp__output_abort(struct nvdp__output *out);
 /* For libraries that write by name (HDF5): makes an empty neighbor and gives its name (free()).  With `lock` it is locked until
  * that is closed, and neighbors that nobody writes any more are removed.  Then fsync + rename it; not `replace`:
  * NVDP_ERR_ARGUMENT where a file that is not empty is there, also if it came a moment ago. */
-nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock);
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
+nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
+                                   int *lock);
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *temporary, const char *path,
                           bool replace);
 
 /* Removes, with a notice, what processes that ended while they wrote have left in a directory: neighbors of `of` (NULL: of any

@@ -454,7 +454,7 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
 /* ---- lanes: threads that meet once a batch ---- */
 
 /* Largest share of a lane, relative to the mean: about what synchronizing at each operation costs. */
-static const double MOST_UNEVEN = 1.12;
+static const double MAX_UNEVEN = 1.12;
 
 /* Splits the batch's texts in order, at the text that begins next to each cut.  Returns true if the largest share is
  * hardly larger than the mean. */
@@ -472,7 +472,7 @@ static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_c
         cache->lane[l].texts = next - first;
         most = nvdp__max(most, (size_t)(batch->offset[next] - batch->offset[first]));
     }
-    return (double)most <= MOST_UNEVEN * mean;
+    return (double)most <= MAX_UNEVEN * mean;
 }
 
 static void layers_forward(const struct run *run) {

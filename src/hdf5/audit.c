@@ -1,8 +1,10 @@
-/* An HDF5 file byte by byte: whether it has anything but root attributes, datasets and HDF5's own structures.
+/* Audits an HDF5 file byte by byte: does it hold anything except root attributes, datasets and
+ * HDF5's own structures?
  *
- * The reader (hdf5_read.c) takes the file in once more and records every byte that it understands.  A byte that is not
- * recorded must be zero: a payload may lie in space that was freed, behind a text's NUL, in a comment or a filter's
- * parameters, in chunks outside a dataset's shape, or behind the end of the file. */
+ * The reader (read.c) parses the file once more and records every byte that it understands. All
+ * other bytes must be zero: a payload could hide in freed space, behind the NUL of a text, in a
+ * comment, in the parameters of a filter, in chunks outside a dataset's shape, or behind the end
+ * of the file. Start with nvdp__h5_audit at the end. */
 #include "hdf5/read.h"
 
 #include <inttypes.h>
@@ -18,7 +20,7 @@ static int by_first(const void *a, const void *b) {
 static __attribute__((format(printf, 2, 3))) void note(struct nvdp__h5_audit *to,
                                                        const char *format, ...) {
     va_list args;
-    if (to->fault[0] != '\0') return; /* the first is told */
+    if (to->fault[0] != '\0') return; /* only the first fault is kept */
     va_start(args, format);
     vsnprintf(to->fault, sizeof to->fault, format, args);
     va_end(args);
@@ -34,10 +36,11 @@ static bool is_fill(const struct nvdp__h5_object *object, uint64_t first, uint64
     return true;
 }
 
-/* Checks the values of the chunk in object->held that lie outside the shape, line by line. */
+/* Checks, line by line, that the values of the chunk in object->held outside the shape are fill
+ * values. */
 static bool outside_is_fill(const struct nvdp__h5_object *object, const uint64_t *at) {
     const int last = object->space.rank - 1;
-    uint64_t inside[NVDP__H5_MOST_RANK], i[NVDP__H5_MOST_RANK] = {0}, line = 0;
+    uint64_t inside[NVDP__H5_MAX_RANK], i[NVDP__H5_MAX_RANK] = {0}, line = 0;
     for (int d = 0; d <= last; d++) {
         const uint64_t left = object->space.shape[d] - at[d];
         inside[d] = left < object->chunk[d] ? left : object->chunk[d];
@@ -65,7 +68,7 @@ static nvdp_status audit_chunks(struct nvdp__h5_image *image, struct nvdp__h5_ob
     }
     NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
     for (size_t c = 0; c < object->chunks; c++) {
-        uint64_t at[NVDP__H5_MOST_RANK], place = object->index[c].place;
+        uint64_t at[NVDP__H5_MAX_RANK], place = object->index[c].place;
         bool reaches_out = false;
         for (int d = rank - 1; d >= 0; d--) {
             const uint64_t side = object->chunk[d], length = object->space.shape[d];
@@ -112,7 +115,7 @@ nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__h5_image *read = NULL, image = {0};
     *out = (struct nvdp__h5_audit){0};
-    NVDP_TRY(nvdp__h5_look(file, &read));
+    NVDP_TRY(nvdp__h5_contents(file, &read));
     image = (struct nvdp__h5_image){
         .ctx = read->ctx, .path = read->path, .at = read->at, .size = read->size, .records = true};
     NVDP_TRY(nvdp__h5_image_parse(&image));
@@ -122,10 +125,10 @@ nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
         if (object->attributes > 0) note(out, "attributes of dataset '%.40s'", object->name);
         if (object->layout == NVDP__H5_CHUNKED) NVDP_TRY(audit_chunks(&image, object, out));
     }
-    for (size_t i = 0; i < image.words; i++) {
+    for (size_t i = 0; i < image.attributes; i++) {
         char *text = NULL;
-        if (image.word[i].stored.kind != NVDP__H5_HEAPTEXT) continue;
-        NVDP_TRY(nvdp__h5_image_text(&image, &image.word[i], &text)); /* records it */
+        if (image.attribute[i].stored.kind != NVDP__H5_HEAPTEXT) continue;
+        NVDP_TRY(nvdp__h5_image_text(&image, &image.attribute[i], &text)); /* records its bytes */
         free(text);
     }
     audit_bytes(&image, out);

@@ -1,3 +1,5 @@
+/* The HDF5 file driver of disk.h: every write succeeds, and the first error is kept for the
+ * caller. */
 #include "hdf5/disk.h"
 
 #include <errno.h>
@@ -8,19 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* HDF5's view of an open file begins with its own part. */
+/* An open file; HDF5 requires its own part first. */
 struct opened {
     H5FD_t head;
     int fd;
-    haddr_t end_allocated; /* what HDF5 has given out */
-    haddr_t end_of_file;   /* what is written */
+    haddr_t end_allocated; /* end of the space that HDF5 has allocated */
+    haddr_t end_of_file;   /* end of the written bytes */
     struct nvdp__disk *disk;
 };
 
 static H5FD_t *disk_open(const char *name, unsigned flags, hid_t plist, haddr_t limit) {
     (void)flags;
     (void)limit;
-    struct nvdp__disk *const *disk = H5Pget_driver_info(plist); /* as nvdp__disk_create put it */
+    struct nvdp__disk *const *disk = H5Pget_driver_info(plist); /* set by nvdp__disk_create */
     struct opened *file = calloc(1, sizeof *file);
     if (disk == NULL || file == NULL) {
         free(file);
@@ -41,7 +43,7 @@ static herr_t disk_close(H5FD_t *head) {
     return 0;
 }
 
-/* What HDF5 may do for speed: the same as for its own file driver. */
+/* Optimizations that HDF5 may use: the same as for its own file driver. */
 static herr_t disk_query(const H5FD_t *head, unsigned long *flags) {
     (void)head;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
@@ -65,7 +67,7 @@ static haddr_t disk_get_eof(const H5FD_t *head, H5FD_mem_t type) {
     return ((const struct opened *)head)->end_of_file;
 }
 
-/* Past the end of the file there are zeros. */
+/* Reads zeros past the end of the file. */
 static herr_t disk_read(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t address, size_t size,
                         void *buffer) {
     (void)type;
@@ -104,7 +106,7 @@ static herr_t disk_write(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t add
         address += (haddr_t)put;
         size -= (size_t)put;
     }
-    address += size; /* as if all had been written */
+    address += size; /* as if everything had been written */
     if (address > file->end_of_file) file->end_of_file = address;
     return 0;
 }
@@ -123,7 +125,7 @@ static herr_t disk_truncate(H5FD_t *head, hid_t plist, bool closing) {
 static const H5FD_class_t DISK = {
 #if H5_VERSION_GE(1, 14, 0)
     .version = H5FD_CLASS_VERSION,
-    .value = (H5FD_class_value_t)510, /* of those left to drivers outside HDF5 */
+    .value = (H5FD_class_value_t)510, /* in the range reserved for external drivers */
 #endif
     .name = "nvdp_disk",
     .maxaddr = (haddr_t)LLONG_MAX,

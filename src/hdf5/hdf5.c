@@ -1,4 +1,5 @@
-/* HDF5 files as they are written, by libhdf5; and opened.  What is in them: hdf5_values.c. */
+/* Creates, writes and opens HDF5 files: writing through libhdf5, reading through our own reader
+ * (values.c, read.c). Read files, then datasets, then attributes. */
 #include "hdf5/hdf5.h"
 
 #include "base/f16.h"
@@ -16,7 +17,7 @@
 enum {
     CHUNK_BYTES = 1 << 18,
     DEFLATE_LEVEL = 4,
-    OPEN_DATASETS = 32 /* kept open, so that slices meet in the chunk cache */
+    OPEN_DATASETS = 32 /* kept open, so that their slices meet in the chunk cache */
 };
 
 struct dataset {
@@ -27,26 +28,26 @@ struct dataset {
 struct nvdp__h5 {
     struct nvdp_context *ctx;
     char *path;
-    char *beside; /* where a file being created lies; NULL in one opened for reading */
-    int lock;     /* on it, or -1 */
-    hid_t id;     /* of a file being created, else -1 */
+    char *temporary; /* temporary path of a file being created; NULL if opened for reading */
+    int lock;        /* lock on the temporary file, or -1 */
+    hid_t id;        /* of a file being created, else -1 */
     struct nvdp__h5_image
-        *image;   /* what is read; of a file being created, as it was when that was asked for */
-    bool changed; /* since */
-    struct nvdp__disk disk; /* under a file being created */
+        *image;             /* parsed contents; of a file being created: as of the last request */
+    bool changed;           /* since the last image */
+    struct nvdp__disk disk; /* driver of a file being created */
     struct dataset datasets[OPEN_DATASETS];
-    size_t opened; /* datasets opened so far; the next takes the place of the oldest */
+    size_t opened; /* datasets opened so far; the next one replaces the oldest */
 };
 
-/* A handle that is given back at the end of its scope; for all but files and datasets, whose
- * closing may write. */
+/* A handle that is released at the end of its scope. Not for files and datasets, because closing
+ * them may write. */
 #define SCOPED __attribute__((cleanup(drop))) hid_t
 
 static void drop(hid_t *id) {
     if (*id > 0) H5Idec_ref(*id);
 }
 
-/* --- HDF5's own error stack: silent during a call, and restored for the program around us --- */
+/* --- HDF5's own error stack: silent during a call, then restored for the program --- */
 
 struct hush {
     H5E_auto2_t print;
@@ -66,7 +67,7 @@ static void hush_end(struct hush *saved) {
 
 #define HUSH __attribute__((cleanup(hush_end), unused)) struct hush hushed = hush_begin()
 
-/* Keeps the innermost description, which is the one that says why. */
+/* Keeps the innermost description, which states the reason. */
 static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user) {
     const char **reason = user;
     if (n == 0 && error->desc != NULL && error->desc[0] != '\0') *reason = error->desc;
@@ -90,7 +91,8 @@ static nvdp_status check_writable(const struct nvdp__h5 *file) {
     return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
 }
 
-/* HDF5 prints and aborts where it meets headers of another version: it must not get to see them. */
+/* HDF5 prints and aborts if the headers have another version than the library, so check before
+ * calling it. */
 static nvdp_status check_library(struct nvdp_context *ctx) {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -105,7 +107,7 @@ static nvdp_status check_library(struct nvdp_context *ctx) {
 
 /* --- types --- */
 
-/* HDF5 1.10 has no type for f16; this one is what h5py writes for float16. */
+/* HDF5 1.10 has no type for f16; this is the type that h5py writes for float16. */
 static hid_t f16_type(void) {
     hid_t type = H5Tcopy(H5T_IEEE_F32LE);
     if (type >= 0 && (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 ||
@@ -144,7 +146,7 @@ static size_t file_size(enum nvdp__h5_type type) {
     return sizes[type];
 }
 
-/* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
+/* HDF5 clips integers that do not fit; this refuses them. Floats may round, even to infinity. */
 static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *source,
                                       void *target, void *user) {
     (void)from;
@@ -185,8 +187,8 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
-    NVDP_TRY(nvdp__beside(ctx, path, &file->beside, &file->lock));
-    file->id = nvdp__disk_create(file->beside, &file->disk);
+    NVDP_TRY(nvdp__create_temporary(ctx, path, &file->temporary, &file->lock));
+    file->id = nvdp__disk_create(file->temporary, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
     NVDP__HAND_OVER(out, file);
@@ -213,11 +215,12 @@ static herr_t close_all(struct nvdp__h5 *file) {
     return file->disk.error != 0 ? -1 : worst;
 }
 
-/* Takes in the file as it lies on the disk now. */
-static nvdp_status look_again(struct nvdp__h5 *file) {
+/* Parses the file as it is on disk now. */
+static nvdp_status parse_again(struct nvdp__h5 *file) {
     nvdp__h5_image_free(file->image);
     file->image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, file->path, &file->image));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_image_open(file->ctx, file->temporary, file->path, &file->image));
     file->changed = false;
     return NVDP_OK;
 }
@@ -225,34 +228,34 @@ static nvdp_status look_again(struct nvdp__h5 *file) {
 nvdp_status nvdp__h5_finish(struct nvdp__h5 *file) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
-    return close_all(file) < 0 ? write_error(file) : look_again(file);
+    return close_all(file) < 0 ? write_error(file) : parse_again(file);
 }
 
 nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value) {
     const size_t size = strlen(value);
-    const struct nvdp__h5_attribute *word =
-        file->image != NULL ? nvdp__h5_image_word(file->image, name) : NULL;
-    if (file->id >= 0 || file->beside == NULL || word == NULL ||
-        word->stored.kind != NVDP__H5_TEXT || word->stored.size != size + 1)
+    const struct nvdp__h5_attribute *attribute =
+        file->image != NULL ? nvdp__h5_image_attribute(file->image, name) : NULL;
+    if (file->id >= 0 || file->temporary == NULL || attribute == NULL ||
+        attribute->stored.kind != NVDP__H5_TEXT || attribute->stored.size != size + 1)
         return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: attribute '%s' cannot be replaced",
                           file->path, name);
-    const off_t place = word->bytes - file->image->at;
-    const int fd = open(file->beside, O_WRONLY | O_CLOEXEC);
+    const off_t place = attribute->bytes - file->image->at;
+    const int fd = open(file->temporary, O_WRONLY | O_CLOEXEC);
     errno = 0;
     bool written = fd >= 0 && pwrite(fd, value, size, place) == (ssize_t)size;
     const int err = errno != 0 ? errno : EIO;
     if (fd >= 0 && close(fd) != 0) written = false;
     if (!written) return nvdp__fail_errno(file->ctx, err, "%s: cannot write", file->path);
-    return look_again(file);
+    return parse_again(file);
 }
 
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
     HUSH;
-    if (file->beside == NULL) return check_writable(file);
+    if (file->temporary == NULL) return check_writable(file);
     if (close_all(file) < 0) return write_error(file);
-    nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path, replace);
-    free(file->beside);
-    file->beside = NULL;
+    nvdp_status status = nvdp__publish(file->ctx, file->temporary, file->path, replace);
+    free(file->temporary);
+    file->temporary = NULL;
     return status;
 }
 
@@ -261,14 +264,14 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
     HUSH;
     close_all(file);
     nvdp__h5_image_free(file->image);
-    if (file->beside != NULL) unlink(file->beside);
+    if (file->temporary != NULL) unlink(file->temporary);
     if (file->lock >= 0) close(file->lock);
-    free(file->beside);
+    free(file->temporary);
     free(file->path);
     free(file);
 }
 
-/* Refuses a file of another kind, or of a version that this build does not know. */
+/* Refuses a file of another kind, or of a version unknown to this build. */
 static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
     if (!nvdp__h5_has_attribute(file, "nvdp_format"))
         return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
@@ -317,13 +320,13 @@ static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid
         H5Dclose(id);
         return NVDP_ERR_MEMORY;
     }
-    herr_t closed = forget_dataset(slot); /* may write what the chunk cache held */
+    herr_t closed = forget_dataset(slot); /* may write data from the chunk cache */
     *slot = (struct dataset){copy, id};
     file->opened++;
     return closed < 0 ? write_error(file) : NVDP_OK;
 }
 
-/* One that was made before. */
+/* Opens an existing dataset, or returns one that is still open. */
 static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
     for (const struct dataset *held = file->datasets; held < file->datasets + OPEN_DATASETS;
          held++) {
@@ -339,8 +342,8 @@ static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *
     return NVDP_OK;
 }
 
-/* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger.  Empty datasets stay
- * contiguous: HDF5 has no chunk of zero rows. */
+/* Sets chunks of about CHUNK_BYTES, consisting of whole rows if a row is no larger. Empty
+ * datasets stay contiguous, because HDF5 has no chunk of zero rows. */
 static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
     if (plist < 0) return -1;
@@ -352,7 +355,8 @@ static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
         chunk[d] = shape[d] < left ? shape[d] : left;
         left = chunk[d] > 0 && chunk[d] < left ? left / chunk[d] : 1;
     }
-    herr_t worst = H5Pset_obj_track_times(plist, false); /* equal data, equal bytes */
+    /* no times, so that equal data gives equal bytes */
+    herr_t worst = H5Pset_obj_track_times(plist, false);
     if (!empty && (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
                    H5Pset_deflate(plist, DEFLATE_LEVEL) < 0))
         worst = -1;
@@ -386,13 +390,13 @@ nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp_
     return remember_dataset(file, name, id);
 }
 
-/* --- rows of one dataset, from memory into the file --- */
+/* --- writing rows of one dataset --- */
 
 struct slice {
     hid_t dataset;
     hid_t type;   /* in the file */
-    hid_t space;  /* in the file, the rows selected */
-    hid_t memory; /* as many rows in memory */
+    hid_t space;  /* in the file, with the rows selected */
+    hid_t memory; /* the same number of rows in memory */
     size_t items;
 };
 
@@ -404,7 +408,7 @@ static void close_slice(struct slice *slice) {
 
 #define SCOPED_SLICE __attribute__((cleanup(close_slice))) struct slice
 
-/* The caller closes the slice, after a failure too. */
+/* The caller closes the slice, also after a failure. */
 static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                               size_t first, size_t rows, struct slice *slice) {
     hsize_t start[NVDP__H5_RANK] = {first};
@@ -433,7 +437,7 @@ static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp
     return NVDP_OK;
 }
 
-/* We round to f16 ourselves, to nearest even; HDF5's own conversion is not relied upon. */
+/* Rounds to f16 (nearest, ties to even) without relying on HDF5's conversion. */
 static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t items,
                                 const float *data, uint16_t *rounded) {
     for (size_t i = 0; i < items; i++) {
@@ -509,7 +513,8 @@ static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t 
 nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
     HUSH;
     SCOPED type = H5Tcopy(H5T_C_S1);
-    /* of fixed length: those of variable length lie in a heap, which many readers trust blindly */
+    /* of fixed length: strings of variable length lie in a heap, whose references many readers
+     * do not check */
     if (H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
         return write_error(file);
     return set_attribute(file, name, type, type, value);
@@ -525,17 +530,17 @@ nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t va
     return set_attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
 }
 
-/* --- what is in it by now --- */
+/* --- the current contents --- */
 
 static nvdp_status take_image(struct nvdp__h5 *file) {
     if (file->id < 0)
         return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
     HUSH;
     if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
-    return look_again(file);
+    return parse_again(file);
 }
 
-nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image) {
+nvdp_status nvdp__h5_contents(struct nvdp__h5 *file, struct nvdp__h5_image **image) {
     if (file->image == NULL || file->changed) NVDP_RETURN_IF_FAILED(take_image(file));
     *image = file->image;
     return NVDP_OK;

@@ -1,3 +1,6 @@
+/* The HDF5 reader of read.h, from bytes up: parts of messages, messages, object headers, groups,
+ * datasets, the whole file; then chunks and texts, which are read on demand. Every address, size
+ * and count is checked before use. Start with nvdp__h5_image_parse. */
 #include "hdf5/read.h"
 
 #include "base/file.h"
@@ -10,23 +13,23 @@
 #include <zlib.h>
 
 enum {
-    MOST_VISITS = 1 << 20,
-    MOST_DEPTH = 16,
-    MOST_BLOCKS = 1024, /* of an object's header, one after the other */
+    MAX_VISITS = 1 << 20,
+    MAX_DEPTH = 16,
+    MAX_BLOCKS = 1024, /* continuation blocks of an object header */
     LONGEST_NAME = 1023,
     LARGEST_TEXT = 1 << 24,
     LARGEST_CHUNK = 1 << 26
 };
 static const uint64_t NOWHERE = UINT64_MAX;
 
-/* --- bytes, which are there or are not --- */
+/* --- bytes and ranges --- */
 
 static const unsigned char *bytes_at(const struct nvdp__h5_image *image, uint64_t address,
                                      uint64_t count) {
     return address <= image->size && count <= image->size - address ? image->at + address : NULL;
 }
 
-/* Records for an audit that the reader understands these bytes.  Whatever is not recorded must be zero. */
+/* Records for an audit that the reader understands these bytes. Unrecorded bytes must be zero. */
 static void record(struct nvdp__h5_image *image, const unsigned char *at, uint64_t count) {
     if (!image->records || count == 0) return;
     const uint64_t first = (uint64_t)(at - image->at);
@@ -80,14 +83,14 @@ static nvdp_status visit(struct nvdp__h5_image *image, uint64_t address) {
     return damaged(image, "parts without end", address);
 }
 
-/* Bytes of a message or another part, that are used up from the front. */
+/* The unread bytes of a message or another structure. */
 struct part {
     struct nvdp__h5_image *image;
     const unsigned char *at;
     size_t left;
 };
 
-/* Passes over the next `count` bytes; NULL: there are fewer. */
+/* Skips `count` bytes and returns their address; NULL if there are fewer. */
 static const unsigned char *pass(struct part *part, uint64_t count) {
     const unsigned char *at = part->at;
     if (count > part->left) return NULL;
@@ -96,14 +99,14 @@ static const unsigned char *pass(struct part *part, uint64_t count) {
     return at;
 }
 
-/* The same for bytes that are understood. */
+/* Like pass(), and records the bytes as understood. */
 static const unsigned char *take(struct part *part, uint64_t count) {
     const unsigned char *at = pass(part, count);
     if (at != NULL) record(part->image, at, count);
     return at;
 }
 
-/* The same for an address that must be none; false: there are fewer bytes. */
+/* Skips an address that must be undefined, and records it if so; false if there are fewer bytes. */
 static bool take_nowhere(struct part *part) {
     const unsigned char *at = pass(part, 8);
     if (at != NULL && number(at, 8) == NOWHERE) record(part->image, at, 8);
@@ -118,7 +121,8 @@ static bool take_number(struct part *part, size_t size, uint64_t *out) {
 
 /* --- messages: types, extents, fill values, layouts, filters --- */
 
-/* Sign, exponent's place and size, mantissa's place and size, bias; what any machine calls a float. */
+/* True if the fields (sign, position and size of exponent and mantissa, bias) are those of an
+ * IEEE float. */
 static bool is_ieee(const unsigned char *field, const unsigned char *p, size_t size) {
     static const struct {
         unsigned char size, sign, exponent, exponent_bits, mantissa_bits;
@@ -150,8 +154,9 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
         out->is_signed = (field[0] & 8) != 0;
         if (u16(p) == 0 && u16(p + 2) == 8 * (uint64_t)size &&
             (size == 1 || size == 2 || size == 4 || size == 8))
-            out->kind = NVDP__H5_WHOLE;
-        out->plain = out->kind == NVDP__H5_WHOLE && field[0] == 8 && field[1] == 0 && field[2] == 0;
+            out->kind = NVDP__H5_INTEGER;
+        out->plain =
+            out->kind == NVDP__H5_INTEGER && field[0] == 8 && field[1] == 0 && field[2] == 0;
         return true;
     case 1: /* float */
         if ((p = take(&part, 12)) == NULL) return false;
@@ -162,9 +167,9 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
         out->kind = NVDP__H5_TEXT;
         out->plain = field[0] == 0x10 && field[1] == 0 && field[2] == 0;
         return true;
-    case 9: /* of variable length */
+    case 9: /* variable length */
         if ((field[0] & 0x0f) == 1 && size == 16) out->kind = NVDP__H5_HEAPTEXT;
-        p = take(&part, 8); /* of its characters */
+        p = take(&part, 8); /* type of its characters */
         if (p != NULL && (p[0] & 0x0f) == 0) (void)take(&part, 4);
         return true;
     default:
@@ -175,7 +180,7 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
 static bool parse_space(struct part part, struct nvdp__h5_space *out) {
     const unsigned char *head = take(&part, 4);
     *out = (struct nvdp__h5_space){0};
-    if (head == NULL || head[0] < 1 || head[0] > 2 || head[1] > NVDP__H5_MOST_RANK) return false;
+    if (head == NULL || head[0] < 1 || head[0] > 2 || head[1] > NVDP__H5_MAX_RANK) return false;
     if (head[0] == 1 && pass(&part, 4) == NULL) return false;
     if (head[0] == 2 && (head[3] > 2 || (head[3] != 1 && head[1] > 0))) return false;
     out->none = head[0] == 2 && head[3] == 2;
@@ -183,7 +188,7 @@ static bool parse_space(struct part part, struct nvdp__h5_space *out) {
     for (int d = 0; d < out->rank; d++) {
         if (!take_number(&part, 8, &out->shape[d])) return false;
     }
-    for (int d = 0; (head[2] & 1) && d < out->rank; d++) { /* to which it may grow */
+    for (int d = 0; (head[2] & 1) && d < out->rank; d++) { /* max extent */
         const unsigned char *most = pass(&part, 8);
         if (most != NULL && (u64(most) == out->shape[d] || u64(most) == UINT64_MAX))
             record(part.image, most, 8);
@@ -191,7 +196,7 @@ static bool parse_space(struct part part, struct nvdp__h5_space *out) {
     return true;
 }
 
-/* How many values; false on overflow. */
+/* Number of values from dimension `from` on; false on overflow. */
 static bool count_values(const struct nvdp__h5_space *space, int from, uint64_t *out) {
     *out = !space->none;
     for (int d = from; d < space->rank; d++) {
@@ -200,7 +205,7 @@ static bool count_values(const struct nvdp__h5_space *space, int from, uint64_t 
     return true;
 }
 
-/* Versions 1 to 3. */
+/* Fill values of versions 1 to 3. */
 static bool parse_fill(struct part part, struct nvdp__h5_object *to) {
     const unsigned char *head = take(&part, 2);
     if (head == NULL || head[0] < 1 || head[0] > 3) return false;
@@ -211,14 +216,15 @@ static bool parse_fill(struct part part, struct nvdp__h5_object *to) {
     if (!defined) return true;
     if (!take_number(&part, 4, &size)) return false;
     const unsigned char *value = size < UINT32_MAX ? pass(&part, size) : NULL;
-    if (size == 0 || size == UINT32_MAX) return true; /* none */
+    if (size == 0 || size == UINT32_MAX) return true; /* no fill value */
     if (value == NULL) return false;
     if (size <= sizeof to->fill) record(part.image, value, size);
     if (size <= sizeof to->fill && size == to->stored.size) memcpy(to->fill, value, (size_t)size);
     return true;
 }
 
-/* The types and extents of a dataset may come after its layout: sizes are checked when all is known. */
+/* Type and extent of a dataset may follow its layout, so check_dataset() checks the sizes at the
+ * end. */
 static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
                          struct nvdp__h5_object *to) {
     const unsigned char *head = take(&part, 2);
@@ -226,7 +232,7 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
     if (head == NULL) return false;
     if (head[0] == 4 && head[1] == 3)
         to->unreadable = ": expected data inside the file, found a reference to another";
-    else if (head[0] != 3 && (head[0] != 4 || head[1] > 1)) /* 4 has other indexes of chunks */
+    else if (head[0] != 3 && (head[0] != 4 || head[1] > 1)) /* version 4 has other chunk indexes */
         to->unreadable = ": expected a layout of version 3, found another (h5repack writes it)";
     if (to->unreadable != NULL) return true;
     switch (head[1]) {
@@ -240,7 +246,7 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
         return take_number(&part, 8, &to->address) && take_number(&part, 8, &to->bytes);
     case 2:
         to->layout = NVDP__H5_CHUNKED;
-        if (!take_number(&part, 1, &rank) || rank < 2 || rank > NVDP__H5_MOST_RANK ||
+        if (!take_number(&part, 1, &rank) || rank < 2 || rank > NVDP__H5_MAX_RANK ||
             !take_number(&part, 8, &to->address))
             return false;
         to->sides = (int)rank;
@@ -257,7 +263,7 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
     }
 }
 
-/* Shuffle, deflate, or one of them, in that order. */
+/* Accepts shuffle, deflate, or both in that order. */
 static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
     static const char *const names[] = {[1] = "deflate", [2] = "shuffle"};
     const unsigned char *head = take(&part, 2);
@@ -286,14 +292,14 @@ static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
 
 /* --- object headers --- */
 
-/* What the messages of an object say. */
+/* The contents of an object header's messages. */
 struct header {
-    struct nvdp__h5_object dataset; /* name unset */
+    struct nvdp__h5_object dataset; /* name is not set yet */
     bool type, space, layout;
     bool group;
     uint64_t tree, heap; /* of a symbol table; NOWHERE: none */
     int depth;
-    const char *path; /* of the group, "" for the root */
+    const char *path; /* path of the group, "" for the root */
 };
 
 static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int depth,
@@ -343,7 +349,7 @@ static size_t padded(uint64_t size, bool pad) {
 static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part part,
                                    uint64_t address) {
     static const char what[] = "an attribute";
-    struct nvdp__h5_attribute word = {0};
+    struct nvdp__h5_attribute attribute = {0};
     struct nvdp__h5_space space = {0};
     uint64_t bytes = 0;
     const unsigned char *head = take(&part, 8);
@@ -360,22 +366,23 @@ static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part par
         return damaged(image, what, address);
     const size_t length = strlen((const char *)name);
     record(image, name, length + 1);
-    if (!parse_type((struct part){image, type, (size_t)sizes[1]}, &word.stored) ||
+    if (!parse_type((struct part){image, type, (size_t)sizes[1]}, &attribute.stored) ||
         !parse_space((struct part){image, extent, (size_t)sizes[2]}, &space) ||
-        !count_values(&space, 0, &word.count) ||
-        __builtin_mul_overflow(word.count, word.stored.size, &bytes))
+        !count_values(&space, 0, &attribute.count) ||
+        __builtin_mul_overflow(attribute.count, attribute.stored.size, &bytes))
         return damaged(image, what, address);
-    word.bytes = pass(&part, bytes);
-    if (word.bytes == NULL) return damaged(image, what, address);
-    if (word.count == 1 && word.stored.kind != NVDP__H5_OTHER)
-        record(image, word.bytes,
-               word.stored.kind == NVDP__H5_TEXT ? strnlen((const char *)word.bytes, bytes)
-                                                 : bytes);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &image->word, &image->word_capacity,
-                                        image->words + 1, sizeof *image->word));
-    word.name = copy_text(image->ctx, name, length);
-    if (word.name == NULL) return NVDP_ERR_MEMORY;
-    image->word[image->words++] = word;
+    attribute.bytes = pass(&part, bytes);
+    if (attribute.bytes == NULL) return damaged(image, what, address);
+    if (attribute.count == 1 && attribute.stored.kind != NVDP__H5_OTHER)
+        record(image, attribute.bytes,
+               attribute.stored.kind == NVDP__H5_TEXT
+                   ? strnlen((const char *)attribute.bytes, bytes)
+                   : bytes);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &image->attribute, &image->attribute_capacity,
+                                        image->attributes + 1, sizeof *image->attribute));
+    attribute.name = copy_text(image->ctx, name, length);
+    if (attribute.name == NULL) return NVDP_ERR_MEMORY;
+    image->attribute[image->attributes++] = attribute;
     return NVDP_OK;
 }
 
@@ -402,15 +409,15 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
                                                        : damaged(image, "a layout", address);
     case 0x0b:
         return parse_filters(part, &to->dataset) ? NVDP_OK : damaged(image, "filters", address);
-    case 0x02: /* of links: kept elsewhere? */
-    case 0x15: /* of attributes */
+    case 0x02: /* index of links: fails below if it uses a heap */
+    case 0x15: /* index of attributes */
         to->group = to->group || type == 0x02;
         head = take(&part, 2);
         if (head == NULL) return damaged(image, "an index", address);
         if ((head[1] & 1) && take(&part, type == 0x02 ? 8 : 2) == NULL)
             return damaged(image, "an index", address);
         if (!take_number(&part, 8, &heap)) return damaged(image, "an index", address);
-        for (int i = 0; i < 1 + (head[1] >> 1 & 1); i++) /* trees of names and of their order */
+        for (int i = 0; i < 1 + (head[1] >> 1 & 1); i++) /* B-trees by name and by creation order */
             (void)take_nowhere(&part);
         return heap == NOWHERE ? NVDP_OK : not_taken(image, "links or attributes in a heap");
     case 0x06:
@@ -424,36 +431,36 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
         return take_number(&part, 8, &to->tree) && take_number(&part, 8, &to->heap)
                    ? NVDP_OK
                    : damaged(image, "a symbol table", address);
-    case 0x0a: /* sizes of a group's parts */
+    case 0x0a: /* group info */
         head = take(&part, 2);
         if (head != NULL) (void)take(&part, 4 * (uint64_t)((head[1] & 1) + (head[1] >> 1 & 1)));
         return NVDP_OK;
-    case 0x12: /* when it was changed */
+    case 0x12: /* modification time */
         if (take(&part, 1) != NULL && pass(&part, 3) != NULL) (void)take(&part, 4);
         return NVDP_OK;
-    case 0x16: /* how many links lead to it */
+    case 0x16: /* number of hard links */
         (void)take(&part, 5);
         return NVDP_OK;
     default:
-        return NVDP_OK; /* comments, space that is free */
+        return NVDP_OK; /* comments, free space */
     }
 }
 
-/* How the messages of a header stand in its blocks. */
+/* The format of the messages in a header's blocks. */
 struct form {
     int version;
     size_t head;       /* bytes before each message */
-    uint32_t messages; /* left; version 2 does not say how many */
+    uint32_t messages; /* messages left; unknown in version 2 */
 };
 
-/* A continuation is a block of its own. */
+/* Parses a block and its continuations, which are blocks themselves. */
 static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, uint64_t size,
                                struct header *to, struct form *form, int depth) {
     const unsigned char *at = bytes_at(image, address, size);
-    if (at == NULL || depth > MOST_BLOCKS) return damaged(image, "an object header", address);
+    if (at == NULL || depth > MAX_BLOCKS) return damaged(image, "an object header", address);
     struct part part = {image, at, (size_t)size};
     const bool first = form->version == 1;
-    if (!first && depth > 0) { /* between a signature and a checksum */
+    if (!first && depth > 0) { /* has a signature in front and a checksum behind */
         if (size < 8 || memcmp(at, "OCHK", 4) != 0)
             return damaged(image, "a continuation", address);
         record(image, at, 4);
@@ -525,7 +532,7 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
     if (out->at == NULL) return damaged(image, "names", address);
     record(image, head, 5);
     record(image, head + 8, 24);
-    /* free blocks: the place of the next one, 1 behind the last, and the size */
+    /* free blocks: offset of the next one (1 after the last), and size */
     for (uint64_t at = u64(head + 16); at != 1 && at < out->size && out->size - at >= 16;
          at = u64(out->at + at)) {
         NVDP_RETURN_IF_FAILED(visit(image, address));
@@ -534,7 +541,7 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
     return NVDP_OK;
 }
 
-/* A node of members. */
+/* Takes the members of a symbol table node. */
 static nvdp_status take_members(struct nvdp__h5_image *image, const struct header *group,
                                 const struct names *names, uint64_t address) {
     const unsigned char *head = bytes_at(image, address, 8);
@@ -556,7 +563,7 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
         const size_t length = (size_t)(end - name);
         record(image, name, length);
         record(image, entry, 20);
-        NVDP_RETURN_IF_FAILED(u32(entry + 16) == 2 /* a symbolic link */
+        NVDP_RETURN_IF_FAILED(u32(entry + 16) == 2 /* symbolic link */
                                   ? note_other(image, group->path, name, length)
                                   : take_link(image, group->path, group->depth, (const char *)name,
                                               length, u64(entry + 8)));
@@ -564,11 +571,11 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
     return NVDP_OK;
 }
 
-/* The head of a node of a B-tree; `level` -1: any. */
+/* Checks the head of a B-tree node; `level` -1: any level. */
 static const unsigned char *open_node(struct nvdp__h5_image *image, uint64_t address, int type,
                                       int level, size_t key, size_t *count) {
     const unsigned char *head = bytes_at(image, address, 24);
-    if (head == NULL || memcmp(head, "TREE", 4) != 0 || head[4] != type || head[5] > MOST_DEPTH ||
+    if (head == NULL || memcmp(head, "TREE", 4) != 0 || head[4] != type || head[5] > MAX_DEPTH ||
         (level >= 0 && head[5] != level))
         return NULL;
     *count = u16(head + 6);
@@ -592,7 +599,8 @@ static nvdp_status take_tree(struct nvdp__h5_image *image, const struct header *
     return NVDP_OK;
 }
 
-/* Its links of the one kind are taken while its header is parsed, those of the other here. */
+/* Takes the members of a symbol table. Members stored as link messages were taken with the
+ * header. */
 static nvdp_status take_group(struct nvdp__h5_image *image, const struct header *group) {
     struct names names = {0};
     if (group->tree == NOWHERE) return NVDP_OK;
@@ -602,7 +610,7 @@ static nvdp_status take_group(struct nvdp__h5_image *image, const struct header 
 
 /* --- datasets --- */
 
-/* What the parts say together. */
+/* Checks the sizes across messages. */
 static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_object *to,
                                  uint64_t address) {
     uint64_t values, bytes;
@@ -646,7 +654,7 @@ static nvdp_status take_dataset(struct nvdp__h5_image *image, const struct heade
 static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int depth,
                              const char *name, size_t length, uint64_t address) {
     nvdp_status status = NVDP_OK;
-    if (depth >= MOST_DEPTH) return damaged(image, "groups without end", address);
+    if (depth >= MAX_DEPTH) return damaged(image, "groups without end", address);
     char *whole =
         nvdp__format(image->ctx, "%s%s%.*s", path, *path != '\0' ? "/" : "", (int)length, name);
     if (whole == NULL) return NVDP_ERR_MEMORY;
@@ -670,12 +678,13 @@ static int by_object(const void *a, const void *b) {
                   ((const struct nvdp__h5_object *)b)->name);
 }
 
-static int by_word(const void *a, const void *b) {
+static int by_attribute(const void *a, const void *b) {
     return strcmp(((const struct nvdp__h5_attribute *)a)->name,
                   ((const struct nvdp__h5_attribute *)b)->name);
 }
 
-/* A small file may declare or unpack to enormous datasets, under many names too: memory and time follow what is unpacked. */
+/* A small file may declare enormous datasets, even under many names. Memory and time are
+ * therefore limited by the total of unpacked bytes. */
 static void limit_unpacked(struct nvdp__h5_image *image) {
     uint64_t total = 0;
     for (size_t i = 0; i < image->objects; i++) {
@@ -685,33 +694,36 @@ static void limit_unpacked(struct nvdp__h5_image *image) {
     }
 }
 
-/* A name that is there twice would be read now as the one, now as the other. */
+/* Sorts datasets and attributes by name and refuses duplicates, which could be read
+ * inconsistently. */
 static nvdp_status sort_all(struct nvdp__h5_image *image) {
     if (image->objects > 1) qsort(image->object, image->objects, sizeof *image->object, by_object);
-    if (image->words > 1) qsort(image->word, image->words, sizeof *image->word, by_word);
+    if (image->attributes > 1)
+        qsort(image->attribute, image->attributes, sizeof *image->attribute, by_attribute);
     for (size_t i = 1; i < image->objects; i++) {
         if (by_object(&image->object[i - 1], &image->object[i]) == 0)
             return damaged(image, "two datasets of one name", 0);
     }
     limit_unpacked(image);
-    for (size_t i = 1; i < image->words; i++) {
-        if (by_word(&image->word[i - 1], &image->word[i]) == 0)
+    for (size_t i = 1; i < image->attributes; i++) {
+        if (by_attribute(&image->attribute[i - 1], &image->attribute[i]) == 0)
             return damaged(image, "two attributes of one name", 0);
     }
     return NVDP_OK;
 }
 
-/* Its two forms differ in what stands before `rest`, and in the root's entry. */
+/* The old and the new superblock differ before `rest` and in the root's entry. */
 static void record_superblock(struct nvdp__h5_image *image, const unsigned char *rest,
                               const struct header *root) {
     const unsigned char *at = image->at;
     const bool old = at[8] < 2;
     record(image, at, 9);
     record(image, old ? at + 13 : at + 9, 2);
-    if (old) record(image, at + 16, 4); /* sizes of trees */
+    if (old) record(image, at + 16, 4); /* sizes of B-tree nodes */
     if (at[8] == 1) record(image, at + 24, 2);
     record(image, rest, 8);
-    if (u64(rest + 8) == NOWHERE) record(image, rest + 8, 8); /* free space, an extension */
+    /* address of free space, or of an extension */
+    if (u64(rest + 8) == NOWHERE) record(image, rest + 8, 8);
     record(image, rest + 16, old ? 16 : 20);
     if (!old) return;
     record(image, rest + 40, 12);
@@ -727,14 +739,14 @@ nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image) {
                           "%s: expected an HDF5 file, found another kind", image->path);
     if (at == NULL) return damaged(image, "a superblock", 0);
     if (at[8] > 3) return not_taken(image, "a later superblock");
-    const bool old = at[8] < 2; /* another order of the same */
+    const bool old = at[8] < 2; /* old versions have the same fields in another order */
     const unsigned char *size = old ? at + 13 : at + 9;
     if (size[0] != 8 || size[1] != 8) return not_taken(image, "addresses that have not 8 bytes");
     const unsigned char *rest = bytes_at(image, old ? 24 + 4 * (uint64_t)at[8] : 12, old ? 72 : 36);
     if (rest == NULL) return damaged(image, "a superblock", 0);
-    image->visits = MOST_VISITS;
+    image->visits = MAX_VISITS;
     const uint64_t base = u64(rest), end = u64(rest + 16), driver = old ? u64(rest + 24) : NOWHERE;
-    const uint64_t top = u64(rest + (old ? 40 : 24)); /* the root's header */
+    const uint64_t top = u64(rest + (old ? 40 : 24)); /* address of the root's header */
     if (base != 0 || driver != NOWHERE) return not_taken(image, "a base address or a driver");
     if (end > image->size) return damaged(image, "its end is missing", image->size);
     image->end = end;
@@ -777,11 +789,11 @@ void nvdp__h5_image_forget(struct nvdp__h5_image *image) {
         free(image->object[i].index);
         free(image->object[i].held);
     }
-    for (size_t i = 0; i < image->words; i++) {
-        free(image->word[i].name);
+    for (size_t i = 0; i < image->attributes; i++) {
+        free(image->attribute[i].name);
     }
     free(image->object);
-    free(image->word);
+    free(image->attribute);
     free(image->other);
     free(image->range);
 }
@@ -800,12 +812,12 @@ struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, 
                : bsearch(&key, image->object, image->objects, sizeof *image->object, by_object);
 }
 
-const struct nvdp__h5_attribute *nvdp__h5_image_word(const struct nvdp__h5_image *image,
-                                                     const char *name) {
+const struct nvdp__h5_attribute *nvdp__h5_image_attribute(const struct nvdp__h5_image *image,
+                                                          const char *name) {
     const struct nvdp__h5_attribute key = {.name = (char *)name};
-    return image->words == 0
-               ? NULL
-               : bsearch(&key, image->word, image->words, sizeof *image->word, by_word);
+    return image->attributes == 0 ? NULL
+                                  : bsearch(&key, image->attribute, image->attributes,
+                                            sizeof *image->attribute, by_attribute);
 }
 
 /* --- chunks --- */
@@ -821,7 +833,7 @@ static uint64_t chunks_along(const struct nvdp__h5_object *object, int d) {
            (object->space.shape[d] % object->chunk[d] != 0);
 }
 
-/* What a key of the tree says; chunks beyond the extent are passed over. */
+/* Adds the chunk that a key of the tree describes; skips chunks beyond the extent. */
 static nvdp_status take_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                               const unsigned char *key, uint64_t address) {
     struct nvdp__h5_chunk chunk = {.address = address, .bytes = u32(key), .skipped = u32(key + 4)};
@@ -891,7 +903,7 @@ static void release(void *ctx, void *memory) {
     free(memory);
 }
 
-/* Exactly so many bytes: Z_OK.  Z_MEM_ERROR says nothing about them. */
+/* Z_OK if the input inflates to exactly `wanted` bytes. Z_MEM_ERROR leaves the question open. */
 static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_t size,
                       unsigned char *to, size_t wanted) {
     z_stream stream = {.next_in = (unsigned char *)from,
@@ -910,7 +922,8 @@ static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_
     return found;
 }
 
-/* Bytes of one significance stood together; what is left over stood at the end. */
+/* Undoes HDF5's shuffle filter, which groups bytes of equal significance; a remainder stays at
+ * the end. */
 static void unshuffle(const unsigned char *from, size_t bytes, size_t size, unsigned char *to) {
     const size_t items = bytes / size;
     for (size_t b = 0; b < size; b++) {
@@ -927,14 +940,14 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     const struct nvdp__h5_chunk *chunk = &object->index[index];
     const unsigned char *stored = image->at + chunk->address;
     const size_t bytes = object->chunk_bytes;
-    unsigned char *apart = NULL;
+    unsigned char *shuffled_bytes = NULL;
     if (object->held_index == index) return NVDP_OK;
     object->held_index = SIZE_MAX;
-    /* filters stand in the order in which they were applied */
+    /* filters are listed in the order in which they were applied */
     const bool shuffled = object->shuffle && !(chunk->skipped & 1);
     const bool packed = object->deflate && !(chunk->skipped >> object->shuffle & 1);
-    if (shuffled) NVDP_TRY(NVDP__NEW(image->ctx, apart, bytes));
-    unsigned char *whole = shuffled ? apart : object->held;
+    if (shuffled) NVDP_TRY(NVDP__NEW(image->ctx, shuffled_bytes, bytes));
+    unsigned char *whole = shuffled ? shuffled_bytes : object->held;
     const int unpacked = packed ? inflate_to(image->ctx, stored, chunk->bytes, whole, bytes)
                          : chunk->bytes == bytes ? Z_OK
                                                  : Z_DATA_ERROR;
@@ -942,20 +955,20 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     if (unpacked != Z_OK)
         NVDP_TRY(cannot_read(image, object, "a chunk that does not unpack to its size"));
     if (!packed) memcpy(whole, stored, bytes);
-    if (shuffled) unshuffle(apart, bytes, object->stored.size, object->held);
+    if (shuffled) unshuffle(shuffled_bytes, bytes, object->stored.size, object->held);
     object->held_index = index;
 cleanup:
-    free(apart);
+    free(shuffled_bytes);
     return status;
 }
 
-/* Of the chunk at grid place `at` what lies within rows [first, first + rows), line by line; `held` NULL: it was
- * never written. */
+/* Copies the part of the chunk at grid position `at` that lies in rows [first, first + rows),
+ * line by line. `held` NULL: the chunk was never written, and fill values are copied. */
 static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at, uint64_t first,
                        uint64_t rows, const unsigned char *held, unsigned char *out) {
     const int rank = object->space.rank;
     const size_t size = object->stored.size;
-    uint64_t from[NVDP__H5_MOST_RANK], end[NVDP__H5_MOST_RANK], i[NVDP__H5_MOST_RANK];
+    uint64_t from[NVDP__H5_MAX_RANK], end[NVDP__H5_MAX_RANK], i[NVDP__H5_MAX_RANK];
     for (int d = 0; d < rank; d++) {
         const uint64_t low = d == 0 ? first : 0;
         const uint64_t high = d == 0 ? first + rows : object->space.shape[d];
@@ -975,7 +988,7 @@ static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at,
         for (size_t k = 0; k < count && held == NULL; k++) {
             memcpy(out + (to + k) * size, object->fill, size);
         }
-        int d = rank - 2; /* the next line */
+        int d = rank - 2; /* go to the next line */
         while (d >= 0 && ++i[d] == end[d]) {
             i[d] = from[d];
             d--;
@@ -988,7 +1001,7 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
                                uint64_t first, uint64_t rows, unsigned char *out) {
     const int rank = object->space.rank;
     const uint64_t low = first / object->chunk[0], high = (first + rows - 1) / object->chunk[0];
-    uint64_t at[NVDP__H5_MOST_RANK] = {low};
+    uint64_t at[NVDP__H5_MAX_RANK] = {low};
     NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
     for (;;) {
         struct nvdp__h5_chunk key = {0};
@@ -1033,7 +1046,7 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
     if (!count_values(&object->space, 1, &values) || values == 0 || rows == 0) return NVDP_OK;
     if (object->layout == NVDP__H5_CHUNKED) return read_chunks(image, object, first, rows, out);
     const size_t size = object->stored.size;
-    if (object->address != NOWHERE) { /* within the file: check_dataset() */
+    if (object->address != NOWHERE) { /* within the file, as checked in check_dataset() */
         memcpy(out, image->at + object->address + first * values * size, rows * values * size);
         return NVDP_OK;
     }
@@ -1045,7 +1058,7 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
 
 /* --- texts --- */
 
-/* In a global heap: number `index` of the collection at `address`. */
+/* Returns object `index` of the global heap collection at `address`. */
 static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t address,
                                         uint32_t index, uint64_t *size) {
     const unsigned char *head = bytes_at(image, address, 16);
@@ -1070,21 +1083,22 @@ static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t a
     return found;
 }
 
-nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
-                                char **out) {
-    const unsigned char *text = word->bytes;
-    uint64_t length = word->stored.size, size = 0;
-    if (word->stored.kind == NVDP__H5_HEAPTEXT) {
-        length = u32(word->bytes);
-        text = u64(word->bytes + 4) == 0 || length == 0
-                   ? word->bytes
-                   : heap_object(image, u64(word->bytes + 4), u32(word->bytes + 12), &size);
-        if (u64(word->bytes + 4) == 0) length = 0;
+nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image,
+                                const struct nvdp__h5_attribute *attribute, char **out) {
+    const unsigned char *text = attribute->bytes;
+    uint64_t length = attribute->stored.size, size = 0;
+    if (attribute->stored.kind == NVDP__H5_HEAPTEXT) {
+        length = u32(attribute->bytes);
+        text =
+            u64(attribute->bytes + 4) == 0 || length == 0
+                ? attribute->bytes
+                : heap_object(image, u64(attribute->bytes + 4), u32(attribute->bytes + 12), &size);
+        if (u64(attribute->bytes + 4) == 0) length = 0;
         if (text == NULL || (length > 0 && length > size)) length = UINT64_MAX;
     }
     if (length > LARGEST_TEXT)
         return nvdp__fail(image->ctx, NVDP_ERR_INPUT, "%s: attribute '%s': cannot read: %s",
-                          image->path, word->name, "its text is not there");
+                          image->path, attribute->name, "its text is not there");
     *out = copy_text(image->ctx, text, (size_t)length);
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }

@@ -1,67 +1,69 @@
-/* Reading HDF5 without libhdf5, which faults on damaged files: the structures that our own writer and h5py's
- * defaults use, every address, size and count checked before it is believed (HDF5 File Format Specification 3.0).
+/* Reads HDF5 files without libhdf5, which crashes on damaged files. Supports the structures of
+ * our own writer and of h5py's defaults; checks every address, size and count before use (HDF5
+ * File Format Specification 3.0).
  *
- * Superblocks 0 to 3, object headers of versions 1 and 2, groups as symbol tables or compact links, data contiguous,
- * compact, or in chunks under a B-tree of version 1, with shuffle and deflate.  The whole of what a file says is taken
- * in when it is opened; values are read when they are asked for. */
+ * Supported: superblocks 0 to 3; object headers of versions 1 and 2; groups as symbol tables or
+ * compact links; contiguous and compact data, and chunks under a B-tree of version 1, with
+ * shuffle and deflate. Opening a file parses its whole structure; values are read on demand. */
 #ifndef NVDP_SRC_HDF5_READ_H
 #define NVDP_SRC_HDF5_READ_H
 
 #include "hdf5/hdf5.h"
 
-enum { NVDP__H5_MOST_RANK = 32 };
+enum { NVDP__H5_MAX_RANK = 32 };
 
 struct nvdp__h5_stored { /* how a value is stored */
     enum {
-        NVDP__H5_WHOLE,    /* integers of 1, 2, 4, 8 bytes */
-        NVDP__H5_REAL,     /* binary16, 32, 64 */
+        NVDP__H5_INTEGER,  /* integers of 1, 2, 4 or 8 bytes */
+        NVDP__H5_REAL,     /* binary16, 32 or 64 */
         NVDP__H5_TEXT,     /* of fixed length */
         NVDP__H5_HEAPTEXT, /* in a global heap */
         NVDP__H5_OTHER
     } kind;
     size_t size; /* bytes */
     bool big_endian, is_signed;
-    bool plain; /* as we write it: little-endian, signed, UTF-8 with a NUL */
+    bool plain; /* as our writer stores it: little-endian, signed, UTF-8 with a NUL */
 };
 
 struct nvdp__h5_space {
     int rank; /* 0: one value */
-    uint64_t shape[NVDP__H5_MOST_RANK];
-    bool none; /* not even one */
+    uint64_t shape[NVDP__H5_MAX_RANK];
+    bool none; /* no value at all */
 };
 
 struct nvdp__h5_chunk {
-    uint64_t place; /* its number in the grid of chunks, row by row */
+    uint64_t place; /* index in the grid of chunks, in row-major order */
     uint64_t address;
-    uint32_t bytes, skipped; /* as stored; filters that were not applied, a bit each */
+    uint32_t bytes, skipped; /* stored size; bit mask of filters that were not applied */
 };
 
 struct nvdp__h5_object { /* a dataset */
-    char *name;          /* its path, without the first '/' */
+    char *name;          /* its path without the first '/' */
     struct nvdp__h5_stored stored;
     struct nvdp__h5_space space;
-    size_t attributes;      /* of its own */
-    const char *unreadable; /* why its values cannot be had; NULL: they can, unless is_too_large */
+    size_t attributes;      /* number of its own attributes */
+    const char *unreadable; /* why its values cannot be read; NULL: they can, unless is_too_large */
     uint64_t unpacked;      /* bytes of all values */
-    bool is_too_large;      /* unpacked and the datasets before it, for the size of the file */
+    /* the unpacked bytes of this and earlier datasets are too many for the file's size */
+    bool is_too_large;
     enum { NVDP__H5_COMPACT, NVDP__H5_CONTIGUOUS, NVDP__H5_CHUNKED } layout;
-    uint64_t address, bytes;            /* of its values, or of its B-tree */
-    int sides;                          /* of a chunk: the rank, and the size of a value */
-    uint32_t chunk[NVDP__H5_MOST_RANK]; /* [sides] */
+    uint64_t address, bytes;           /* of its values or of its B-tree */
+    int sides;                         /* dimensions of a chunk, including the size of a value */
+    uint32_t chunk[NVDP__H5_MAX_RANK]; /* [sides] */
     size_t chunk_bytes;
     bool shuffle, deflate;
-    unsigned char fill[8]; /* of what was never written */
-    /* taken in when values are first read */
+    unsigned char fill[8]; /* value of elements that were never written */
+    /* set when values are first read */
     struct nvdp__h5_chunk *index;
     size_t chunks, chunk_capacity;
-    unsigned char *held; /* [chunk_bytes] the chunk that was read last */
+    unsigned char *held; /* [chunk_bytes] the chunk read last */
     size_t held_index;
 };
 
 struct nvdp__h5_attribute { /* an attribute of the root group */
     char *name;
     struct nvdp__h5_stored stored;
-    uint64_t count; /* of its values */
+    uint64_t count; /* number of values */
     const unsigned char *bytes;
 };
 
@@ -71,59 +73,61 @@ struct nvdp__h5_range {
 
 struct nvdp__h5_image {
     struct nvdp_context *ctx;
-    const char *path; /* for messages; the caller's */
+    const char *path; /* for messages; not owned */
     const unsigned char *at;
     size_t size;
-    uint64_t expanded; /* bytes of all chunks whose index was read, unpacked */
-    uint64_t visits;   /* of parts, left: what is reached in many ways is not taken in for ever */
-    struct nvdp__h5_object *object; /* by name */
+    uint64_t expanded; /* total unpacked bytes of all chunks whose index was read */
+    uint64_t visits;   /* structures that may still be visited: bounds cycles and shared parts */
+    struct nvdp__h5_object *object; /* sorted by name */
     size_t objects, object_capacity;
-    struct nvdp__h5_attribute *word; /* by name */
-    size_t words, word_capacity;
-    char *other;  /* a member of the root group that is no dataset; NULL: none */
-    uint64_t end; /* of the file, as its superblock says */
-    /* what an audit records: bytes that the reader understands, in no order */
+    struct nvdp__h5_attribute *attribute; /* sorted by name */
+    size_t attributes, attribute_capacity;
+    char *other;  /* a member of the root group that is not a dataset; NULL: none */
+    uint64_t end; /* end of the file according to its superblock */
+    /* ranges of bytes that the reader understands, unsorted; only in an audit */
     bool records;
     nvdp_status record_status;
     struct nvdp__h5_range *range;
     size_t ranges, range_capacity;
 };
 
-/* Takes in the file `from`, which messages call `path`.  NVDP_ERR_INPUT, with what and where, for what is not
- * allowed above. */
+/* Parses the file `from`, called `path` in messages. Fails with NVDP_ERR_INPUT, naming structure
+ * and address, for anything not supported above. */
 nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, const char *path,
                                 struct nvdp__h5_image **out);
 void nvdp__h5_image_free(struct nvdp__h5_image *image);
-/* By name; NULL: there is none. */
+/* Find by name; NULL if missing. */
 struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, const char *name);
-const struct nvdp__h5_attribute *nvdp__h5_image_word(const struct nvdp__h5_image *image,
-                                                     const char *name);
-/* Fails if the dataset's values cannot be had, with the reason. */
+const struct nvdp__h5_attribute *nvdp__h5_image_attribute(const struct nvdp__h5_image *image,
+                                                          const char *name);
+/* Fails with the reason if the dataset's values cannot be read. */
 nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
                                     const struct nvdp__h5_object *object);
-/* Values of rows [first, first + rows), which must be there, as they are stored: rows x (values of a row) x
- * stored.size bytes, which must not overflow.  NVDP_ERR_CANCELLED where the context is. */
+/* Reads the stored values of rows [first, first + rows), which must exist: rows x (values per
+ * row) x stored.size bytes, a product that must not overflow. NVDP_ERR_CANCELLED if the context
+ * is canceled. */
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 uint64_t first, uint64_t rows, unsigned char *out);
-/* A text of one value: up to its first NUL; free(). */
-nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
-                                char **out);
+/* The text of an attribute with one value, up to its first NUL; free() it. */
+nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image,
+                                const struct nvdp__h5_attribute *attribute, char **out);
 
-/* --- for an audit: hdf5_audit.c --- */
+/* --- for audit.c --- */
 
-/* Takes in what image->at holds, on its own: the first thing that nvdp__h5_image_open does. */
+/* Parses the bytes at image->at; nvdp__h5_image_open calls it first. */
 nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image);
-/* Reads the index of a dataset in chunks; then one chunk's values into object->held. */
+/* Reads the chunk index of a dataset; nvdp__h5_image_chunk then reads one chunk into
+ * object->held. */
 nvdp_status nvdp__h5_image_index(struct nvdp__h5_image *image, struct nvdp__h5_object *object);
 nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                  size_t index);
-/* Releases what was taken in, but not the file. */
+/* Frees the parsed structures, but not the file. */
 void nvdp__h5_image_forget(struct nvdp__h5_image *image);
 
-/* --- hdf5.c, hdf5_values.c: between them --- */
+/* --- shared by hdf5.c and values.c --- */
 
-/* What is in the file, of one that is being created by now; the file's. */
-nvdp_status nvdp__h5_look(struct nvdp__h5 *file, struct nvdp__h5_image **image);
+/* The current contents of the file, also of one being created; the file owns the image. */
+nvdp_status nvdp__h5_contents(struct nvdp__h5 *file, struct nvdp__h5_image **image);
 nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const char *name,
                              uint64_t there, size_t first, size_t rows);
 #define NVDP__H5_INPUT_ERROR(file, kind, name, format, ...)                                        \

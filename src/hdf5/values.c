@@ -1,4 +1,5 @@
-/* What is in an HDF5 file, as our own reader took it in (hdf5_read.h): values in the types of memory, attributes, a digest. */
+/* Values and attributes of an HDF5 file that our own reader parsed (read.h), converted to memory
+ * types, and the file's digests. */
 #include "hdf5/hdf5.h"
 
 #include "base/digest.h"
@@ -22,9 +23,9 @@ nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const c
 /* --- datasets --- */
 
 static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
-    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* as numbers have */
+    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* for numbers */
     switch (type->kind) {
-    case NVDP__H5_WHOLE:
+    case NVDP__H5_INTEGER:
         snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
         return;
     case NVDP__H5_REAL:
@@ -37,7 +38,7 @@ static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
 
 bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
-    return nvdp__h5_look(file, &image) == NVDP_OK && nvdp__h5_image_find(image, name) != NULL;
+    return nvdp__h5_contents(file, &image) == NVDP_OK && nvdp__h5_image_find(image, name) != NULL;
 }
 
 static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvdp__h5_type type,
@@ -45,7 +46,7 @@ static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvd
     char text[16];
     struct nvdp__h5_object *found = nvdp__h5_image_find(image, name);
     if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "dataset", name, " is %s", "missing");
-    if (found->stored.kind != (nvdp__h5_is_integer(type) ? NVDP__H5_WHOLE : NVDP__H5_REAL)) {
+    if (found->stored.kind != (nvdp__h5_is_integer(type) ? NVDP__H5_INTEGER : NVDP__H5_REAL)) {
         type_text(&found->stored, text);
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %s, found %s",
                                     nvdp__h5_is_integer(type) ? "integers" : "floats", text);
@@ -63,7 +64,7 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
                            int rank, size_t *shape) {
     struct nvdp__h5_image *image = NULL;
     struct nvdp__h5_object *found = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
     NVDP_RETURN_IF_FAILED(find(image, name, type, &found));
     if (found->space.rank != rank)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %d dimension%s, found %d",
@@ -74,7 +75,7 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
     return NVDP_OK;
 }
 
-/* The bits of a stored value. */
+/* The bits of a stored number. */
 static uint64_t bits_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
     uint16_t two;
     uint32_t four;
@@ -105,15 +106,15 @@ static double real_at(const struct nvdp__h5_stored *type, const unsigned char *a
     return type->size == 4 ? single : real;
 }
 
-/* False where 64 bits with a sign cannot hold it. */
-static bool whole_at(const struct nvdp__h5_stored *type, const unsigned char *at, int64_t *out) {
+/* Reads an integer; false if int64_t cannot hold it. */
+static bool integer_at(const struct nvdp__h5_stored *type, const unsigned char *at, int64_t *out) {
     const int unused = 64 - 8 * (int)type->size;
     const uint64_t bits = bits_at(type, at);
     *out = type->is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
     return type->is_signed || bits <= INT64_MAX;
 }
 
-/* From raw values to the memory type. */
+/* Converts raw values to the memory type. */
 static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_object *from,
                            enum nvdp__h5_type type, size_t items, const unsigned char *raw,
                            void *data) {
@@ -123,7 +124,7 @@ static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_o
         const bool wide = type == NVDP__H5_I64;
         for (size_t i = 0; i < items; i++) {
             int64_t value;
-            if (!whole_at(stored, raw + i * size, &value) ||
+            if (!integer_at(stored, raw + i * size, &value) ||
                 (!wide && (value < INT32_MIN || value > INT32_MAX)))
                 return NVDP__H5_INPUT_ERROR(
                     image, "dataset", from->name,
@@ -149,20 +150,20 @@ static size_t memory_size(enum nvdp__h5_type type) {
     return type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
 }
 
-/* Whether values lie in the file as they lie in memory. */
+/* True if stored values have the layout of the memory type. */
 static bool is_memory(const struct nvdp__h5_stored *stored, enum nvdp__h5_type type) {
     return stored->size == memory_size(type) && !stored->big_endian &&
            (stored->kind == NVDP__H5_REAL || stored->is_signed);
 }
 
-/* Values of a row, and bytes of `rows` of them. */
+/* Computes the number of values in `rows` rows and their bytes; false on overflow. */
 static bool row_size(const struct nvdp__h5_object *object, size_t rows, size_t *items,
                      size_t *bytes) {
     *items = rows;
     for (int d = 1; d < object->space.rank; d++) {
         if (!nvdp__mul(*items, (size_t)object->space.shape[d], items)) return false;
     }
-    return nvdp__mul(*items, sizeof(double), bytes) && /* at most, in memory */
+    return nvdp__mul(*items, sizeof(double), bytes) && /* upper bound in memory */
            nvdp__mul(*items, object->stored.size, bytes);
 }
 
@@ -173,7 +174,7 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
     struct nvdp__h5_object *from = NULL;
     unsigned char *raw = NULL;
     size_t items, bytes;
-    NVDP_TRY(nvdp__h5_look(file, &image));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
     NVDP_TRY(find(image, name, type, &from));
     const uint64_t there = from->space.shape[0];
     if (first > there || rows > there - first)
@@ -197,7 +198,7 @@ nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum n
                                  size_t rows, void *column) {
     struct nvdp__h5_image *image = NULL;
     size_t there = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, name, type, 1, &there));
     if (there != rows)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %zu rows, found %zu", rows,
@@ -213,10 +214,10 @@ nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
                                         const char *type, void *user),
                           void *user) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
     for (size_t i = 0; i < image->objects; i++) {
         const struct nvdp__h5_object *object = &image->object[i];
-        size_t shape[NVDP__H5_MOST_RANK] = {0};
+        size_t shape[NVDP__H5_MAX_RANK] = {0};
         char text[16];
         for (int d = 0; d < object->space.rank; d++) {
             shape[d] = (size_t)object->space.shape[d];
@@ -231,32 +232,33 @@ nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
 
 bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
-    return nvdp__h5_look(file, &image) == NVDP_OK && nvdp__h5_image_word(image, name) != NULL;
+    return nvdp__h5_contents(file, &image) == NVDP_OK &&
+           nvdp__h5_image_attribute(image, name) != NULL;
 }
 
 bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
-    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_attribute *word = nvdp__h5_image_word(image, name);
-    return word != NULL &&
-           (word->stored.kind == NVDP__H5_REAL || word->stored.kind == NVDP__H5_WHOLE);
+    if (nvdp__h5_contents(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_attribute *attribute = nvdp__h5_image_attribute(image, name);
+    return attribute != NULL &&
+           (attribute->stored.kind == NVDP__H5_REAL || attribute->stored.kind == NVDP__H5_INTEGER);
 }
 
-static bool is_text(const struct nvdp__h5_attribute *word) {
-    return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
+static bool is_text(const struct nvdp__h5_attribute *attribute) {
+    return attribute->stored.kind == NVDP__H5_TEXT || attribute->stored.kind == NVDP__H5_HEAPTEXT;
 }
 
 bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name) {
     struct nvdp__h5_image *image = NULL;
-    if (nvdp__h5_look(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_attribute *word = nvdp__h5_image_word(image, name);
-    return word != NULL && is_text(word);
+    if (nvdp__h5_contents(file, &image) != NVDP_OK) return false;
+    const struct nvdp__h5_attribute *attribute = nvdp__h5_image_attribute(image, name);
+    return attribute != NULL && is_text(attribute);
 }
 
-/* An attribute of one value. */
-static nvdp_status find_word(struct nvdp__h5_image *image, const char *name,
-                             const struct nvdp__h5_attribute **out) {
-    const struct nvdp__h5_attribute *found = nvdp__h5_image_word(image, name);
+/* Finds an attribute, which must have one value. */
+static nvdp_status find_attribute(struct nvdp__h5_image *image, const char *name,
+                                  const struct nvdp__h5_attribute **out) {
+    const struct nvdp__h5_attribute *found = nvdp__h5_image_attribute(image, name);
     if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "attribute", name, " is %s", "missing");
     if (found->count != 1)
         return NVDP__H5_INPUT_ERROR(image, "attribute", name,
@@ -273,11 +275,11 @@ static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__
                                 expected, text);
 }
 
-static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *word,
-                            int64_t *value) {
+static nvdp_status read_int(struct nvdp__h5_image *image,
+                            const struct nvdp__h5_attribute *attribute, int64_t *value) {
     int64_t read;
-    if (!whole_at(&word->stored, word->bytes, &read))
-        return NVDP__H5_INPUT_ERROR(image, "attribute", word->name,
+    if (!integer_at(&attribute->stored, attribute->bytes, &read))
+        return NVDP__H5_INPUT_ERROR(image, "attribute", attribute->name,
                                     ": expected an integer of %d bits, found a larger one", 64);
     *value = read;
     return NVDP_OK;
@@ -285,38 +287,38 @@ static nvdp_status read_int(struct nvdp__h5_image *image, const struct nvdp__h5_
 
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *word = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
-    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
-    return is_text(word) ? nvdp__h5_image_text(image, word, value)
-                         : wrong_class(image, word, "a string");
+    const struct nvdp__h5_attribute *attribute = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    return is_text(attribute) ? nvdp__h5_image_text(image, attribute, value)
+                              : wrong_class(image, attribute, "a string");
 }
 
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *word = NULL;
+    const struct nvdp__h5_attribute *attribute = NULL;
     int64_t whole;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
-    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
-    if (word->stored.kind == NVDP__H5_REAL) {
-        *value = real_at(&word->stored, word->bytes);
-    } else if (word->stored.kind == NVDP__H5_WHOLE) {
-        *value = whole_at(&word->stored, word->bytes, &whole)
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    if (attribute->stored.kind == NVDP__H5_REAL) {
+        *value = real_at(&attribute->stored, attribute->bytes);
+    } else if (attribute->stored.kind == NVDP__H5_INTEGER) {
+        *value = integer_at(&attribute->stored, attribute->bytes, &whole)
                      ? (double)whole
-                     : (double)bits_at(&word->stored, word->bytes);
+                     : (double)bits_at(&attribute->stored, attribute->bytes);
     } else {
-        return wrong_class(image, word, "a number");
+        return wrong_class(image, attribute, "a number");
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *word = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
-    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
-    return word->stored.kind == NVDP__H5_WHOLE ? read_int(image, word, value)
-                                               : wrong_class(image, word, "an integer");
+    const struct nvdp__h5_attribute *attribute = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    return attribute->stored.kind == NVDP__H5_INTEGER ? read_int(image, attribute, value)
+                                                      : wrong_class(image, attribute, "an integer");
 }
 
 char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
@@ -326,18 +328,18 @@ char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
     return nvdp__format(ctx, "%.17g", value);
 }
 
-/* An attribute's value as text; free(). */
+/* The value of an attribute as text; free() it. */
 static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *name, char **text) {
-    const struct nvdp__h5_attribute *word = NULL;
+    const struct nvdp__h5_attribute *attribute = NULL;
     int64_t whole = 0;
     char *printed;
-    NVDP_RETURN_IF_FAILED(find_word(image, name, &word));
-    if (is_text(word)) return nvdp__h5_image_text(image, word, text);
-    if (word->stored.kind == NVDP__H5_WHOLE) {
-        NVDP_RETURN_IF_FAILED(read_int(image, word, &whole));
+    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    if (is_text(attribute)) return nvdp__h5_image_text(image, attribute, text);
+    if (attribute->stored.kind == NVDP__H5_INTEGER) {
+        NVDP_RETURN_IF_FAILED(read_int(image, attribute, &whole));
         printed = nvdp__format(image->ctx, "%lld", (long long)whole);
-    } else if (word->stored.kind == NVDP__H5_REAL) {
-        printed = nvdp__h5_real_text(image->ctx, real_at(&word->stored, word->bytes));
+    } else if (attribute->stored.kind == NVDP__H5_REAL) {
+        printed = nvdp__h5_real_text(image->ctx, real_at(&attribute->stored, attribute->bytes));
     } else {
         printed = nvdp__strdup(image->ctx, "(of another type)");
     }
@@ -350,32 +352,32 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
-    for (size_t i = 0; i < image->words; i++) {
-        const char *name = image->word[i].name;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    for (size_t i = 0; i < image->attributes; i++) {
+        const char *name = image->attribute[i].name;
         char *text = NULL;
         nvdp_status status = print_attribute(image, name, &text);
         if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
-        /* an array, a damaged value: the others still show */
+        /* an array or a damaged value; the other attributes are still listed */
         visit(name, status == NVDP_OK ? text : "(not a single value)", user);
         free(text);
     }
     return NVDP_OK;
 }
 
-/* --- digests: of every byte; of what is said, however it is laid out --- */
+/* --- digests of the bytes, and of the contents regardless of layout --- */
 
 nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
                                  unsigned char digest[NVDP__H5_DIGEST]) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *word = NULL;
+    const struct nvdp__h5_attribute *attribute = NULL;
     crypto_hash_sha256_state sha;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
-    NVDP_RETURN_IF_FAILED(find_word(image, except, &word));
-    if (word->stored.kind != NVDP__H5_TEXT)
-        return wrong_class(image, word, "a string of fixed length");
-    const size_t first = (size_t)(word->bytes - image->at);
-    const size_t length = strnlen((const char *)word->bytes, word->stored.size);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_RETURN_IF_FAILED(find_attribute(image, except, &attribute));
+    if (attribute->stored.kind != NVDP__H5_TEXT)
+        return wrong_class(image, attribute, "a string of fixed length");
+    const size_t first = (size_t)(attribute->bytes - image->at);
+    const size_t length = strnlen((const char *)attribute->bytes, attribute->stored.size);
     crypto_hash_sha256_init(&sha);
     crypto_hash_sha256_update(&sha, image->at, first);
     for (size_t i = 0; i < length; i++)
@@ -417,7 +419,7 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
     char text[16];
     size_t row_bytes = stored->size;
     type_text(stored, text);
-    if ((stored->kind != NVDP__H5_REAL && stored->kind != NVDP__H5_WHOLE) || stored->size == 1)
+    if ((stored->kind != NVDP__H5_REAL && stored->kind != NVDP__H5_INTEGER) || stored->size == 1)
         return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
                                     ": expected f16 to f64 or i16 to i64, found %s", text);
     if (!stored->plain)
@@ -443,23 +445,25 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
     return feed_values(to, object, (size_t)object->space.shape[0], row_bytes);
 }
 
-/* As we write it, so that every reader takes its bytes for the same value. */
+/* Feeds an attribute, which must be stored as our writer stores it, so that all readers see the
+ * same value. */
 static nvdp_status feed_attribute(struct digest *to, const char *name) {
-    const struct nvdp__h5_attribute *word = NULL;
+    const struct nvdp__h5_attribute *attribute = NULL;
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(find_word(to->image, name, &word));
-    if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))
-        return wrong_class(to->image, word, "a type as nvdp writes it");
+    NVDP_RETURN_IF_FAILED(find_attribute(to->image, name, &attribute));
+    if (!attribute->stored.plain ||
+        (attribute->stored.kind != NVDP__H5_TEXT && attribute->stored.size != 8))
+        return wrong_class(to->image, attribute, "a type as nvdp writes it");
     feed(to, 1, "A");
     nvdp__sha256_text(&to->sha, name);
-    if (word->stored.kind == NVDP__H5_TEXT) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, word, &text));
+    if (attribute->stored.kind == NVDP__H5_TEXT) {
+        NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, attribute, &text));
         nvdp__sha256_text(&to->sha, "text");
         nvdp__sha256_text(&to->sha, text);
         free(text);
     } else {
-        nvdp__sha256_text(&to->sha, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
-        nvdp__sha256_number(&to->sha, bits_at(&word->stored, word->bytes));
+        nvdp__sha256_text(&to->sha, attribute->stored.kind == NVDP__H5_INTEGER ? "whole" : "real");
+        nvdp__sha256_number(&to->sha, bits_at(&attribute->stored, attribute->bytes));
     }
     return NVDP_OK;
 }
@@ -467,7 +471,7 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
 nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
                             unsigned char digest[NVDP__H5_DIGEST]) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_look(file, &image));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
     struct digest to = {.image = image};
     if (image->other != NULL)
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
@@ -477,9 +481,9 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
     for (size_t i = 0; i < image->objects; i++) {
         NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
     }
-    for (size_t i = 0; i < image->words; i++) {
-        if (except == NULL || strcmp(image->word[i].name, except) != 0)
-            NVDP_RETURN_IF_FAILED(feed_attribute(&to, image->word[i].name));
+    for (size_t i = 0; i < image->attributes; i++) {
+        if (except == NULL || strcmp(image->attribute[i].name, except) != 0)
+            NVDP_RETURN_IF_FAILED(feed_attribute(&to, image->attribute[i].name));
     }
     crypto_hash_sha256_final(&to.sha, digest);
     return NVDP_OK;

@@ -190,7 +190,7 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
     char *path = path_of(ctx, directory, name, lease->number + 1);
     *won = false;
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__beside(ctx, path, &beside, NULL));
+    NVDP_TRY(nvdp__create_temporary(ctx, path, &beside, NULL));
     NVDP_TRY(write_beside(ctx, beside, record, &fd));
     *won = link(beside, path) == 0;
     int err = errno;

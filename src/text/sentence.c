@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MODULES "modules.json"
-enum { MOST_TOKENS = 1 << 20 };
+enum { MAX_TOKENS = 1 << 20 };
 
 const char *const nvdp__pooling_names[] = {
     [NVDP__POOLING_AUTO] = "auto", [NVDP__POOLING_NONE] = "none", [NVDP__POOLING_MEAN] = "mean",
@@ -190,10 +190,9 @@ static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, 
     if (!nvdp__exists(path)) goto cleanup;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *value = json_object_get(config, key);
-    if (value == NULL || json_is_null(value) || json_number_value(value) > MOST_TOKENS)
-        goto cleanup;
+    if (value == NULL || json_is_null(value) || json_number_value(value) > MAX_TOKENS) goto cleanup;
     int64_t length;
-    NVDP_TRY(nvdp__json_int(ctx, path, config, key, 0, 1, MOST_TOKENS, &length));
+    NVDP_TRY(nvdp__json_int(ctx, path, config, key, 0, 1, MAX_TOKENS, &length));
     *out = (size_t)length;
 cleanup:
     json_decref(config);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPECIALS = 4 }; /* <s> a </s></s> b </s> */
+enum { MAX_SPECIALS = 4 }; /* <s> a </s></s> b </s> */
 
 const char *const nvdp__special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
                                                         "sep_token", "mask_token"};
@@ -181,7 +181,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
     nvdp__shorten(limit, &a, &b);
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MOST_SPECIALS));
+    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MAX_SPECIALS));
     int32_t *ids = encoder->ids + 1 + a;
     size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s behind the first text */
     if (pair != NULL) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 30 /* bytes */, FAST_WORD_CHARACTERS = 100, MOST_PIECES = 1 << 24 };
+enum { FILE_LIMIT = 1 << 30 /* bytes */, FAST_WORD_CHARACTERS = 100, MAX_PIECES = 1 << 24 };
 
 static const char *const roberta_names[NVDP__SPECIALS] = {"<pad>", "<unk>", "<s>", "</s>",
                                                           "<mask>"};
@@ -83,10 +83,10 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
     const char **piece = NULL;
     const char *key;
     json_t *value;
-    if (count == 0 || count > MOST_PIECES)
+    if (count == 0 || count > MAX_PIECES)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected 1 to %d pieces with their ids, found %zu", path,
-                          MOST_PIECES, count);
+                          "%s: expected 1 to %d pieces with their ids, found %zu", path, MAX_PIECES,
+                          count);
     NVDP_TRY(NVDP__NEW(ctx, piece, count));
     json_object_foreach((json_t *)vocab, key, value) {
         int64_t id;

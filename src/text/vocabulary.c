@@ -9,7 +9,7 @@ enum {
     FIRST_SLOTS = 1 << 10, /* of a hash table */
     LINES_A_REPORT = 256,
     MERGES_A_REPORT = 16,
-    MOST_PIECES = 1 << 24,
+    MAX_PIECES = 1 << 24,
     NO_NODE = 0
 };
 
@@ -612,9 +612,9 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
                         .pieces = {.ctx = ctx},
                         .keys = {.ctx = ctx}};
     struct alphabet alphabet = {.index = {.ctx = ctx}};
-    if (options->size > MOST_PIECES)
+    if (options->size > MAX_PIECES)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "vocab_size: expected at most %d, found %zu",
-                            MOST_PIECES, options->size));
+                            MAX_PIECES, options->size));
     NVDP_TRY(begin(&t, &alphabet));
     NVDP_TRY(merge_all(&t));
     NVDP_TRY(write_text(&t, text));

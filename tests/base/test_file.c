@@ -138,7 +138,7 @@ Test(file, a_link_stays_one) {
     char *text = support_read(file);
     cr_expect_str_eq(text, "new");
     free(text);
-    cr_assert_eq(nvdp__beside(ctx, link, &beside, NULL), NVDP_OK);
+    cr_assert_eq(nvdp__create_temporary(ctx, link, &beside, NULL), NVDP_OK);
     support_write_text(beside, "newer");
     cr_assert_eq(nvdp__publish(ctx, beside, link, true), NVDP_OK);
     text = support_read(file);

@@ -4,28 +4,28 @@
 
 #include <criterion/criterion.h>
 
-enum { MOST_ROWS = 150 };
+enum { MAX_ROWS = 150 };
 
 static void check(const struct nvdp__device *plain, size_t in, size_t out) {
     struct nvdp__device dev = *plain;
     cr_assert_eq(nvdp__rowwise_create(plain, in + 3, &dev.rowwise), NVDP_OK);
-    float *x = test_floats(MOST_ROWS * in, 1);
+    float *x = test_floats(MAX_ROWS * in, 1);
     float *w = test_floats(out * in, 1);
     float *b = test_floats(out, 1);
-    float *all = test_floats(MOST_ROWS * out, 1);
-    float *some = test_floats(MOST_ROWS * out, 1);
-    double *want = test_zeros64(MOST_ROWS * out);
-    for (size_t r = 0; r < MOST_ROWS; r++)
+    float *all = test_floats(MAX_ROWS * out, 1);
+    float *some = test_floats(MAX_ROWS * out, 1);
+    double *want = test_zeros64(MAX_ROWS * out);
+    for (size_t r = 0; r < MAX_ROWS; r++)
         for (size_t o = 0; o < out; o++) {
             want[r * out + o] = (double)b[o];
             for (size_t i = 0; i < in; i++)
                 want[r * out + o] += (double)x[r * in + i] * (double)w[o * in + i];
         }
-    op_linear_forward(&dev, MOST_ROWS, in, out, x, w, b, all);
-    test_close("rowwise", MOST_ROWS * out, all, want, FLOAT_TOLERANCE);
+    op_linear_forward(&dev, MAX_ROWS, in, out, x, w, b, all);
+    test_close("rowwise", MAX_ROWS * out, all, want, FLOAT_TOLERANCE);
     const size_t rows[] = {1, 2, 3, 5, 17, 63, 64, 65, 130};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t first = (i * 7) % (MOST_ROWS - rows[i] + 1);
+        size_t first = (i * 7) % (MAX_ROWS - rows[i] + 1);
         op_linear_forward(&dev, rows[i], in, out, x + first * in, w, b, some);
         test_same("rows apart", rows[i] * out, some, all + first * out);
     }

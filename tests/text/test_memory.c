@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALLOCATIONS = 200 };
+enum { MAX_ALLOCATIONS = 200 };
 
 typedef nvdp_status (*attempt_fn)(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer);
 
@@ -16,7 +16,7 @@ static void sweep(attempt_fn attempt) {
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
-    while (status != NVDP_OK && k < MOST_ALLOCATIONS) {
+    while (status != NVDP_OK && k < MAX_ALLOCATIONS) {
         nvdp__fail_allocation(ctx, ++k);
         status = attempt(ctx, tiny);
         nvdp__fail_allocation(ctx, 0);

@@ -248,7 +248,7 @@ Test(private_words, removal) {
 /* --- what the bound is for, exactly --- */
 
 /* A smaller copy of the mechanism: STEPS steps of the noise per count in place of 1024, all outcomes enumerated. */
-enum { STEPS = 8, WORDS = 3, MOST_OUTCOMES = 128 };
+enum { STEPS = 8, WORDS = 3, MAX_OUTCOMES = 128 };
 
 /* P(noise >= m steps) */
 static double reaches(double r, double m) {
@@ -257,7 +257,7 @@ static double reaches(double r, double m) {
 
 struct outcomes {
     size_t n;
-    double p[MOST_OUTCOMES], q[MOST_OUTCOMES];
+    double p[MAX_OUTCOMES], q[MAX_OUTCOMES];
 };
 
 /* The outcomes of a word that P has a times and Q b times: it is not released, or with a noised count.  Counts below both

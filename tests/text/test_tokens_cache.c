@@ -235,13 +235,13 @@ Test(tokens_cache, several_processes_share_it) {
 
 /* An error, or a data set that merely is not kept: never half of one. */
 Test(tokens_cache, every_allocation_may_fail) {
-    enum { MOST_ALLOCATIONS = 200 };
+    enum { MAX_ALLOCATIONS = 200 };
     struct fixture fixture;
     open_fixture(&fixture);
     nvdp_context_set_threads(fixture.ctx, 1);
     for (int found = 0; found < 2; found++) {
         int failed = 0;
-        for (uint64_t k = 1; k < MOST_ALLOCATIONS; k++) {
+        for (uint64_t k = 1; k < MAX_ALLOCATIONS; k++) {
             char path[1024];
             struct nvdp_dataset *dataset = NULL;
             if (found == 0 && files(&fixture, path) == 1) unlink(path);
