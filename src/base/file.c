@@ -181,7 +181,7 @@ void nvdp__output_abort(struct nvdp__output *out) {
 }
 
 /* Whether it is NAME.partial-PID-N; `of` NULL: of any NAME. */
-static bool is_in_folder(const char *name, const char *of) {
+static bool is_temporary_name(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
     for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
@@ -209,7 +209,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
     DIR *folder = opendir(directory);
     nvdp_status status = NVDP_OK;
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (!is_in_folder(entry->d_name, of)) continue;
+        if (!is_temporary_name(entry->d_name, of)) continue;
         char *found = nvdp__join(ctx, directory, entry->d_name);
         NVDP_TRY(NVDP__MADE(found));
         remove_leftover(ctx, found);
