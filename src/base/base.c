@@ -1,4 +1,5 @@
-/* Messages, checked memory, progress: on the public context alone, so that programs can use them too. */
+/* Messages, checked memory and progress. Uses only the public context, so that programs can
+ * compile it too. */
 #include "base/base.h"
 
 #include <math.h>
@@ -12,13 +13,13 @@
 
 enum {
     ALIGNMENT = 64, /* a cache line, and the widest vector */
-    LARGE = 4 << 20 /* bytes from which whole pages are given back rather than overwritten */
+    LARGE = 4 << 20 /* bytes from which whole pages are returned to the system instead of zeroed */
 };
 static const double REPORT_INTERVAL = 0.1; /* seconds */
 
 /* --- messages --- */
 
-/* The arguments after `format` as text, which is an array. */
+/* Formats the arguments after `format` into `text`, which is an array. */
 #define FORMAT(text, format)                                                                       \
     do {                                                                                           \
         va_list args;                                                                              \
@@ -67,18 +68,17 @@ bool nvdp__mul(size_t a, size_t b, size_t *out) {
     return true;
 }
 
-/* Memory of its own pages, zeroed.  The operating system replaces pages that are given back by
- * zeros when they are first touched: what a plan has room for and a run never uses costs nothing.
- */
+/* Zeroed memory on pages of its own. The operating system replaces returned pages by zeros on
+ * first access. Memory that a plan reserves but a run never uses therefore costs nothing. */
 static void *large_memory(size_t bytes) {
     long page = sysconf(_SC_PAGESIZE);
     if (page < ALIGNMENT) return NULL;
     size_t pages = bytes / (size_t)page * (size_t)page;
     char *memory = aligned_alloc((size_t)page, pages + (pages < bytes ? (size_t)page : 0));
     if (memory == NULL) return NULL;
-    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0; /* locked memory, for one */
+    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0; /* such as locked memory */
 #ifdef MADV_HUGEPAGE
-    madvise(memory, pages, MADV_HUGEPAGE); /* fewer faults; where it is refused nothing is lost */
+    madvise(memory, pages, MADV_HUGEPAGE); /* fewer page faults; optional */
 #endif
     memset(memory + pages, 0, bytes - pages);
     return memory;
@@ -98,7 +98,7 @@ void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
     }
     size_t padded = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
     void *memory = NULL;
-    /* The hook is the library's alone: programs that take this file in have none. */
+    /* Only the library has this hook; programs that compile this file do not. */
     bool fails = nvdp__allocation_fails != NULL && nvdp__allocation_fails(ctx);
     if (!fails) memory = padded >= LARGE ? large_memory(padded) : small_memory(padded);
     if (memory == NULL) nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu bytes", bytes);
@@ -111,7 +111,7 @@ nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacit
     size_t grown = *capacity < SIZE_MAX / 2 ? *capacity * 2 : need;
     if (grown < need) grown = need;
     void *old;
-    memcpy(&old, array, sizeof old); /* array points at a pointer of any type */
+    memcpy(&old, array, sizeof old); /* array points to a pointer of any type */
     void *fresh = nvdp__calloc(ctx, grown, size);
     if (fresh == NULL) return NVDP_ERR_MEMORY;
     if (old != NULL) memcpy(fresh, old, *capacity * size);

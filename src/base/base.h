@@ -1,8 +1,9 @@
-/* Base, internal: errors, logging, checked memory, progress.  Everything above includes this.
+/* Internal base: errors, logging, checked memory, progress. Every other file of the library
+ * includes this header.
  *
- * src/base, but for context.c, stands on the public headers alone.  The programs (src/cli,
- * experiments) take these files in as their toolbox; of the rest of the library they see what
- * include/nvdp/ declares. */
+ * All of src/base except context.c uses only the public headers. The programs (src/cli,
+ * experiments) compile these files as their toolbox; of the rest of the library they see only
+ * what include/nvdp/ declares. */
 #ifndef NVDP_SRC_BASE_BASE_H
 #define NVDP_SRC_BASE_BASE_H
 
@@ -11,7 +12,7 @@
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
 
-/* Records the message (printf form) in ctx and returns status.  ctx may be NULL. */
+/* Records the message (printf form) in ctx and returns status. ctx may be NULL. */
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with ": strerror(err)" appended. */
@@ -20,10 +21,10 @@ nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *form
 /* Puts "prefix: " before the recorded message and returns status. */
 nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, const char *prefix);
 
-/* NVDP_ERR_INPUT about the file of->path, to of->ctx. */
+/* Fails with NVDP_ERR_INPUT about the file of->path, recorded in of->ctx. */
 #define NVDP__BAD_FILE(of, format, ...)                                                            \
     nvdp__fail((of)->ctx, NVDP_ERR_INPUT, "%s: " format, (of)->path, __VA_ARGS__)
-/* NVDP_ERR_CANCELLED with that message where the caller wants the work to end. */
+/* Fails with NVDP_ERR_CANCELLED and that message if the context is cancelled. */
 nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message);
 
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
@@ -42,41 +43,42 @@ void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *
         if (status != NVDP_OK) goto cleanup;                                                       \
     } while (0)
 
-/* What a function has made becomes the caller's: *out = made, and cleanup finds nothing of it. */
+/* Passes ownership to the caller: *out = made, and zeroes made, so that cleanup finds nothing to
+ * free. */
 #define NVDP__HAND_OVER(out, made) ((void)(*(out) = (made)), (void)memset(&(made), 0, sizeof(made)))
-/* NVDP_ERR_MEMORY where one of the pointers is NULL. */
+/* NVDP_ERR_MEMORY if one of the pointers is NULL. */
 #define NVDP__MADE(...)                                                                            \
     nvdp__made((const void *const[]){__VA_ARGS__},                                                 \
                sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 nvdp_status nvdp__made(const void *const *pointer, size_t count);
 
-/* Zeroed memory for count * size bytes, 64-byte aligned; NULL with the error recorded when it
- * overflows or fails.  count * size == 0 yields a valid pointer.  Release with free(). */
+/* Returns zeroed memory for count * size bytes, 64-byte aligned. On overflow or failure returns
+ * NULL and records the error. count * size == 0 yields a valid pointer. Release with free(). */
 void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size);
-/* Allocates `count` zeroed items for a pointer, which is NULL on error; a status. */
+/* Allocates `count` zeroed items for a pointer, which is NULL on error; returns a status. */
 #define NVDP__NEW(ctx, pointer, count)                                                             \
     (((pointer) = nvdp__calloc(ctx, count, sizeof *(pointer))) != NULL ? NVDP_OK : NVDP_ERR_MEMORY)
-/* Grows *array (of *capacity items of `size` bytes) so that it holds `need` items; new items
- * zeroed. */
+/* Grows *array (*capacity items of `size` bytes) so that it holds `need` items; new items are
+ * zero. */
 nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacity, size_t need,
                           size_t size);
-/* Ascending, for qsort and bsearch. */
+/* Ascending order, for qsort and bsearch. */
 int nvdp__by_double(const void *a, const void *b);
 int nvdp__by_int32(const void *a, const void *b);
 int nvdp__by_int64(const void *a, const void *b);
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text);
-/* printf into fresh memory; NULL with the error recorded. */
+/* printf into new memory; on failure returns NULL and records the error. */
 char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* a * b, or false on overflow. */
+/* Computes a * b; false on overflow. */
 bool nvdp__mul(size_t a, size_t b, size_t *out);
-/* bf16 also where the processor lacks its instructions, computed without them and slowly: for tests
- * of what bf16 does.  Off. */
+/* Allows bf16 on processors without its instructions, computed slowly without them: for tests of
+ * bf16 results. Off by default. */
 void nvdp__allow_plain_bf16(struct nvdp_context *ctx);
 bool nvdp__plain_bf16(const struct nvdp_context *ctx);
 /* Makes the k-th allocation from now fail (0: none), for tests of behavior out of memory. */
 void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k);
-/* Whether the present allocation is that one. */
+/* True if the current allocation is that one. */
 __attribute__((weak)) bool nvdp__allocation_fails(struct nvdp_context *ctx);
 
 /* Seconds on a monotonic clock. */
@@ -88,12 +90,12 @@ struct nvdp__meter {
     struct nvdp_progress report; /* the caller may set its accuracy */
     double started;
     double last;
-    uint64_t done_at_start; /* resumed work does not count in the rate */
+    uint64_t done_at_start; /* resumed work does not count toward the rate */
 };
 
 void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, const char *phase,
                        const char *unit, uint64_t done, uint64_t total);
-/* `work` counts items of `rate_unit` done so far since begin (for the rate); loss may be NaN.
+/* `work` counts the items of `rate_unit` done since begin (for the rate); loss may be NaN.
  * Reports at most ten times per second. */
 void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
                         const char *rate_unit, double loss);

@@ -1,4 +1,4 @@
-/* Bounds as text, for every statement that prints one: see bound.h. */
+/* Bounds as text: see bound.h. */
 #include "base/bound.h"
 
 #include <math.h>
@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The multiple of `step` next to `value` on the given side; the nearest one where it is within 1e-9 of the value. */
+/* The multiple of `step` next to `value` on the given side, or the nearest multiple if it is
+ * within 1e-9 of the value. */
 static double multiple(double value, double step, enum nvdp__side side) {
     const double quotient = value / step, nearest = round(quotient);
     if (fabs(quotient - nearest) <= 1e-9 * fabs(quotient)) return nearest;
     return side == NVDP__UP ? ceil(quotient) : floor(quotient);
 }
 
-/* Rounds to `digits` significant digits.  A power of ten is divided by where it is negative, because it is exact then. */
+/* Rounds to `digits` significant digits. Scales by a power of ten with nonnegative exponent,
+ * because only those are exact. */
 static double rounded(double value, int digits, enum nvdp__side side) {
     const int place = (int)floor(log10(fabs(value))) + 1 - digits;
     const double power = pow(10, abs(place));

@@ -1,3 +1,4 @@
+/* Digests, and files of the cache: made, read and written as cache.h describes. */
 #include "base/cache.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version,
 
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory) {
     if (nvdp__is_directory(directory)) return NVDP_OK;
-    char *copy = nvdp__strdup(ctx, directory); /* dirname() writes into it */
+    char *copy = nvdp__strdup(ctx, directory); /* dirname() modifies it */
     if (copy == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__make_directory(ctx, dirname(copy));
     if (status == NVDP_OK && mkdir(directory, 0700) != 0 && !nvdp__is_directory(directory))
@@ -90,7 +91,7 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
         return NVDP_OK;
     }
     *count = size - sizeof(struct nvdp__cache_header);
-    memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* its NUL too */
+    memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* with the final NUL */
     *bytes = read;
     return NVDP_OK;
 }

@@ -1,14 +1,14 @@
-/* A folder of files that can be made again: DIR/KIND-HASH, each under the hash of all that it
- * depends on.  Several processes may share it: files appear whole or not at all, and who finds a
- * damaged one makes it anew.  It holds what texts become, so the folder is made for its owner
- * alone. */
+/* A folder of files that can be recreated: DIR/KIND-HASH, each named by the hash of everything
+ * that it depends on. Several processes may share it: files appear complete or not at all, and a
+ * damaged file is recreated by its next reader. Cached files contain processed texts, so only
+ * the owner can read the folder. */
 #ifndef NVDP_SRC_BASE_CACHE_H
 #define NVDP_SRC_BASE_CACHE_H
 
 #include "base/file.h"
 #include <sodium.h>
 
-/* --- BLAKE2b-256 over values of several kinds: names of cached files, and checksums --- */
+/* --- BLAKE2b-256 over values of several types: names of cached files, and checksums --- */
 
 enum { NVDP__DIGEST_BYTES = 32, NVDP__DIGEST_HEX = 65 };
 
@@ -17,35 +17,38 @@ struct nvdp__digest {
 };
 
 void nvdp__digest_begin(struct nvdp__digest *digest);
-/* Every value is preceded by its length: no two lists of values are the same bytes. */
+/* Adds the length of the value, then its bytes, so that different lists of values give different
+ * bytes. */
 void nvdp__digest_bytes(struct nvdp__digest *digest, const void *bytes, size_t count);
 void nvdp__digest_text(struct nvdp__digest *digest, const char *text); /* NULL is not "" */
 void nvdp__digest_number(struct nvdp__digest *digest, uint64_t number);
-/* As hexadecimal digits. */
+/* Writes the digest as hexadecimal digits. */
 void nvdp__digest_end(struct nvdp__digest *digest, char hex[NVDP__DIGEST_HEX]);
 
-/* Of one stretch of bytes, without its length. */
+/* The digest of one range of bytes, without its length. */
 void nvdp__checksum(const void *bytes, size_t count, unsigned char sum[NVDP__DIGEST_BYTES]);
 
 /* --- files --- */
 
-/* At the start of every file. */
+/* The header of every cached file. */
 struct nvdp__cache_header {
-    char kind[16]; /* "nvdp tokens", ends with NULs */
+    char kind[16]; /* such as "nvdp tokens", padded with NULs */
     uint32_t version, zero;
-    uint64_t bytes;                             /* after the header */
-    unsigned char checksum[NVDP__DIGEST_BYTES]; /* of them, or of what the kind says */
+    uint64_t bytes; /* after the header */
+    /* of the bytes, or of the part that the kind defines */
+    unsigned char checksum[NVDP__DIGEST_BYTES];
 };
 struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version, uint64_t bytes);
 
-/* The folder, where it does not exist, readable by its owner alone; its parents as usual. */
+/* Makes the folder if it does not exist, readable only by its owner; parent folders get the
+ * usual permissions. */
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory);
 /* "DIRECTORY/KIND-HEX" */
 char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
                        const char *hex);
 
-/* What nvdp__cache_write wrote there.  *bytes is NULL where there is no file, and, after a notice,
- * where it is damaged; free(). */
+/* Reads what nvdp__cache_write wrote. *bytes is NULL if the file does not exist, or is damaged
+ * (after a notice); free() it. */
 nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const char *kind,
                              uint32_t version, char **bytes, size_t *count);
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,

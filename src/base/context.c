@@ -1,4 +1,4 @@
-/* The context: callbacks, threads, the recorded message.  Nobody else sees its members. */
+/* The context: callbacks, threads, the recorded message. Only this file accesses its members. */
 #include "base/ranks.h"
 
 #include <nvdp/precision.h>
@@ -22,7 +22,7 @@ struct nvdp_context {
     enum nvdp_precision precision;
     bool plain_bf16;
     struct nvdp_ranks ranks;  /* size 0: alone */
-    uint64_t fail_allocation; /* allocations until the one that fails; 0: none does */
+    uint64_t fail_allocation; /* allocations until the one that fails; 0: none fails */
     char error[NVDP__MESSAGE_SIZE];
 };
 
@@ -52,8 +52,9 @@ const char *nvdp_version(void) {
 
 static int available_processors(void) {
     cpu_set_t set;
-    bool told = sched_getaffinity(0, sizeof set, &set) == 0; /* it may hold too few processors */
-    long count = told ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    /* fails if the set is too small for the machine */
+    bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+    long count = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     if (count < 1) return 1;
     return count < MAX_THREADS ? (int)count : MAX_THREADS;
 }
@@ -64,7 +65,7 @@ nvdp_status nvdp_context_create(struct nvdp_context **out) {
     struct nvdp_context *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) return NVDP_ERR_MEMORY;
     *out = ctx;
-    return nvdp_context_set_threads(ctx, available_processors()); /* a number in its range */
+    return nvdp_context_set_threads(ctx, available_processors()); /* the number is in its range */
 }
 
 void nvdp_context_free(struct nvdp_context *ctx) {
@@ -110,8 +111,8 @@ const char *nvdp_context_error(const struct nvdp_context *ctx) {
     return ctx->error;
 }
 
-/* A copy of `message`, which may be the recorded one itself, on one line: text quoted from files
- * must neither break it nor steer a terminal. */
+/* Copies `message`, which may be the recorded one itself, onto one line: text quoted from files
+ * must not break the line or control a terminal. */
 static void copy_line(const char *message, char text[NVDP__MESSAGE_SIZE]) {
     size_t length = strnlen(message, NVDP__MESSAGE_SIZE - 1);
     memmove(text, message, length);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Adds a number as eight bytes, the least significant first. */
+/* Adds a number as eight bytes, least significant byte first. */
 static inline void nvdp__sha256_number(crypto_hash_sha256_state *sha, uint64_t number) {
     unsigned char bytes[8];
     for (size_t i = 0; i < sizeof bytes; i++) {

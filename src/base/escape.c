@@ -1,4 +1,5 @@
-/* Text with what has a meaning in a format escaped. */
+/* Writes text with the special characters of a format escaped: one list of replacements per
+ * format. */
 #include "base/escape.h"
 
 #include <stdlib.h>
@@ -57,8 +58,8 @@ void nvdp__put_markdown(FILE *to, const char *text) {
     put(to, text, list);
 }
 
-/* A spreadsheet computes a cell that begins so, unless it is a number or, as in "-0.5 to +1", made of some; a
- * quote before it makes it text. */
+/* True if a spreadsheet would evaluate the cell. Numbers, and texts made of numbers such as
+ * "-0.5 to +1", are harmless. A quote before the cell makes it text. */
 static bool is_formula(const char *text) {
     return *text != '\0' && strchr("=+-@\t\r", *text) != NULL &&
            text[strspn(text, "0123456789.+-e% ()\302\261tofina")] != '\0';
@@ -74,7 +75,7 @@ void nvdp__put_csv(FILE *to, const char *text) {
 }
 
 void nvdp__put_gnuplot(FILE *to, const char *text) {
-    /* Back-quotes would run a command. */
+    /* Backquotes would run a command. */
     static const struct replacement list[] = {
         {"\\", "\\\\"}, {"\"", "\\\""}, {"`", "'"}, {"\n", " "}, {NULL, NULL}};
     fputc('"', to);

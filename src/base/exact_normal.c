@@ -1,3 +1,5 @@
+/* Exact normal deviates (Karney 2016) and their rounding onto a grid, in this order: digits of a
+ * stream, the deviate, the grid. exact_normal.h explains why. */
 #include "base/exact_normal.h"
 
 #include <math.h>
@@ -7,7 +9,7 @@
 
 enum {
     BLOCK = 64,           /* deviates drawn before they are used */
-    LARGEST_WHOLE = 1023, /* a deviate of 1023 has chance e^-523264 */
+    LARGEST_WHOLE = 1023, /* a deviate of 1023 has probability e^-523264 */
     SIGNIFICANT = 53
 };
 
@@ -64,17 +66,20 @@ INLINE bool below(struct nvdp__digits *digits, struct nvdp__uniform *a, struct n
 
 /* --- Karney (2016), "Sampling exactly from the normal distribution", algorithm N ---
  *
- * k >= 0 with probability ~ e^(-k/2), kept with probability e^(-k (k-1)/2): together ~ e^(-k^2/2);
- * x uniform, kept with probability e^(-x (2k + x)/2): together the density ~ e^(-(k + x)^2/2).
+ * Draw k >= 0 with probability ~ e^(-k/2) and accept it with probability e^(-k (k-1)/2), which
+ * gives ~ e^(-k^2/2). Draw x uniform and accept it with probability e^(-x (2k + x)/2). Together
+ * the density is ~ e^(-(k + x)^2/2).
  *
- * The chances come from von Neumann's (1951) comparisons.  With y_0 = x, and y_1, y_2, ... uniform,
+ * These probabilities come from von Neumann's (1951) comparisons. With y_0 = x, and y_1, y_2,
+ * ... uniform,
  *
- *     P(y_0 > y_1 > ... > y_n) = x^n/n!,     so that the number of terms that fall is even
- *     with probability           1 - x + x^2/2! - ... = e^-x
+ *     P(y_0 > y_1 > ... > y_n) = x^n/n!,  so the length of the decreasing run is even
+ *     with probability           1 - x + x^2/2! - ... = e^-x.
  *
- * and where each further step also needs an event of chance p, with probability e^(-p x). */
+ * If each further step also needs an event of probability p, the run is even with probability
+ * e^(-p x). */
 
-/* x = 1/2, whose comparison with y_1 is one bit. */
+/* x = 1/2: the comparison with y_1 is one bit. */
 bool nvdp__exact_half(struct nvdp__digits *digits) {
     struct nvdp__uniform y[2];
     fresh(digits, &y[0]);
@@ -85,8 +90,9 @@ bool nvdp__exact_half(struct nvdp__digits *digits) {
     }
 }
 
-/* An event of chance (2k + x)/(2k + 2): of 2k + 2 equal parts of the unit interval all but the last two,
- * and of the last but one the part below x.  The parts by Lemire (2019), without bias. */
+/* An event of probability (2k + x)/(2k + 2). Divides the unit interval into 2k + 2 equal parts
+ * and accepts the first 2k parts, and the part below x of the next one. The part is drawn
+ * without bias (Lemire 2019). */
 INLINE bool in_part(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x) {
     uint64_t parts = 2 * (uint64_t)k + 2;
     unsigned __int128 product = (unsigned __int128)next(digits) * parts;
@@ -100,7 +106,7 @@ INLINE bool in_part(struct nvdp__digits *digits, uint32_t k, struct nvdp__unifor
     return below(digits, &r, x);
 }
 
-/* True with probability e^(-x (2k + x)/(2k + 2)); k + 1 of these make e^(-x (2k + x)/2). */
+/* True with probability e^(-x (2k + x)/(2k + 2)); k + 1 of these give e^(-x (2k + x)/2). */
 INLINE bool keep_once(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x) {
     struct nvdp__uniform y[2];
     struct nvdp__uniform *last = x;
@@ -140,7 +146,7 @@ void nvdp__exact_normal(struct nvdp__digits *digits, struct nvdp__exact_normal *
 }
 
 double nvdp__exact_normal_value(const struct nvdp__exact_normal *normal) {
-    /* an odd last bit stands for the digits that follow: the sum rounds once */
+    /* an odd last bit represents the remaining digits, so that the sum rounds once */
     uint64_t rest = normal->fraction.digit[0];
     long double value = (long double)normal->whole + (long double)(rest | 1) * 0x1p-64L;
     return normal->negative ? -(double)value : (double)value;
@@ -148,24 +154,24 @@ double nvdp__exact_normal_value(const struct nvdp__exact_normal *normal) {
 
 /* --- the grid ---
  *
- * In units of u = 2^-32 steps the mean is a whole number b, and the deviation sigma = S 2^(q-52) steps
- * with whole S < 2^53; of a positive deviate (a negative one changes the sign of the mean, and that of
- * the result: ties have probability 0)
+ * In units of u = 2^-32 steps, the mean is an integer b. The deviation is sigma = S 2^(q-52)
+ * steps with an integer S < 2^53. A negative deviate changes the sign of the mean and of the
+ * result; ties have probability 0. For a positive deviate
  *
  *     (mean + sigma eps)/u = b + v,   v = S Y 2^-s,   Y = 2^64 (k + x),   s = 84 - q
  *     n                    = floor((b + 2^31 + v)/2^32)
  *
- * Y lies between the whole number y of its known digits and y + 1, so that n is decided where both ends of
- * [S y, S (y + 1)) give the same.  They differ with chance (1 + S 2^-s)/2^32.  Then
+ * Y lies between the integer y of its known digits and y + 1, so n is decided if both ends of [S
+ * y, S (y + 1)) give the same n. They differ with probability (1 + S 2^-s)/2^32. Then
  *
  *     b + 2^31 + v >= n 2^32   <=>   k + x >= (n 2^32 - b - 2^31) 2^(s-64) / S
  *
- * is decided digit by digit of the quotient, however many it takes. */
+ * is decided by comparing with the digits of the quotient, as many as necessary. */
 
 int64_t nvdp__grid_mean(const struct nvdp__rounding_grid *grid, double mean) {
-    const double most = ldexp(1, NVDP__GRID_RANGE + NVDP__MEAN_BITS);
+    const double max = ldexp(1, NVDP__GRID_RANGE + NVDP__MEAN_BITS);
     double units = ldexp(mean, NVDP__MEAN_BITS - grid->exponent);
-    return (int64_t)fmax(-most, fmin(most, units));
+    return (int64_t)fmax(-max, fmin(max, units));
 }
 
 bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma) {
@@ -173,7 +179,7 @@ bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma) {
     return steps >= ldexp(1, -NVDP__GRID_RANGE) && steps <= ldexp(1, NVDP__GRID_RANGE);
 }
 
-/* sigma in steps: significand [2^52, 2^53) and s. */
+/* sigma in steps: significand in [2^52, 2^53), and s. */
 struct scale {
     uint64_t significand;
     int shift;
@@ -183,7 +189,7 @@ INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigm
     union {
         double value;
         uint64_t bits;
-    } s = {sigma}; /* normal and positive: nvdp__grid_takes */
+    } s = {sigma}; /* normal and positive: see nvdp__grid_takes */
     int q = (int)(s.bits >> (SIGNIFICANT - 1)) - 1023 - grid->exponent;
     return (struct scale){(s.bits & ((UINT64_C(1) << (SIGNIFICANT - 1)) - 1)) |
                               UINT64_C(1) << (SIGNIFICANT - 1),
@@ -192,7 +198,7 @@ INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigm
 
 typedef unsigned __int128 wide;
 
-/* Whether k + x >= distance 2^(s-64) / S. */
+/* True if k + x >= distance 2^(s-64) / S. */
 __attribute__((noinline)) static bool reaches(struct nvdp__digits *digits,
                                               struct nvdp__exact_normal *normal, struct scale scale,
                                               wide distance) {
@@ -217,11 +223,11 @@ INLINE int32_t round_one(struct nvdp__digits *digits, const struct nvdp__roundin
     wide product = ((wide)(scale.significand * normal->whole) << 64) +
                    (wide)scale.significand * normal->fraction.digit[0];
     __int128 n = (from + (__int128)(product >> scale.shift)) >> NVDP__MEAN_BITS;
-    __int128 most =
+    __int128 max =
         (from + (__int128)((product + scale.significand - 1) >> scale.shift)) >> NVDP__MEAN_BITS;
-    if (__builtin_expect(n != most, 0) &&
-        reaches(digits, normal, scale, (wide)(most * ((__int128)1 << NVDP__MEAN_BITS) - from)))
-        n = most;
+    if (__builtin_expect(n != max, 0) &&
+        reaches(digits, normal, scale, (wide)(max * ((__int128)1 << NVDP__MEAN_BITS) - from)))
+        n = max;
     n = n > grid->limit ? grid->limit : n < -grid->limit ? -grid->limit : n;
     return (int32_t)(normal->negative ? -n : n);
 }

@@ -1,9 +1,10 @@
-/* Normal deviates that are exact, and what they become on a grid.
+/* Exact normal deviates, and their rounding onto a grid.
  *
- * A deviate is sign (k + x) with x uniform digits that go on as long as somebody asks, so that a
- * released value round((mean + sigma eps)/step) has the very distribution of the rounded Gaussian,
- * tails included: no float generator's end (8.57 sigma for 53 bits), no gap between its values.  All of
- * it is comparisons of digits and products of integers: nothing rounds but what is meant to. */
+ * A deviate is sign (k + x), where x consists of uniform digits that are drawn on demand without
+ * limit. A released value round((mean + sigma eps)/step) therefore has exactly the distribution
+ * of the rounded Gaussian, including its tails. A floating-point generator would end at 8.57
+ * sigma (for 53 bits) and leave gaps between its values. The code only compares digits and
+ * multiplies integers, so the intended rounding is the only one. */
 #ifndef NVDP_SRC_BASE_EXACT_NORMAL_H
 #define NVDP_SRC_BASE_EXACT_NORMAL_H
 
@@ -11,23 +12,23 @@
 
 enum {
     NVDP__DIGITS =
-        8, /* of 64 bits, most that a uniform has; a tie of all of them has chance 2^-512 */
+        8, /* max digits of a uniform, 64 bits each; ties in all digits have probability 2^-512 */
     NVDP__DIGIT_WORDS = 512,
-    NVDP__MEAN_BITS = 32,  /* of a step, of the means */
+    NVDP__MEAN_BITS = 32,  /* fraction bits of the means, in steps */
     NVDP__GRID_RANGE = 30, /* means within +-2^30 steps, deviations from 2^-30 to 2^30 steps */
 };
 
-/* Digits of a stream, many at a time. */
+/* Digits of a stream, drawn in blocks. */
 struct nvdp__digits {
     struct nvdp__stream stream;
     uint64_t word[NVDP__DIGIT_WORDS];
-    size_t used; /* all of them in the beginning */
+    size_t used; /* words used; initially all */
 };
 void nvdp__digits_open(const struct nvdp__stream *stream, struct nvdp__digits *digits);
 void nvdp__digits_wipe(struct nvdp__digits *digits);
 uint64_t nvdp__digits_next(struct nvdp__digits *digits);
 
-/* On (0, 1); further digits are drawn when they are needed. */
+/* A uniform on (0, 1); further digits are drawn when needed. */
 struct nvdp__uniform {
     uint64_t digit[NVDP__DIGITS];
     int have;
@@ -41,28 +42,31 @@ struct nvdp__exact_normal {
     bool negative;
 };
 void nvdp__exact_normal(struct nvdp__digits *digits, struct nvdp__exact_normal *out);
-/* To the nearest double. */
+/* Rounds to the nearest double. */
 double nvdp__exact_normal_value(const struct nvdp__exact_normal *normal);
-/* Its parts, for tests: true with probability exp(-1/2); a fraction x, and whether it is kept beside
- * the whole number k, which has probability exp(-x (2k + x)/2). */
+/* The components of the algorithm, for tests. nvdp__exact_half is true with probability
+ * exp(-1/2). nvdp__exact_fraction draws a fraction x and accepts it for the integer k with
+ * probability exp(-x (2k + x)/2). */
 bool nvdp__exact_half(struct nvdp__digits *digits);
 bool nvdp__exact_fraction(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x);
 
-/* The multiples of 2^exponent from -limit to limit times it. */
+/* The multiples of 2^exponent from -limit to limit times 2^exponent. */
 struct nvdp__rounding_grid {
     int exponent;
     int32_t limit;
 };
-/* In units of 2^-NVDP__MEAN_BITS steps, towards zero, within +-2^30 steps: the mean that is released. */
+/* Returns the mean in units of 2^-NVDP__MEAN_BITS steps, rounded toward zero and clamped to
+ * +-2^30 steps. This is the mean that is released. */
 int64_t nvdp__grid_mean(const struct nvdp__rounding_grid *grid, double mean);
-/* Whether deviates of this standard deviation can be drawn: 2^-30 to 2^30 steps. */
+/* True if deviates of this standard deviation can be drawn: 2^-30 to 2^30 steps. */
 bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma);
-/* out = round((mean + sigma eps)/step), eps ~ N(0, 1) exact, beyond the limit the limit.  sigma NULL: all
- * are 1.  The deviates are drawn first, a block at a time, without a look at means or deviations; the
- * rounding has no branch but the one of chance 2^-32 that needs more digits. */
+/* out = round((mean + sigma eps)/step) with exact eps ~ N(0, 1), clamped to the grid's limit.
+ * sigma NULL: all are 1. The deviates are drawn first, one block at a time, without reading
+ * means or deviations. The rounding has a single branch, taken with probability 2^-32, for when
+ * more digits are needed. */
 void nvdp__grid_draw(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid, size_t n,
                      const int64_t *mean, const double *sigma, int32_t *out);
-/* The same of a given deviate. */
+/* The same for a given deviate. */
 int32_t nvdp__grid_round(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
                          int64_t mean, double sigma, struct nvdp__exact_normal *normal);
 

@@ -5,29 +5,29 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Rounds to nearest, ties to even; past the range (|x| >= 65520) an infinity; NaN stays NaN. */
+/* Rounds to nearest, ties to even; gives an infinity beyond the range (|x| >= 65520); NaN stays
+ * NaN. */
 static inline uint16_t nvdp__f16_from_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     uint32_t magnitude = bits & 0x7FFFFFFF;
     if (magnitude > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
-    if (magnitude >= 0x47800000) return sign | 0x7C00; /* 2^16 and above, infinity */
+    if (magnitude >= 0x47800000) return sign | 0x7C00; /* 2^16 and above: infinity */
     uint32_t mantissa = magnitude;
-    int drop = 13;                /* bits of a float's mantissa that f16 has no room for */
+    int drop = 13;                /* bits of a float's mantissa for which f16 has no room */
     if (magnitude < 0x38800000) { /* below 2^-14: the result has no implicit leading bit */
         int exponent = (int)(magnitude >> 23);
-        if (exponent < 102) return sign; /* below 2^-25: nearer to zero */
+        if (exponent < 102) return sign; /* below 2^-25: rounds to zero */
         drop = 126 - exponent;
         mantissa = (magnitude & 0x7FFFFF) | 0x800000;
     } else {
-        mantissa -= 0x38000000; /* the exponent's bias: 127 to 15 */
+        mantissa -= 0x38000000; /* changes the exponent's bias from 127 to 15 */
     }
     uint32_t kept = mantissa >> drop;
     uint32_t rest = mantissa & ((UINT32_C(1) << drop) - 1);
     uint32_t tie = UINT32_C(1) << (drop - 1);
-    kept +=
-        rest > tie || (rest == tie && (kept & 1)); /* may carry into the exponent, as it should */
+    kept += rest > tie || (rest == tie && (kept & 1)); /* a carry into the exponent is correct */
     return (uint16_t)(sign | kept);
 }
 

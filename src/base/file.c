@@ -1,3 +1,5 @@
+/* Files as in file.h: atomic writing and its leftovers, then reading, paths, compressed input,
+ * lines, and streams that call a function. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -17,13 +19,13 @@
 #include <unistd.h>
 
 enum {
-    MAX_NEIGHBOURS = 10000,
+    MAX_TEMPORARY = 10000,
     READ_BYTES = 1 << 16,
     MAGIC_BYTES = 6,
     WAIT_MS = 100,
     MAX_WAITS = 600
 };
-static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 takes 65 MiB */
+static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 needs 65 MiB */
 
 /* --- files written whole or not at all --- */
 
@@ -32,24 +34,25 @@ bool nvdp__lock_whole(int fd) {
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* Others see by the lock that a file is being written; false where one of them took it for a leftover before.  Some file
- * systems have no locks: then nobody else gets one either. */
+/* Locks a new temporary file, so that others see that it is being written; false if another
+ * process removed it as a leftover before that. On file systems without locks, no process gets
+ * one, and this succeeds. */
 static bool claim(int fd) {
     struct stat info;
     if (!nvdp__lock_whole(fd) && (errno == EAGAIN || errno == EACCES)) return false;
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-/* What has that name, be it a link: /dev/stdout is not to be replaced by a file, but the file that it is. */
-static char *place_of(struct nvdp_context *ctx, const char *path) {
+/* The target of path if it is a link: writing to /dev/stdout must not replace the link itself. */
+static char *target_of(struct nvdp_context *ctx, const char *path) {
     struct stat info;
-    char *place = NULL;
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) place = realpath(path, NULL);
-    return place != NULL ? place : nvdp__strdup(ctx, path);
+    char *target = NULL;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) target = realpath(path, NULL);
+    return target != NULL ? target : nvdp__strdup(ctx, path);
 }
 
-/* Creates an empty neighbor of path, locked; a replaced file's permissions pass on to it.  Renaming onto a
- * device or a pipe would replace it rather than write to it. */
+/* Creates an empty locked temporary file beside path, with the permissions of a replaced file.
+ * Refuses devices and pipes, because renaming would replace them instead of writing to them. */
 static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, char **name,
                                     int *fd) {
     struct stat info;
@@ -58,7 +61,7 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
         return nvdp__fail_errno(ctx, EISDIR, "%s: cannot write", path);
     if (replaced && !S_ISREG(info.st_mode))
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
-    for (int n = 0; n < MAX_NEIGHBOURS; n++) {
+    for (int n = 0; n < MAX_TEMPORARY; n++) {
         char *temporary = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
         if (temporary == NULL) return NVDP_ERR_MEMORY;
         int opened = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -82,7 +85,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {.ctx = ctx};
     int fd = -1;
-    output.path = place_of(ctx, path);
+    output.path = target_of(ctx, path);
     if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(create_temporary(ctx, output.path, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
@@ -115,7 +118,7 @@ nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ..
 }
 
 void nvdp__sync_directory(const char *path) {
-    char *copy = strdup(path); /* dirname() writes into it */
+    char *copy = strdup(path); /* dirname() modifies it */
     if (copy == NULL) return;
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
@@ -125,7 +128,8 @@ void nvdp__sync_directory(const char *path) {
     free(copy);
 }
 
-/* Where the file system does not know how to: by a second name; where it has none either, after a look. */
+/* Renames without replacing. If the file system does not support this, links and unlinks; if it
+ * has no links either, checks first. */
 static int rename_to_new(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
@@ -136,7 +140,7 @@ static int rename_to_new(const char *from, const char *to) {
     return -1;
 }
 
-/* An empty file is nobody's. */
+/* Renames; may always replace an empty file. */
 static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const char *to,
                                bool replace) {
     struct stat info;
@@ -159,7 +163,7 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
     int lock = -1;
     NVDP_TRY(nvdp__output_flush(out));
-    lock = fcntl(fileno(out->file), F_DUPFD_CLOEXEC, 0); /* until it has its name */
+    lock = fcntl(fileno(out->file), F_DUPFD_CLOEXEC, 0); /* keeps the lock until the rename */
     int closed = fclose(out->file);
     out->file = NULL;
     if (closed != 0) NVDP_TRY(write_error(out, errno));
@@ -180,12 +184,12 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-/* Whether it is NAME.partial-PID-N; `of` NULL: of any NAME. */
+/* True if the name is NAME.partial-PID-N with NAME = `of` (NULL: any). */
 static bool is_temporary_name(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
     for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
-        at = next; /* the last */
+        at = next; /* the last one */
     if (at == NULL) return false;
     const size_t length = (size_t)(at - name);
     if (of != NULL && (strlen(of) != length || strncmp(name, of, length) != 0)) return false;
@@ -233,29 +237,29 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
                                    int *lock) {
     nvdp_status status = NVDP_OK;
     int fd = -1;
-    char *place = place_of(ctx, path);
-    NVDP_TRY(NVDP__MADE(place));
-    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, place));
-    NVDP_TRY(create_temporary(ctx, place, temporary, &fd));
+    char *target = target_of(ctx, path);
+    NVDP_TRY(NVDP__MADE(target));
+    if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, target));
+    NVDP_TRY(create_temporary(ctx, target, temporary, &fd));
     if (lock != NULL)
         *lock = fd;
     else
         close(fd);
 cleanup:
-    free(place);
+    free(target);
     return status;
 }
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *temporary, const char *path,
                           bool replace) {
     nvdp_status status = NVDP_OK;
-    char *place = place_of(ctx, path);
+    char *target = target_of(ctx, path);
     int fd = open(temporary, O_WRONLY | O_CLOEXEC);
-    NVDP_TRY(NVDP__MADE(place));
+    NVDP_TRY(NVDP__MADE(target));
     if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    NVDP_TRY(rename_onto(ctx, temporary, place, replace));
+    NVDP_TRY(rename_onto(ctx, temporary, target, replace));
 cleanup:
-    free(place);
+    free(target);
     if (fd >= 0) close(fd);
     if (status != NVDP_OK) unlink(temporary);
     return status;
@@ -276,8 +280,8 @@ static nvdp_status not_regular(struct nvdp_context *ctx, const char *path, mode_
                                                        : "something else");
 }
 
-/* stat() comes first, because a socket cannot be opened and opening some devices has effects.  With O_NONBLOCK a FIFO
- * that takes the file's place in between does not block either. */
+/* stat() comes first, because a socket cannot be opened and opening some devices has effects.
+ * O_NONBLOCK ensures that a FIFO that replaces the file in between does not block either. */
 static nvdp_status open_regular(struct nvdp_context *ctx, const char *path, int flags, int *fd) {
     struct stat info;
     const bool there = stat(path, &info) == 0;
@@ -327,8 +331,8 @@ nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FIL
     return fopen_regular(ctx, path, O_RDWR | O_APPEND | O_CREAT, "a+", file);
 }
 
-/* Waits for a moment; fails when the context is cancelled. */
-static nvdp_status wait_a_moment(struct nvdp_context *ctx, const char *path, int fd, bool *ready) {
+/* Waits for data for a moment; fails if the context is cancelled. */
+static nvdp_status wait_for_data(struct nvdp_context *ctx, const char *path, int fd, bool *ready) {
     struct pollfd data = {.fd = fd, .events = POLLIN};
     if (nvdp_context_cancelled(ctx))
         return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s: cancelled", path);
@@ -336,21 +340,21 @@ static nvdp_status wait_a_moment(struct nvdp_context *ctx, const char *path, int
     return NVDP_OK;
 }
 
-/* Waits until somebody has opened the FIFO for writing.  A pipe without a name gets no new writer: it has data, a writer
- * or its end. */
+/* Waits until a process opens the FIFO for writing. An unnamed pipe gets no new writer: it has
+ * data, a writer or its end. */
 static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, int fd) {
     struct statfs system;
     bool ready = fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
     for (int waits = 0; !ready; waits++) {
-        NVDP_RETURN_IF_FAILED(wait_a_moment(ctx, path, fd, &ready));
+        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
         if (!ready && waits == MAX_WAITS)
             return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: nobody writes to this pipe", path);
     }
     return NVDP_OK;
 }
 
-/* Opens a file that is read once from its start: a regular file, a pipe, a terminal.  The descriptor does not block, so
- * that whoever waits for a pipe's writer can be cancelled. */
+/* Opens a file that is read once from its start: a regular file, a pipe, a terminal. The
+ * descriptor does not block, so that waiting for a writer can be cancelled. */
 static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *fd) {
     nvdp_status status = NVDP_OK;
     struct stat info;
@@ -367,7 +371,7 @@ cleanup:
     return status;
 }
 
-/* Reads up to `size` bytes; *count is 0 at the end only. */
+/* Reads up to `size` bytes; *count is 0 only at the end. */
 static nvdp_status read_some(struct nvdp_context *ctx, const char *path, int fd, size_t size,
                              void *bytes, size_t *count) {
     for (bool ready;;) {
@@ -375,11 +379,11 @@ static nvdp_status read_some(struct nvdp_context *ctx, const char *path, int fd,
         if (got < 0 && errno != EAGAIN && errno != EINTR) return cannot_read(ctx, path, errno);
         *count = got > 0 ? (size_t)got : 0;
         if (got >= 0) return NVDP_OK;
-        NVDP_RETURN_IF_FAILED(wait_a_moment(ctx, path, fd, &ready));
+        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
     }
 }
 
-/* Takes over fd. */
+/* Takes ownership of fd. */
 static nvdp_status read_whole(struct nvdp_context *ctx, const char *path, int fd, size_t limit,
                               char **bytes, size_t *count) {
     nvdp_status status = NVDP_OK;
@@ -476,7 +480,7 @@ nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, cons
     if (out == NULL || in == NULL || (strcmp(out, in) != 0 && !nvdp__same_file(out, in)))
         return NVDP_OK;
     if (stat(out, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return NVDP_OK; /* a terminal, which is both */
+        return NVDP_OK; /* such as a terminal, which is both input and output */
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another place than %s", option, in);
 }
 
@@ -501,7 +505,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
         slash = strchr(slash + (*slash != '\0'), '/');
         if (slash != NULL) *slash = '\0';
         if (mkdir(partial, 0777) != 0) {
-            int err = errno == EEXIST ? ENOTDIR : errno; /* what exists is to be a folder */
+            int err = errno == EEXIST ? ENOTDIR : errno; /* an existing name must be a folder */
             if (!nvdp__is_directory(partial))
                 NVDP_TRY(nvdp__fail_errno(ctx, err, "%s: cannot make the directory", partial));
         }
@@ -534,7 +538,7 @@ cleanup:
     return status;
 }
 
-/* --- plain or compressed, piece by piece --- */
+/* --- plain or compressed input --- */
 
 bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked) {
     static const uint64_t small = 1 << 24;
@@ -547,9 +551,9 @@ struct nvdp__input {
     int fd;
     uint64_t size; /* of a regular file, else 0 */
     bool packed;
-    bool ended; /* nothing is left */
+    bool ended; /* end of data reached */
     lzma_stream xz;
-    uint8_t *buffer; /* [READ_BYTES] what the file holds, as it is */
+    uint8_t *buffer; /* [READ_BYTES] raw bytes of the file */
     size_t used, have;
 };
 
@@ -563,7 +567,7 @@ static const struct magic {
     {"zstd", "\x28\xB5\x2F\xFD", 4},
     {"zip", "PK\x03\x04", 4},
 };
-static const char XZ_MAGIC[MAGIC_BYTES] = "\xFD\x37\x7A\x58\x5A"; /* and a NUL */
+static const char XZ_MAGIC[MAGIC_BYTES] = "\xFD\x37\x7A\x58\x5A"; /* with a NUL */
 
 static nvdp_status fill(struct nvdp__input *input) {
     input->used = input->have = 0;
@@ -628,7 +632,7 @@ static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
                                                     : "damaged data");
 }
 
-/* A pipe's size is what it has given so far. */
+/* The size of a pipe is the number of bytes read so far. */
 static nvdp_status check_ratio(const struct nvdp__input *input) {
     const uint64_t stored = input->size > 0 ? input->size : input->xz.total_in;
     if (nvdp__may_unpack(stored, input->xz.total_out)) return NVDP_OK;

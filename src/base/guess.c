@@ -1,18 +1,20 @@
+/* Suggestions for misspelled names (guess.h), by edit distance. */
 #include "base/guess.h"
 
 #include "base/base.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Characters that count; longer names are not compared. */
+/* Longer names are not compared. */
 enum { LONGEST = 40 };
 
-/* '_' counts as '-'. */
+/* '_' equals '-'. */
 static int letter(char c) {
     return c == '_' ? '-' : c;
 }
 
-/* How many letters have to be put in, left out, changed or swapped with their neighbor (Damerau 1964, each place once). */
+/* Number of insertions, deletions, substitutions and swaps of adjacent letters between a and b
+ * (Damerau 1964, restricted: each position is edited once). */
 static size_t distance(const char *a, const char *b) {
     size_t row[3][LONGEST + 1], n = strlen(a), m = strlen(b);
     for (size_t j = 0; j <= m; j++)

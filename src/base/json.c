@@ -1,3 +1,4 @@
+/* JSON files and their members (json.h), then numbers and dates. */
 #include "base/json.h"
 
 #include "base/file.h"
@@ -7,9 +8,9 @@
 #include <time.h>
 
 enum { JSON_LIMIT = 1 << 28, QUOTE_SIZE = 64, INDENT = 2, DIGITS = 17 };
-static const double EXACT = 9007199254740992; /* 2^53: below it every whole number has its double */
+static const double EXACT = 9007199254740992; /* 2^53: below it every integer is exact in double */
 
-/* Reals that are whole numbers become integers again. */
+/* Turns reals that are integers back into integers. */
 static json_t *with_integers(json_t *value) {
     const char *key;
     json_t *item;
@@ -25,7 +26,7 @@ static json_t *with_integers(json_t *value) {
     return json_integer((json_int_t)real);
 }
 
-/* Integers beyond 64 bits become reals: tokenizers that know no limit write model_max_length as
+/* Reads integers beyond 64 bits as reals: tokenizers without a limit write model_max_length as
  * 10^30. */
 static json_t *parse(const char *bytes, size_t count, json_error_t *error) {
     json_t *value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, error);
@@ -96,7 +97,7 @@ cleanup:
     return status;
 }
 
-/* Says what was found instead, cut to a length that a message bears. */
+/* Reports the value found, truncated to a reasonable length. */
 static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char *key,
                          const json_t *found, const char *expected) {
     char *text = json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
@@ -107,7 +108,7 @@ static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char 
     return NVDP_ERR_INPUT;
 }
 
-/* A key that is there with the value null counts as missing: checkpoints write defaults so. */
+/* A null value counts as missing: checkpoints write defaults this way. */
 static const json_t *member(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -149,7 +150,7 @@ nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const js
                   : strcmp(text, "inf") == 0  ? INFINITY
                   : strcmp(text, "-inf") == 0 ? -INFINITY
                                               : NAN;
-    if (!(real >= min && real <= max)) { /* a NaN is in no range */
+    if (!(real >= min && real <= max)) { /* false for NaN too */
         char expected[96];
         snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
         return wrong(ctx, path, key, value, expected);

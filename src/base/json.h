@@ -1,4 +1,4 @@
-/* JSON through jansson, with errors that name the file and the key. */
+/* JSON through jansson; errors name the file and the key. */
 #ifndef NVDP_SRC_BASE_JSON_H
 #define NVDP_SRC_BASE_JSON_H
 
@@ -8,19 +8,19 @@
 
 /* Reads one object; syntax errors name file and line. */
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out);
-/* The same for a file that is an array. */
+/* The same for a file with an array. */
 nvdp_status nvdp__json_read_array(struct nvdp_context *ctx, const char *path, json_t **out);
-/* DIRECTORY/name; *out stays NULL where there is no such file. */
+/* Reads DIRECTORY/name; *out stays NULL if the file does not exist. */
 nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,
                                      const char *name, json_t **out);
-/* Writes with indentation and real numbers in 17 digits; atomic. */
+/* Writes atomically, indented, with 17 digits for real numbers. */
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
-/* The same, not committed yet. */
+/* The same to an open output, without committing it. */
 nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value);
 
-/* Members of `object` read from `path` (for messages).  A missing key, or a null, takes
- * `fallback`; the
- * `_required` forms fail.  A wrong type or a value outside [min, max] is NVDP_ERR_INPUT. */
+/* Read members of `object`, which was read from `path` (for messages). A missing or null key
+ * gives `fallback`; the `_required` forms fail. A wrong type or a value outside [min, max] fails
+ * with NVDP_ERR_INPUT. */
 nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
                            const char *key, int64_t fallback, int64_t min, int64_t max,
                            int64_t *out);
@@ -31,16 +31,16 @@ nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const js
                             const char *key, double fallback, double min, double max, double *out);
 nvdp_status nvdp__json_bool(struct nvdp_context *ctx, const char *path, const json_t *object,
                             const char *key, bool fallback, bool *out);
-/* The text stays owned by `object`. */
+/* The text is owned by `object`. */
 nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const json_t *object,
                               const char *key, const char *fallback, const char **out);
-/* A finite number, or the strings "inf", "-inf", "nan": JSON has no infinities and we drop none. */
+/* A finite number, or one of the strings "inf", "-inf", "nan", because JSON has no infinities. */
 json_t *nvdp__json_number(double value);
-/* The same, with null for NaN, which stands for a value that does not exist. */
+/* The same, but null for NaN, which means that the value does not exist. */
 json_t *nvdp__json_known(double value);
-/* Writes the time now, or $SOURCE_DATE_EPOCH, in UTC. */
+/* Writes the current time, or $SOURCE_DATE_EPOCH, in UTC. */
 void nvdp__creation_date(char out[32]);
-/* The time in UTC, ISO 8601. */
+/* The current time in UTC, ISO 8601. */
 json_t *nvdp__now_json(void);
 
 #endif

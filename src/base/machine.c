@@ -1,3 +1,4 @@
+/* Facts about this process and its machine, read from /proc (machine.h). */
 #include "base/machine.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 
 enum { LINE_SIZE = 4096, START_FIELD = 22, AFTER_NAME = 3 };
 
-/* Field 22 of /proc/self/stat, clock ticks after boot.  Field 2, the name in parentheses, may hold
- * anything; field 3 follows the last of them. */
+/* Field 22 of /proc/self/stat: clock ticks after boot. Field 2, the name in parentheses, may
+ * contain anything, so parsing starts after the last ')'. */
 static double start_ticks(const char *stat) {
     const char *at = strrchr(stat, ')');
     for (int field = AFTER_NAME; at != NULL && field <= START_FIELD; field++) {
@@ -33,7 +34,7 @@ double nvdp__process_age(void) {
     if (!read || ticks <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return NAN;
     double age =
         (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start_ticks(line) / (double)ticks;
-    return age < 0 ? 0 : age; /* a tick's rounding; NaN stays */
+    return age < 0 ? 0 : age; /* rounding of a tick may give a negative age; NaN stays */
 }
 
 size_t nvdp__peak_rss(void) {

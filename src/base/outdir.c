@@ -1,3 +1,4 @@
+/* Output directories (outdir.h): locking, checks of runs, removal of files. */
 #include "base/outdir.h"
 
 #include "base/file.h"
@@ -30,14 +31,14 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
     return nvdp__outdir_tidy(ctx, directory);
 }
 
-/* Also where a process that was forked meanwhile has it open. */
+/* Unlocks even if a process forked in the meantime still has the directory open. */
 void nvdp__outdir_unlock(DIR *lock) {
     if (lock == NULL) return;
     (void)flock(dirfd(lock), LOCK_UN);
     closedir(lock);
 }
 
-/* DIRECTORY/name exists; false if memory runs out, too. */
+/* True if DIRECTORY/name exists; false also if memory runs out. */
 static bool holds(struct nvdp_context *ctx, const char *directory, const char *name) {
     char *path = nvdp__join(ctx, directory, name);
     const bool there = path != NULL && nvdp__exists(path);
@@ -53,7 +54,7 @@ nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) 
                       run, run);
 }
 
-/* Both paths lead to one folder. */
+/* True if both paths lead to the same folder. */
 static bool same_folder(const char *a, const char *b) {
     struct stat of_a, of_b;
     return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
@@ -70,7 +71,8 @@ nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model
         length--;
     const bool named =
         length >= sizeof own && strncmp(model + length - strlen(own), own, strlen(own)) == 0;
-    if (named) run[length - strlen(own)] = '\0'; /* RUN/model/.. is RUN, for the message */
+    /* RUN/model/.. is RUN; shortened for the message */
+    if (named) run[length - strlen(own)] = '\0';
     if (named || same_folder(model, name)) status = nvdp__outdir_check_ended(ctx, run);
 cleanup:
     free(run);
@@ -78,7 +80,7 @@ cleanup:
     return status;
 }
 
-/* In place of glob(), which would take the directory's own name for a pattern, too. */
+/* Removes matching files. glob() would also treat the directory's own name as a pattern. */
 static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
                                    const char *pattern) {
     nvdp_status status = NVDP_OK;

@@ -1,32 +1,34 @@
-/* Directories that training writes into. */
+/* Output directories of training. */
 #ifndef NVDP_SRC_BASE_OUTDIR_H
 #define NVDP_SRC_BASE_OUTDIR_H
 
 #include "base/base.h"
 #include <dirent.h>
 
-/* Whether results may go there: the directory is new or empty, or may be overwritten.  `ways`: the options that lead past one
- * that is not, for the message. */
+/* Checks that results may be written: the directory is new or empty, or `overwrite` is set.
+ * `ways`: the options, for the message, that allow a nonempty directory. */
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways);
-/* The directory, made where it is not there and tidied, for one writer: *lock, until it is given back or the process ends; one
- * that is held stays.  NVDP_ERR_STATE where another has it.  On a network file system it holds among processes of one machine;
- * where directories cannot be locked everybody gets it. */
+/* Makes the directory if necessary, removes leftovers, and locks it for one writer until
+ * nvdp__outdir_unlock or the end of the process. A lock already held in *lock is kept.
+ * NVDP_ERR_STATE if another process has the lock. On a network file system the lock works only
+ * among processes of one machine; if directories cannot be locked, every process succeeds. */
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
-/* Those of work that can be resumed. */
+/* The options for work that can be resumed. */
 #define NVDP__RUN_WAYS "--resume or --overwrite"
-/* NVDP_ERR_STATE if the folder is a run of nvdp train that has not ended: it has run.json, and result.json, which is
- * written last, is missing.  Its model is that of some epoch, and a resumed run replaces it. */
+/* Fails with NVDP_ERR_STATE if the folder is an unfinished run of nvdp train: it has run.json
+ * but not result.json, which is written last. Its model is from some epoch, and resuming would
+ * replace it. */
 nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run);
-/* The same for the folder RUN/model, under any name; other folders pass. */
+/* The same for the folder RUN/model under any name; accepts other folders. */
 nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model);
-/* Removes those of the named files and folders that are there; a name whose last part has a * is a
+/* Removes the named files and folders if they exist; a name with * in its last part is a
  * pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                 const char *const *name, size_t count);
-/* Removes what processes that ended while they wrote a file have left there, and in its folder `model`
- * (nvdp__remove_leftovers); what another is writing meanwhile stays. */
+/* Removes the leftovers (nvdp__remove_leftovers) of ended processes in the directory and in its
+ * folder `model`; files that other processes are writing stay. */
 nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory);
 
 #endif

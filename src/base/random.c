@@ -1,4 +1,5 @@
-/* Random streams: Philox for seeds, XChaCha20 for releases; uniforms, normals, integers of both. */
+/* Random streams: Philox for seeds, XChaCha20 for releases; then uniforms, normals and integers
+ * from both. */
 #include "base/random.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-/* One version per instruction set, chosen when the program is loaded. */
+/* One version per instruction set, chosen by the loader. */
 #if defined NVDP_SANITIZED || !defined __x86_64__ || (defined __clang__ && __clang_major__ < 14)
 #define CLONES
 #else
@@ -22,28 +23,28 @@
 
 enum {
     ROUNDS = 10,                                /* of Philox */
-    LANES = 16,                                 /* blocks, or pairs of normals, side by side */
-    BLOCK_WORDS = 16,                           /* a buffer; one block of ChaCha20 */
+    LANES = 16,                                 /* blocks, or pairs of normals, computed together */
+    BLOCK_WORDS = 16,                           /* words of a buffer; one block of ChaCha20 */
     PHILOX_WORDS = 4,                           /* words of one Philox block */
     PHILOX_BLOCKS = BLOCK_WORDS / PHILOX_WORDS, /* Philox blocks of one buffer */
-    CHUNK_PAIRS = 256                           /* pairs of normals made at once */
+    CHUNK_PAIRS = 256                           /* pairs of normals computed per call */
 };
 
 /* --- Philox --- */
 
-/* Philox4x32-10: Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3",
- * section 3.3 and table 2.  One round, on counter c and key k:
+/* Philox4x32-10: Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2,
+ * 3", section 3.3 and table 2. One round, on counter c and key k:
  *
- *     (hi0, lo0) = M0 c0,  (hi1, lo1) = M1 c2   (32 x 32 -> 64 bits)
+ *     (hi0, lo0) = M0 c0,  (hi1, lo1) = M1 c2       (32 x 32 -> 64 bits)
  *     c' = (hi1 ^ c1 ^ k0, lo1, hi0 ^ c3 ^ k1, lo0)
  *
- * and the key grows by the Weyl constants (W0, W1) between rounds. */
+ * Between rounds, the Weyl constants (W0, W1) are added to the key. */
 #define M0 UINT64_C(0xD2511F53)
 #define M1 UINT64_C(0xCD9E8D57)
 #define W0 UINT32_C(0x9E3779B9)
 #define W1 UINT32_C(0xBB67AE85)
 
-/* `count` blocks side by side, at most LANES, so that the compiler makes vectors of them. */
+/* Computes `count` <= LANES blocks together, in a form that compilers vectorize. */
 INLINE void philox_lanes(int count, const uint32_t counter[4], const uint32_t key[2], size_t first,
                          uint32_t *restrict words) {
     uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
@@ -83,7 +84,7 @@ CLONES static void philox_run(const uint32_t counter[4], const uint32_t key[2], 
     for (; i + LANES <= count; i += LANES) {
         philox_lanes(LANES, counter, key, i, words + 4 * i);
     }
-    for (; i + 4 <= count; i += 4) { /* what one buffer of a stream takes */
+    for (; i + 4 <= count; i += 4) { /* the size of a stream's buffer */
         philox_lanes(4, counter, key, i, words + 4 * i);
     }
     for (; i < count; i++) {
@@ -98,8 +99,8 @@ CLONES static void philox_run(const uint32_t counter[4], const uint32_t key[2], 
  *     z0 = sqrt(-2 log u) cos(2 pi v)
  *     z1 = sqrt(-2 log u) sin(2 pi v),    u, v in (0, 1)
  *
- * u and v are odd multiples of 2^-53, so the logarithm is finite and |z| <= 8.57.  Branch-free, so
- * that the compiler makes vectors of it, and without fused multiply-add. */
+ * u and v are odd multiples of 2^-53, so the logarithm is finite and |z| <= 8.57. The code has
+ * no branches, so that compilers vectorize it, and no fused multiply-add. */
 INLINE double from_bits(uint64_t bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -112,14 +113,16 @@ INLINE uint64_t to_bits(double value) {
     return bits;
 }
 
-/* (2j + 1) / 2^53 with j the high 52 bits of the word: j as mantissa of a number in [1, 2). */
+/* (2j + 1) / 2^53, where j is the high 52 bits of the word, used as the mantissa of a number in
+ * [1, 2). */
 INLINE double open_uniform(uint32_t low, uint32_t high) {
     uint64_t word = (uint64_t)high << 32 | low;
     return from_bits(word >> 12 | UINT64_C(0x3FF0000000000000)) - (1 - 0x1p-53);
 }
 
-/* log x for normal x > 0.  x = 2^e m with m in (sqrt(1/2), sqrt(2)], and with s = (m-1)/(m+1)
- * log m = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.1716; the terms left out are below 1e-17 of it. */
+/* log x for normal x > 0. x = 2^e m with m in (sqrt(1/2), sqrt(2)], and with s = (m-1)/(m+1) log
+ * m = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.1716. The omitted terms are below 1e-17 of the
+ * result. */
 INLINE double log_positive(double x) {
     uint64_t bits = to_bits(x);
     double m = from_bits((bits & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000));
@@ -145,10 +148,10 @@ INLINE double log_positive(double x) {
     return e * 0.6931471805599453 + log_m;
 }
 
-/* cos(2 pi v) and sin(2 pi v) for v in (0,1).  4v = k + r with k whole and |r| <= 1/2 (exact);
- * Taylor's series in t = r pi/2, |t| <= pi/4, leaves out less than 1e-17; k turns by quarters. */
-INLINE void turn(double v, double *cosine, double *sine) {
-    double shifted = 4 * v + 0x1.8p52; /* rounds to a whole number in the low bits */
+/* cos(2 pi v) and sin(2 pi v) for v in (0,1). 4v = k + r with integer k and |r| <= 1/2 (exact).
+ * Taylor's series in t = r pi/2, |t| <= pi/4, omits less than 1e-17; k rotates by quarter turns. */
+INLINE void cosine_and_sine(double v, double *cosine, double *sine) {
+    double shifted = 4 * v + 0x1.8p52; /* rounds to an integer in the low bits */
     uint64_t k = to_bits(shifted);
     double t = (4 * v - (shifted - 0x1.8p52)) * 1.5707963267948966;
     double q = t * t;
@@ -169,7 +172,7 @@ INLINE void turn(double v, double *cosine, double *sine) {
     c = c * q + 1.0 / 24;
     c = c * q - 1.0 / 2;
     c = 1 + c * q;
-    uint64_t odd = -(k & 1); /* all ones where sine and cosine change places */
+    uint64_t odd = -(k & 1); /* all ones if sine and cosine are swapped */
     uint64_t s_bits = to_bits(s);
     uint64_t c_bits = to_bits(c);
     uint64_t swap = (s_bits ^ c_bits) & odd;
@@ -186,7 +189,7 @@ INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *
         /* NOLINTEND(clang-analyzer-core.CallAndMessage) */
         double radius = sqrt(-2 * log_positive(u));
         double cosine, sine;
-        turn(v, &cosine, &sine);
+        cosine_and_sine(v, &cosine, &sine);
         out[2 * i] = radius * cosine;
         out[2 * i + 1] = radius * sine;
     }
@@ -200,8 +203,7 @@ CLONES NO_CONTRACTION static void box_muller(size_t pairs, const uint32_t *words
     if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
 }
 
-/* Versions per instruction set of a function that other files see would be exported: these stand
- * before them. */
+/* Wrappers: per-instruction-set versions of a function visible to other files would be exported. */
 void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
                       uint32_t *words) {
     philox_run(counter, key, count, words);
@@ -240,7 +242,7 @@ void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
 }
 
 /* The finalizer of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in
- * which every input bit moves every output bit. */
+ * which every input bit affects every output bit. */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -251,7 +253,7 @@ static const uint64_t GOLDEN = UINT64_C(0x9E3779B97F4A7C15); /* odd, 2^64 / gold
 
 struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp__purpose purpose,
                                       uint32_t epoch, uint64_t text) {
-    /* For a given seed the key is injective in the purpose, for a given purpose in the seed. */
+    /* For a fixed seed the key is injective in the purpose, and for a fixed purpose in the seed. */
     uint64_t key = mix(mix(noise->seed + GOLDEN) + (uint64_t)purpose * GOLDEN);
     return (struct nvdp__stream){
         .key = noise->release != NULL ? (uint64_t)purpose : key,
@@ -266,8 +268,8 @@ void nvdp__stream_seek(struct nvdp__stream *stream, uint32_t block) {
     stream->have = 0;
 }
 
-/* Philox counts 2^32 of its blocks, a quarter of the blocks of 16 words.  Past that the carry
- * chooses another key, so that a stream goes on instead of repeating itself. */
+/* Philox counts 2^32 of its blocks, a quarter as many blocks of 16 words. Beyond, the carry
+ * selects another key, so that a stream does not repeat itself. */
 static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *words) {
     while (blocks > 0) {
         uint64_t first = stream->block * PHILOX_BLOCKS;
@@ -284,8 +286,8 @@ static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *
     }
 }
 
-/* XChaCha20 under the release key; the nonce is (purpose, epoch, text), so no two streams of a
- * release share a keystream, and the block counter has 64 bits. */
+/* XChaCha20 under the release key. The nonce is (purpose, epoch, text), so no two streams of a
+ * release share a keystream; the block counter has 64 bits. */
 static void release_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *words) {
     unsigned char nonce[crypto_stream_xchacha20_NONCEBYTES] = {0};
     uint32_t purpose = (uint32_t)stream->key;
@@ -315,7 +317,8 @@ uint32_t nvdp__stream_u32(struct nvdp__stream *stream) {
     return stream->buffer[stream->used++];
 }
 
-/* The next n words: what is buffered, whole blocks, and the head of a last one. */
+/* Returns the next n words: the rest of the buffer, whole blocks, and the beginning of one more
+ * block. */
 static void take_words(struct nvdp__stream *stream, size_t n, uint32_t *words) {
     while (n > 0 && stream->used < stream->have) {
         *words++ = stream->buffer[stream->used++];
@@ -351,7 +354,7 @@ double nvdp__stream_normal(struct nvdp__stream *stream) {
     return pair[0];
 }
 
-/* Hands at most CHUNK_PAIRS pairs to the caller's array of doubles; returns how many normals. */
+/* Writes at most CHUNK_PAIRS pairs of normals to out; returns the number of normals. */
 static size_t some_normals(struct nvdp__stream *stream, size_t left, double *out) {
     uint32_t words[4 * CHUNK_PAIRS];
     size_t pairs = left / 2 + left % 2;
@@ -382,7 +385,7 @@ void nvdp__stream_normals_f64(struct nvdp__stream *stream, size_t n, double *out
 }
 
 /* Lemire (2019), "Fast random integer generation in an interval": the high half of a 64 x 64 bit
- * product is uniform once the products whose low half is below 2^64 mod n are thrown back. */
+ * product is uniform if products whose low half is below 2^64 mod n are rejected. */
 uint64_t nvdp__stream_below(struct nvdp__stream *stream, uint64_t n) {
     unsigned __int128 product = (unsigned __int128)nvdp__stream_u64(stream) * n;
     if ((uint64_t)product < n) {

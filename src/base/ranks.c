@@ -1,10 +1,12 @@
+/* Collective operations of processes that train together (ranks.h): shares of work, sums,
+ * agreement on failures. */
 #include "base/ranks.h"
 
 #include "base/cache.h"
 #include "base/random.h"
 #include <sodium.h>
 
-enum { CHUNK = 1 << 20 }; /* floats of a sum */
+enum { CHUNK = 1 << 20 }; /* floats per call of a sum */
 
 struct nvdp__range nvdp__rank_range(const struct nvdp_context *ctx, size_t n) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
@@ -12,7 +14,7 @@ struct nvdp__range nvdp__rank_range(const struct nvdp_context *ctx, size_t n) {
     return (struct nvdp__range){rank * each + nvdp__min(rank, more), each + (rank < more)};
 }
 
-size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n) {
+size_t nvdp__rank_max(const struct nvdp_context *ctx, size_t n) {
     const size_t size = nvdp__rank_count(ctx), share = n / size + (n % size > 0);
     return 2 * share < n ? 2 * share : n;
 }
@@ -21,19 +23,19 @@ struct nvdp__range nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
                                        size_t (*weight)(const void *user, size_t i),
                                        const void *user) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
-    const size_t most = nvdp__rank_most(ctx, n);
+    const size_t max = nvdp__rank_max(ctx, n);
     size_t begin = 0, end = 0, total = 0;
-    double before = 0; /* the weight of what lies before `end` */
+    double before = 0; /* total weight before `end` */
     for (size_t i = 0; i < n && size > 1; i++)
         total += weight(user, i);
     for (size_t r = 0; r <= rank; r++) {
-        const size_t others = (size - 1 - r) * most;
-        const size_t least = n > others ? n - others : 0; /* what the ranks behind cannot have */
+        const size_t others = (size - 1 - r) * max;
+        const size_t min = n > others ? n - others : 0; /* items that later ranks cannot take */
         const double until = (double)total * (double)(r + 1) / (double)size;
         begin = end;
-        for (; end < n && end - begin < most; end++) {
+        for (; end < n && end - begin < max; end++) {
             double next = size > 1 ? (double)weight(user, end) : 0;
-            if (end >= least && before + next / 2 > until) break;
+            if (end >= min && before + next / 2 > until) break;
             before += next;
         }
     }
@@ -85,7 +87,8 @@ nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status) {
         return nvdp__fail(ctx, (nvdp_status)code[r], "rank %d: %s", r, message);
     }
     if (status == NVDP_OK || own == NVDP_OK) return own;
-    return nvdp__fail(ctx, status, "%s", message); /* and nobody hears of it */
+    /* the callback failed, so the other ranks do not learn of it */
+    return nvdp__fail(ctx, status, "%s", message);
 }
 
 nvdp_status nvdp__rank_any(struct nvdp_context *ctx, bool here, bool *anywhere) {

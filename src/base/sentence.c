@@ -1,3 +1,4 @@
+/* Text output (sentence.h): appended, aligned and wrapped. */
 #include "base/sentence.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Sentences that are appended to a buffer. */
+/* Text output: sentences appended to a buffer, aligned rows, wrapped lines. */
 #ifndef NVDP_SRC_BASE_SENTENCE_H
 #define NVDP_SRC_BASE_SENTENCE_H
 
@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Text that grows in a buffer of `size` bytes.  nvdp__append() cuts what does not fit. */
+/* Text that grows in a buffer of `size` bytes. nvdp__append() truncates what does not fit. */
 struct nvdp__writer {
     char *out;
     size_t size, used;
@@ -14,16 +14,16 @@ struct nvdp__writer {
 __attribute__((format(printf, 2, 3))) void nvdp__append(struct nvdp__writer *writer,
                                                         const char *format, ...);
 
-/* Gives what `print` writes about `of`; free().  NVDP_ERR_MEMORY. */
+/* Returns the text that `print` writes about `of`; free() it. Fails with NVDP_ERR_MEMORY. */
 nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of, FILE *to),
                           const void *of, char **out);
 
-/* Writes a line with a name, padded to the column in which the values of all tables stand, and its value. */
+/* Writes a line with a name, padded to the common column of values, and its value. */
 __attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char *name,
                                                            const char *format, ...);
 __attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const char *name,
                                                                 const char *format, va_list args);
-/* Writes a text with line breaks at its blanks, where a line would be longer than 78 characters. */
+/* Writes a text, broken at spaces into lines of at most 78 characters. */
 void nvdp__print_wrapped(FILE *to, const char *text);
 
 #endif

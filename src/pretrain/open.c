@@ -220,7 +220,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
     /* Private training works on so many at a time. */
-    const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_most(t->ctx, c->batch);
+    const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_max(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
     t->job = (struct nvdp__job){
         .ctx = t->ctx,

@@ -323,7 +323,7 @@ static double own_rate(const struct nvdp__trainer *t, double lr) {
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
     size_t batch = t->config.batch, texts = 32; /* the bottleneck's initial sample */
-    if (t->job.dp == NULL) batch = nvdp__rank_most(t->ctx, batch); /* else so many at a time */
+    if (t->job.dp == NULL) batch = nvdp__rank_max(t->ctx, batch); /* else so many at a time */
     if (texts < batch) texts = batch;
     if (texts < t->config.eval_batch) texts = t->config.eval_batch;
     t->job = (struct nvdp__job){
