@@ -1,5 +1,5 @@
-/* What mechanisms share: the components of a text, the rows of a batch's sample, posteriors on their
- * way out. */
+/* Shared by mechanisms: the components of a text, the rows of a batch's sample, export of
+ * posteriors. */
 #include "mechanism/mechanism.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ void nvdp__sample_rows_release(struct nvdp__sample_rows *layout) {
     free(layout->src);
 }
 
-/* ---- posteriors on their way out ---- */
+/* ---- export of posteriors ---- */
 
 nvdp_status nvdp__posterior_store(struct nvdp_context *ctx, const struct nvdp__posterior *posterior,
                                   size_t first_row, struct nvdp_posteriors *out) {

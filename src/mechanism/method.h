@@ -1,7 +1,7 @@
 /* The table of methods: one row for each value of the option "method".
  *
- * No other file decides anything by a method's name: it asks for a property of the row.  The rows are defined with the
- * mathematics (nvib/nvib.c, vib/vib.c, none.c) and listed in members.inc. */
+ * No other file depends on a method's name: it reads a property of the row. The rows are defined
+ * with the mathematics (nvib/nvib.c, vib/vib.c, none.c) and listed in members.inc. */
 #ifndef NVDP_SRC_MECHANISM_METHOD_H
 #define NVDP_SRC_MECHANISM_METHOD_H
 
@@ -12,15 +12,14 @@
 struct nvdp__method {
     const struct nvdp__mechanism *mechanism;
     const char *description; /* one line, for reports */
-    bool weights; /* samples have Dirichlet weights, unless the option weights is constant */
-    bool
-        own_noise; /* the scale of the noise belongs to the model and does not depend on the text */
-    bool block;    /* a sealed block reads the sample, and can be published without the encoder */
+    bool weights;   /* samples have Dirichlet weights, unless the option weights is constant */
+    bool own_noise; /* the noise scale belongs to the model and does not depend on the text */
+    bool block;     /* a sealed block reads the sample and can be published without the encoder */
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */
-    /* Narrows limits that follow from the configuration alone; NULL: none do. */
+    /* Narrows the limits that follow from the configuration alone; NULL: none do. */
     void (*limits)(const struct nvdp__nvib_config *config, struct nvdp_limits *limits);
-    /* Narrows limits that depend on trained parameters; NULL: none do. */
+    /* Narrows the limits that depend on trained parameters; NULL: none do. */
     nvdp_status (*trained_limits)(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                   const struct nvdp__params *params, struct nvdp_limits *limits);
 };
@@ -30,16 +29,16 @@ const struct nvdp__method *nvdp__method_row(enum nvdp_method method);
 /* The same by name. */
 const struct nvdp__method *nvdp__method_named(const char *name);
 size_t nvdp__method_count(void);
-/* Returns whether samples under this configuration have weights, and whether they are one vector per text. */
+/* True if samples under this configuration have weights; if they are one vector per text. */
 bool nvdp__method_weighted(const struct nvdp__method *method,
                            const struct nvdp__nvib_config *config);
 bool nvdp__method_single(const struct nvdp__method *method, const struct nvdp__nvib_config *config);
-/* Nats at this order that no two texts' samples exceed; +inf where nothing is proven of all that is
- * shared. */
+/* Upper bound, in nats at this order, for the samples of any two texts; +inf if no bound is
+ * proven for everything that is shared. */
 double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
                           double order);
-/* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
- * do for a method without one. */
+/* Checks the bottleneck's configuration for an encoder and resolves "auto"; does nothing for a
+ * method without a bottleneck. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
                                  const struct nvdp_bert_config *bert,
                                  struct nvdp__nvib_config *config);

@@ -1,4 +1,4 @@
-/* The table of methods, and what follows from its rows. */
+/* The table of methods, and the functions that read it. */
 #include "mechanism/method.h"
 #include "mechanism/options.h"
 #include "options/schema.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef METHODS /* a test has one more */
+#ifndef METHODS /* a test adds one */
 #define METHODS "mechanism/members.inc"
 #endif
 

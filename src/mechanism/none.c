@@ -1,4 +1,4 @@
-/* The mechanism without noise: BERT's pooler.  Methods base and reg. */
+/* The mechanism without noise, BERT's pooler, of methods base and reg. */
 #include "mechanism/mechanism.h"
 #include "mechanism/method.h"
 
@@ -39,7 +39,7 @@ static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t 
     (void)max_tokens;
     (void)longest;
     none->max_texts = max_texts;
-    if (!none->bert->has_pooler) return NVDP_OK; /* states of words are all that is wanted */
+    if (!none->bert->has_pooler) return NVDP_OK; /* only the states of words are needed */
     nvdp__pooler_plan(none->bert, max_texts, training, arena, &none->pooler);
     return NVDP_OK;
 }
@@ -98,7 +98,7 @@ static nvdp_status none_posterior(const void *self, size_t first_row, struct nvd
                       "method base has no posterior");
 }
 
-/* Nothing to initialize: the pooler is the encoder's, initialized or loaded with it. */
+/* Needs no initialization: the pooler belongs to the encoder. */
 static const struct nvdp__mechanism none = {
     .name = "none",
     .create = none_create,

@@ -1,13 +1,14 @@
-/* The options of a bottleneck (docs/nvib.md, docs/vib.md). */
+/* The options of a bottleneck (docs/nvib.md, docs/vib.md): tables, defaults, checks across
+ * options. */
 #include "mechanism/options.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { DIM_MOST = 1 << 20, HEADS_MOST = 1 << 12, KAPPA_MOST = 1024, LENGTH_MOST = 1 << 20 };
+enum { MAX_DIM = 1 << 20, MAX_HEADS = 1 << 12, MAX_KAPPA = 1024, MAX_LENGTH = 1 << 20 };
 
-#ifndef METHODS /* a test has one more */
+#ifndef METHODS /* a test adds one */
 #define METHODS "mechanism/members.inc"
 #endif
 
@@ -43,9 +44,9 @@ static const char *const regularizers[] = {
 
 const struct nvdp_option nvdp__bottleneck_options[] = {
     {"latent-dim", NVDP_OPTION_INTEGER, "N", "width of a vector of the sample; 0: the encoder's",
-     "0", AT(latent_dim), .max = DIM_MOST, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
+     "0", AT(latent_dim), .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
     {"latent-heads", NVDP_OPTION_INTEGER, "N", "attention heads over the sample; 0: the encoder's",
-     "0", AT(latent_heads), .max = HEADS_MOST, .traits = NVDP_TRAIT_BOTTLENECK},
+     "0", AT(latent_heads), .max = MAX_HEADS, .traits = NVDP_TRAIT_BOTTLENECK},
     {"mu-tau", NVDP_OPTION_REAL, "X", "initial scale of the means", "1", AT(mu_tau), .min = -1e6,
      .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
     {"stdev-tau", NVDP_OPTION_REAL, "X", "initial scale of the standard deviations", "0.1",
@@ -59,13 +60,13 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"delta", NVDP_OPTION_REAL, "X", "pseudo-counts a token adds to the conditional prior", "0",
      AT(delta), .unit = "pseudo-counts", .max = 1e5, .traits = NVDP_TRAIT_BOTTLENECK},
     {"kappa", NVDP_OPTION_INTEGER, "N", "vectors drawn a component", "1", AT(kappa), .min = 1,
-     .max = KAPPA_MOST, .traits = NVDP_TRAIT_BOTTLENECK},
+     .max = MAX_KAPPA, .traits = NVDP_TRAIT_BOTTLENECK},
     {"length-policy", NVDP_OPTION_CHOICE, "P",
      "pad every text to L components (hidden) or release n (public)", "hidden", AT(length_policy),
      .choices = policies, .traits = NVDP_TRAIT_BOTTLENECK},
     {"length", NVDP_OPTION_INTEGER, "L",
      "hidden policy: tokens a text is padded to; 0: --max-length", "0", AT(length),
-     .unit = "tokens", .max = LENGTH_MOST, .traits = NVDP_TRAIT_BOTTLENECK},
+     .unit = "tokens", .max = MAX_LENGTH, .traits = NVDP_TRAIT_BOTTLENECK},
     {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", "auto", AT(pool),
      .choices = nvdp__pool_names, .traits = NVDP_TRAIT_BOTTLENECK},
     {"query", NVDP_OPTION_CHOICE, "Q",
@@ -124,7 +125,7 @@ struct nvdp__nvib_config nvdp__nvib_config_default(void) {
     return config;
 }
 
-/* ---- checks, and what stands for "auto" ---- */
+/* ---- checks, and resolving "auto" ---- */
 
 bool nvdp__clips_sequence(const struct nvdp__clip_config *clip) {
     return !isinf(clip->sequence);
@@ -138,7 +139,7 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
                           "hidden_size and heads: expected at least 1, found %zu and %zu",
                           hidden_size, heads);
     }
-    if (dim < 2 || dim > hidden_size) { /* LayerNorm makes a constant of one number */
+    if (dim < 2 || dim > hidden_size) { /* LayerNorm maps a single number to a constant */
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "latent_dim: expected 2 to the encoder's width %zu, found %zu",
                           hidden_size, dim);
@@ -149,16 +150,16 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
                           config->latent_heads);
     }
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
-    if (hidden && (config->length < 1 || config->length > LENGTH_MOST)) {
+    if (hidden && (config->length < 1 || config->length > MAX_LENGTH)) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "length: expected 1 to %d tokens under the hidden length policy, found %zu",
-            LENGTH_MOST, config->length);
+            "length: expected 1 to %d tokens under the hidden length policy, found %zu", MAX_LENGTH,
+            config->length);
     }
     return NVDP_OK;
 }
 
-/* Of numbers within their ranges: what no range can say. */
+/* Checks relations between numbers that are within their ranges. */
 static nvdp_status check_clip(struct nvdp_context *ctx, const struct nvdp__clip_config *clip) {
     if (clip->logvar_min > clip->logvar_max)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -171,8 +172,8 @@ static nvdp_status check_clip(struct nvdp_context *ctx, const struct nvdp__clip_
     return NVDP_OK;
 }
 
-/* The bound of a sequence clip is of one sample of rows whose variances are 1 and whose number is
- * the same for every text, and of nothing else that is read. */
+/* The bound of a sequence clip covers one sample of rows with variances 1, whose number is the
+ * same for every text. Nothing else may be read. */
 static nvdp_status check_sequence(struct nvdp_context *ctx,
                                   const struct nvdp__nvib_config *config) {
     const struct nvdp__clip_config *clip = &config->clip;
@@ -249,8 +250,8 @@ static size_t largest_divisor(size_t n, size_t limit) {
     return divisor;
 }
 
-/* One query row a text is enough where the width is the encoder's; a narrow latent does better with
- * all rows, weighed by pi; without hidden padding the papers' mean over tokens is meant. */
+/* If the width is the encoder's, one query row per text suffices. A narrow latent does better
+ * with all rows, weighted by pi. Without hidden padding, the papers' mean over tokens is meant. */
 static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, size_t hidden_size) {
     if (config->length_policy == NVDP_LENGTH_PUBLIC) return NVDP_POOL_MEAN;
     if (config->weights == NVDP__WEIGHTS_CONSTANT) return NVDP_POOL_FIRST;

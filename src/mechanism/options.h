@@ -1,4 +1,4 @@
-/* The options of a bottleneck: rows for every kind of work that trains or reads one. */
+/* The options of a bottleneck: tables for every command that trains or reads one. */
 #ifndef NVDP_SRC_MECHANISM_OPTIONS_H
 #define NVDP_SRC_MECHANISM_OPTIONS_H
 
@@ -8,29 +8,32 @@
 
 enum nvdp__regularizer {
     NVDP__REGULARIZER_PUBLISHED, /* the papers' losses: means over dimensions and components */
-    NVDP__REGULARIZER_KL         /* exact KL of the sample from an empty text's, in nats */
+    NVDP__REGULARIZER_KL /* exact KL divergence of the sample from that of an empty text, in nats */
 };
 enum nvdp__query {
     NVDP__QUERY_SAMPLED, /* queries from the sampled z: sealed */
-    NVDP__QUERY_CLEAN    /* from the un-noised posterior means: leaks; for comparison only, never
-                           exported */
+    /* queries from the means without noise: leaks; only for comparison, never exported */
+    NVDP__QUERY_CLEAN
 };
 
-/* Whether a sample has weights (nvdp). */
+/* The weights of a sample (nvdp). */
 enum nvdp__sample_weights {
-    NVDP__WEIGHTS_LEARNED, /* Dirichlet, of each token's pseudo-count, and the prior's component */
-    NVDP__WEIGHTS_CONSTANT /* all rows alike: nothing is drawn or shared, there is no prior */
+    /* Dirichlet, from each token's pseudo-count, with a component for the prior */
+    NVDP__WEIGHTS_LEARNED,
+    /* all rows equal: no weights are drawn or shared, and there is no prior */
+    NVDP__WEIGHTS_CONSTANT
 };
-/* What is made of a row's number in its text, which is public under the hidden length policy. */
+/* The use of a row's index in its text, which is public under the hidden length policy. */
 enum nvdp__row_index {
     NVDP__ROW_INDEX_NONE,
-    NVDP__ROW_INDEX_TRAINED /* a gain a row on the means; nvdp: a query keeps its own row */
+    NVDP__ROW_INDEX_TRAINED /* one gain per row on the means; nvdp: a query keeps its own row */
 };
 
-/* What training sees of a number outside the clip set; the posterior is the same. */
+/* The gradient of a number outside the clip set; the posterior is the same. */
 enum nvdp__clip_gradient {
-    NVDP__CLIP_GRADIENT_CLAMP, /* a clamp's: none, so it stays outside (the papers') */
-    NVDP__CLIP_GRADIENT_INWARD /* none outwards, all of it where the loss falls inwards */
+    /* that of a clamp, 0: the number stays outside (the papers' choice) */
+    NVDP__CLIP_GRADIENT_CLAMP,
+    NVDP__CLIP_GRADIENT_INWARD /* 0 if descent leads outward, unchanged if it leads inward */
 };
 
 /* Clip set of the posterior (El Zein, Kumar & Henderson 2026); off by default. */
@@ -38,25 +41,24 @@ struct nvdp__clip_config {
     double mu_radius;              /* |mu|_2 <= R; INFINITY: off */
     double logvar_min, logvar_max; /* -INFINITY, INFINITY: off */
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
-    double sequence; /* |M|_2 <= C of all means of a text, each variance 1; INFINITY: off */
+    double sequence; /* |M|_2 <= C for all means of a text together, variances 1; INFINITY: off */
     enum nvdp__clip_gradient gradient;
 };
 
 enum nvdp__vtdp_pool {
-    NVDP__VTDP_POOL_LAST, /* every token is noised and shared; then they are pooled */
-    NVDP__VTDP_POOL_FIRST /* the tokens are pooled; the one vector is noised and shared */
+    NVDP__VTDP_POOL_LAST, /* every token is noised and shared, then pooled */
+    NVDP__VTDP_POOL_FIRST /* the tokens are pooled; one vector is noised and shared */
 };
 
-/* What the mechanisms without weights (vib-fixed, vib-learned, vtdp; docs/vib.md) have of their
- * own. */
+/* Options of the mechanisms without weights (vib-fixed, vib-learned, vtdp; docs/vib.md). */
 struct nvdp__vib_config {
     double sigma;                   /* 0.55: the standard deviation of vib-fixed */
     enum nvdp__vtdp_pool vtdp_pool; /* last */
 };
 
-/* A bottleneck: NVIB's, and with it what the mechanisms without weights share (latent_dim, mu_tau,
- * stdev_tau, length, pool, regularizer, the clip set's mu and logvar).  Units: pseudo-counts and
- * nats. */
+/* Options of a bottleneck: those of NVIB, some of which the mechanisms without weights share
+ * (latent_dim, mu_tau, stdev_tau, length, pool, regularizer, the clip set's mu and logvar).
+ * Units: pseudo-counts and nats. */
 struct nvdp__nvib_config {
     size_t latent_dim;   /* p; 0: the encoder's width */
     size_t latent_heads; /* 0: the encoder's, or the largest divisor of p below it */
@@ -65,9 +67,9 @@ struct nvdp__nvib_config {
     double alpha_tau;    /* -10 */
     double prior_alpha;  /* 1 */
     double delta;        /* 0 as in the published GLUE runs, 1 in the NVIB papers */
-    int kappa;           /* vectors a component, 1 */
+    int kappa;           /* vectors per component, 1 */
     enum nvdp_length_policy length_policy; /* hidden */
-    size_t length; /* L under the hidden policy: tokens a text is padded to */
+    size_t length; /* L under the hidden policy: tokens to which a text is padded */
     enum nvdp_pool pool;
     enum nvdp__query query;
     enum nvdp__sample_weights weights; /* learned */
@@ -77,20 +79,21 @@ struct nvdp__nvib_config {
     struct nvdp__vib_config vib;
 };
 struct nvdp__nvib_config nvdp__nvib_config_default(void);
-/* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range; hidden_size and heads are the
- * encoder's. */
+/* NVDP_ERR_ARGUMENT names the field, its value and the allowed range; hidden_size and heads are
+ * the encoder's. */
 nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
                                     const struct nvdp__nvib_config *config, size_t hidden_size,
                                     size_t heads);
-/* Fills latent_dim, latent_heads, pool where they stand for "auto". */
+/* Resolves latent_dim, latent_heads and pool if they are "auto". */
 nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
                                       size_t hidden_size, size_t heads);
-/* Whether the means of a text are clipped together, and variances are 1. */
+/* True if the means of a text are clipped together, with variances 1. */
 bool nvdp__clips_sequence(const struct nvdp__clip_config *clip);
-/* Rows of struct nvdp__nvib_config, in two tables: its regularizer stands with the loss's options. */
+/* Rows of struct nvdp__nvib_config, in two tables: the regularizer is listed with the options of
+ * the loss. */
 extern const struct nvdp_option nvdp__bottleneck_options[];
 extern const struct nvdp_option nvdp__regularizer_options[];
-/* Both: the object "nvib" in files. */
+/* Both tables: the object "nvib" in files. */
 extern const struct nvdp__schema nvdp__nvib_schema;
 
 extern const char *const nvdp__method_names[];

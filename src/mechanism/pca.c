@@ -1,8 +1,8 @@
-/* The initial map of the means, from D to p dimensions: principal component analysis of the encoder's
- * outputs (PCA), or a random orthonormal map; in double, products by BLAS.
+/* The initial map of the means from D to p dimensions: principal component analysis (PCA) of the
+ * encoder's outputs, or a random orthonormal map; in double, with products by BLAS.
  *
  *     C = 1/n sum_r (x_r - m)(x_r - m)^T,   m the mean of the n rows
- *     map = the p leading eigenvectors of C, each signed so that its largest entry is positive */
+ *     map = the p leading eigenvectors of C, each with the sign that makes its largest entry positive */
 #include "mechanism/mechanism.h"
 
 #include <gsl/gsl_eigen.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gram-Schmidt, twice: what rounding leaves of the earlier rows goes with the second pass.  A row
- * that depends on the earlier ones (fewer varying directions than rows) is replaced by an axis. */
+/* Gram-Schmidt, twice: the second pass removes rounding errors of the first. A row that depends
+ * on earlier ones (fewer varying directions than rows) is replaced by an axis. */
 static void orthonormalize(int p, int dim, double *row) {
     size_t axis = 0;
     for (int i = 0; i < p;) {
@@ -27,12 +27,12 @@ static void orthonormalize(int p, int dim, double *row) {
             i++;
             continue;
         }
-        memset(r, 0, (size_t)dim * sizeof *r); /* then as any row */
+        memset(r, 0, (size_t)dim * sizeof *r); /* processed next like any row */
         r[axis++] = 1;
     }
 }
 
-/* count [rows of it, dim] normals of the stream of this p, orthonormal. */
+/* Random orthonormal rows [rows, dim], from normals of the stream of this p. */
 static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double *out) {
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
@@ -40,7 +40,7 @@ static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double
     orthonormalize((int)rows, (int)dim, out);
 }
 
-/* C [dim, dim], both triangles; x [rows, dim] is centered in place. */
+/* C [dim, dim], both triangles; centers x [rows, dim] in place. */
 static void covariance(int rows, int dim, double *x, double *mean, double *cov) {
     for (int r = 0; r < rows; r++)
         cblas_daxpy(dim, 1.0 / rows, x + (size_t)r * (size_t)dim, 1, mean, 1);
@@ -50,9 +50,9 @@ static void covariance(int rows, int dim, double *x, double *mean, double *cov) 
                 0, cov, dim);
 }
 
-/* Eigenvectors of the symmetric a [n, n] (overwritten) by falling eigenvalue into columns of
- * vectors [n, n]; line [5 n].  GSL's workspace and matrices are views of the caller's memory: its
- * own allocator would call its error handler, which ends the program. */
+/* Eigenvectors of the symmetric a [n, n] (overwritten), by decreasing eigenvalue, into the
+ * columns of vectors [n, n]; line [5 n] is scratch. GSL's workspace and matrices are views of
+ * our memory, because its allocator would call its error handler, which ends the program. */
 static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
     gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
     gsl_matrix_view columns = gsl_matrix_view_array(vectors, n, n);
@@ -63,7 +63,7 @@ static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
     gsl_eigen_symmv_sort(&values.vector, &columns.matrix, GSL_EIGEN_SORT_VAL_DESC);
 }
 
-/* map's row k = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
+/* Row k of map = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
 static void take_leading(int dim, int p, int q, const double *basis, const double *vectors,
                          double *scratch, float *map) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, dim, q, 1, vectors, q, basis, dim, 0,
@@ -76,10 +76,10 @@ static void take_leading(int dim, int p, int q, const double *basis, const doubl
     }
 }
 
-/* By subspace iteration from a random start (Halko, Martinsson & Tropp 2011, algorithm 4.4) for few
- * of many directions, then the small problem in the subspace: a direction's error falls as
- * (variance outside the q / its own variance)^PASSES.  For many directions q = dim, where the
- * subspace is the whole and nothing is iterated: O(dim^3). */
+/* Few of many directions: subspace iteration from a random start (Halko, Martinsson & Tropp
+ * 2011, algorithm 4.4), then the small problem in the subspace. The error of a direction
+ * decreases as (variance outside the q / its own variance)^PASSES. Many directions: q = dim,
+ * where the subspace is the whole space and needs no iteration; O(dim^3). */
 enum { SPARE = 8, PASSES = 30 };
 
 static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
@@ -156,10 +156,10 @@ nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, siz
     return principal(ctx, rows, dim, p, hidden, seed, map);
 }
 
-enum { ROWS_MAX = 8192 }; /* of the hidden states that principal directions are taken from */
+enum { MAX_ROWS = 8192 }; /* max hidden states from which principal directions are computed */
 
-/* Mean of the rows' coordinates under `map` into `mean` [p]; returns the root mean square of what
- * they are about it. */
+/* Computes the mean of the rows' coordinates under `map` into `mean` [p]; returns the root mean
+ * square of their deviations from it. */
 static double spread(size_t rows, size_t d, size_t p, const float *hidden, const float *map,
                      double *mean) {
     double square = 0;
@@ -178,8 +178,8 @@ static double spread(size_t rows, size_t d, size_t p, const float *hidden, const
     return sqrt(fmax(0, square) / (double)p);
 }
 
-/* map [p, D] becomes a map of unit spread about the rows' mean: bias [p] takes the mean off.
- * Encoders differ in both by factors, and a latent far narrower than its noise learns nothing. */
+/* Scales map [p, D] to unit spread about the rows' mean, which bias [p] subtracts. Encoders
+ * differ by factors in both, and a latent far narrower than its noise learns nothing. */
 static nvdp_status standardize(struct nvdp_context *ctx, size_t rows, size_t d, size_t p,
                                const float *hidden, float *map, float *bias) {
     double *mean = nvdp__calloc(ctx, p, sizeof *mean);
@@ -200,7 +200,7 @@ nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__
     nvdp_status status = NVDP_OK;
     size_t p = params->entry[mu->weight].shape[0];
     size_t d = params->entry[mu->weight].shape[1];
-    if (rows > ROWS_MAX) rows = ROWS_MAX;
+    if (rows > MAX_ROWS) rows = MAX_ROWS;
     if (hidden == NULL || p == d) rows = 0;
     float *map = nvdp__calloc(ctx, p * d, sizeof *map);
     float *bias = nvdp__calloc(ctx, p, sizeof *bias);

@@ -190,9 +190,9 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
         }
     } while (rows->count > 0);
     if (!draw && !of->lines) {
-        nvdp__rows_tell_skipped(writer->ctx, of->path[s], rows->skipped);
-        nvdp__table_tell_texts(writer->ctx, of->path[s], rows->not_utf8, writer->empty,
-                               texts / writer->columns);
+        nvdp__rows_log_skipped(writer->ctx, of->path[s], rows->skipped);
+        nvdp__table_log_texts(writer->ctx, of->path[s], rows->not_utf8, writer->empty,
+                              texts / writer->columns);
     }
     if (writer->classes == NULL && rows->labels != NULL) {
         writer->classes = writer->file_rows;

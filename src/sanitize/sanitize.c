@@ -514,7 +514,7 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
 /* What is odd about the texts, in the words of training. */
 static void tell(const struct sanitize *work, const struct part *part) {
     if (part->name == NULL) return;
-    nvdp__table_tell_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
+    nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
 }
 
 static nvdp_status pass(struct sanitize *work, struct part *part, bool counting) {

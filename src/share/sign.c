@@ -177,7 +177,7 @@ static nvdp_status written_message(struct nvdp__release *release, unsigned char 
     struct nvdp__release written = {0};
     if (release->format->covers == NVDP__SIGNED_BYTES)
         return message(release, NVDP__SIGNED_BYTES, out);
-    NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.beside, &written));
+    NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.temporary, &written));
     NVDP_TRY(message(&written, NVDP__SIGNED_VALUES, out));
 cleanup:
     nvdp__release_close(&written);

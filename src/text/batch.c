@@ -1,3 +1,4 @@
+/* Packed batches (batch.h): filled from a data set, or token by token; the order of an epoch. */
 #include "text/batch.h"
 
 #include "base/random.h"

@@ -1,4 +1,5 @@
-/* Packed batches: the tokens of all texts lie end to end, with a table of offsets; no padding. */
+/* Packed batches: the tokens of all texts are concatenated, with an array of offsets and no
+ * padding. */
 #ifndef NVDP_SRC_TEXT_BATCH_H
 #define NVDP_SRC_TEXT_BATCH_H
 
@@ -13,38 +14,41 @@ struct nvdp__batch {
     int32_t *offset;    /* [texts+1] */
     int32_t *ids;       /* [tokens] */
     int32_t *types;     /* [tokens] */
-    int32_t *positions; /* [tokens] 0.. within the text */
-    float *label;       /* [texts], NaN where there is none */
-    uint64_t *key;      /* [texts] identifies the text for random streams: the data set's index */
-    /* of a data set with tags: the words' first tokens in order, their classes (-2: not known) */
+    int32_t *positions; /* [tokens] position within the text, from 0 */
+    float *label;       /* [texts], NaN if there is no label */
+    uint64_t *key; /* [texts] identifies the text for random streams: its index in the data set */
+    /* Data sets with tags: the first tokens of words, in order, and their classes (-2: unknown). */
     size_t tagged;
-    int32_t *tag_row;      /* [tagged] among the tokens */
+    int32_t *tag_row;      /* [tagged] index among the tokens */
     float *tag;            /* [tagged] */
-    int32_t *tag_offset;   /* [texts+1] where each text\'s begin */
-    enum nvdp_split split; /* the data set's: with the key it names the text */
-    /* [tokens, D] in place of the word embeddings of ids, another's memory; NULL: none */
+    int32_t *tag_offset;   /* [texts+1] offsets of each text in tag_row and tag */
+    enum nvdp_split split; /* of the data set; split and key identify a text */
+    /* [tokens, D] vectors that replace the word embeddings of ids; not owned; NULL: none */
     const float *words;
 };
 
-/* A step's batch that is shared out: where this process's texts stand in it.  Zeros: they are all. */
+/* The position of this process's texts in a step's batch that is divided among processes. Zeros:
+ * it has all texts. */
 struct nvdp__part {
-    size_t tokens, heads; /* of the texts before them; heads are what is classified or predicted:
-                                    texts, words with tags, masked tokens */
+    /* in earlier texts; heads are classified or predicted items: texts, words with tags, masked
+     * tokens */
+    size_t tokens, heads;
     size_t all_texts, all_heads; /* of the whole batch */
 };
 
-/* Allocates for at most `texts` texts of `longest` tokens. */
+/* Allocates for at most `texts` texts of at most `longest` tokens. */
 nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
                                struct nvdp__batch **out);
 void nvdp__batch_free(struct nvdp__batch *batch);
-/* Fills with data set rows rows[0..n) (NULL: first, first+1, ...). n must fit. */
+/* Fills with data set rows rows[0..n) (NULL: first, first+1, ...), which must fit. */
 void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
                       const int64_t *rows, size_t first, size_t n);
-/* What an encoder reads of texts [first, first + n), words of `dim` numbers: the batch's memory, but `offset` [n + 1],
- * which is filled. */
+/* A view of texts [first, first + n) for an encoder, with `dim` numbers per word vector. It
+ * shares the batch's memory except `offset` [n + 1], which it fills. */
 struct nvdp__batch nvdp__batch_part(const struct nvdp__batch *batch, size_t first, size_t n,
                                     size_t dim, int32_t *offset);
-/* The same token by token: no text; the next token of the next text; its end, with one key for random streams. */
+/* Build a batch token by token: remove all texts; add a token to the current text; end the text,
+ * with its key for random streams. */
 void nvdp__batch_clear(struct nvdp__batch *batch);
 void nvdp__batch_put(struct nvdp__batch *batch, int32_t id);
 void nvdp__batch_end(struct nvdp__batch *batch, uint64_t key);

@@ -1,3 +1,5 @@
+/* Byte-level byte-pair encoding (bpe.h): splitting into words, reading merges, merging, and
+ * encoding of texts. */
 #include "text/bpe.h"
 
 #include "text/tokenizer.h"
@@ -11,8 +13,8 @@ enum { NO_SYMBOL = -1, NO_PIECE = -1 };
 
 enum rune_kind { SPACE, LETTER, NUMBER, OTHER };
 
-/* The kind of the character at text[0..size), size > 0, and its bytes.  What is not UTF-8 counts as
- * U+FFFD, which is of the last kind. */
+/* The kind of the character at text[0..size), size > 0, and its bytes. Invalid UTF-8 counts as
+ * U+FFFD, which is OTHER. */
 static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     int32_t rune = (unsigned char)*text;
     *bytes = 1;
@@ -40,11 +42,12 @@ static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     case UTF8PROC_CATEGORY_ZP:
         return SPACE;
     default:
-        return rune == 0x85 ? SPACE : OTHER; /* the one control beyond ASCII that is White_Space */
+        /* the only control character beyond ASCII that is White_Space */
+        return rune == 0x85 ? SPACE : OTHER;
     }
 }
 
-/* Bytes from `at` on that are of the kind; *last is where the last character begins. */
+/* End of the characters of this kind from `at` on; *last is the start of the last character. */
 static size_t run_end(const char *text, size_t size, size_t at, enum rune_kind kind, size_t *last) {
     while (at < size) {
         size_t bytes;
@@ -55,7 +58,7 @@ static size_t run_end(const char *text, size_t size, size_t at, enum rune_kind k
     return at;
 }
 
-/* Bytes of 's|'t|'re|'ve|'m|'ll|'d at the start; 0: there is none. */
+/* Bytes of 's|'t|'re|'ve|'m|'ll|'d at the start; 0: none. */
 static size_t contraction(const char *text, size_t size) {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
     if (*text != '\'') return 0;
@@ -72,18 +75,19 @@ size_t nvdp__bpe_word(const char *text, size_t size) {
     size_t bytes, last = 0;
     enum rune_kind kind = kind_at(text, size, &bytes);
     if (kind != SPACE) return run_end(text, size, bytes, kind, &last);
-    if (*text == ' ' && size > 1) { /* one space before the word belongs to it */
+    if (*text == ' ' && size > 1) { /* one space before a word belongs to it */
         kind = kind_at(text + 1, size - 1, &bytes);
         if (kind != SPACE) return run_end(text, size, 1 + bytes, kind, &last);
     }
-    /* All of the spaces at a text's end; before a word, all but the last; a single one is a word. */
+    /* All spaces at the end of a text; before a word, all but the last; a single space is a
+     * word. */
     end = run_end(text, size, 0, SPACE, &last);
     return end == size || last == 0 ? end : last;
 }
 
 /* ---- creation ---- */
 
-/* The character that stands for a byte in files, as UTF-8; its bytes. */
+/* The character that represents a byte in files, as UTF-8; returns its bytes. */
 static size_t byte_name(int byte, char name[4]) {
     int32_t rune = 0x100;
     for (int b = 0; b <= byte; b++) {
@@ -100,55 +104,55 @@ struct key {
     int32_t left, right;
 };
 
-/* The rank of a pair; SIZE_MAX where it is not merged. */
+/* The rank of a pair; SIZE_MAX if it is not merged. */
 static size_t find_merge(const struct nvdp__bpe *bpe, int32_t left, int32_t right) {
     const struct key key = {left, right};
     return nvdp__strings_find(&bpe->merges, (const char *)&key, sizeof key);
 }
 
 /* A line of merges.txt, for messages. */
-struct place {
+struct location {
     struct nvdp_context *ctx;
     const char *path;
     size_t line;
 };
 
-static nvdp_status find_piece(const struct place *place, const struct nvdp__strings *pieces,
+static nvdp_status find_piece(const struct location *location, const struct nvdp__strings *pieces,
                               struct nvdp__field name, int32_t *id) {
     size_t found = nvdp__strings_find(pieces, name.text, name.size);
     if (found == SIZE_MAX)
-        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected pieces of the vocabulary, found %s", place->path,
-                          place->line, nvdp__quote_field(name).text);
+        return nvdp__fail(location->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected pieces of the vocabulary, found %s", location->path,
+                          location->line, nvdp__quote_field(name).text);
     *id = (int32_t)found;
     return NVDP_OK;
 }
 
 /* `joined` has room for the line. */
-static nvdp_status add_merge(const struct place *place, const struct nvdp__strings *pieces,
+static nvdp_status add_merge(const struct location *location, const struct nvdp__strings *pieces,
                              struct nvdp__field line, char *joined, struct nvdp__bpe *bpe) {
     const char *space = memchr(line.text, ' ', line.size);
     size_t left = space != NULL ? (size_t)(space - line.text) : 0;
     size_t right = space != NULL ? line.size - left - 1 : 0;
     if (left == 0 || right == 0 || memchr(space + 1, ' ', right) != NULL)
-        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
+        return nvdp__fail(location->ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected two pieces with a space between them, found %s",
-                          place->path, place->line, nvdp__quote_field(line).text);
+                          location->path, location->line, nvdp__quote_field(line).text);
     struct key key;
     int32_t merged = NO_PIECE;
     size_t rank;
     memcpy(joined, line.text, left);
     memcpy(joined + left, space + 1, right);
     struct nvdp__field a = {line.text, left}, b = {space + 1, right}, ab = {joined, left + right};
-    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, a, &key.left));
-    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, b, &key.right));
-    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, ab, &merged));
+    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, a, &key.left));
+    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, b, &key.right));
+    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, ab, &merged));
     size_t count = bpe->merges.count;
     NVDP_RETURN_IF_FAILED(nvdp__strings_add(&bpe->merges, (const char *)&key, sizeof key, &rank));
     if (rank < count)
-        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
+        return nvdp__fail(location->ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected another pair, found %s, which is merge %zu already",
-                          place->path, place->line, nvdp__quote_field(line).text, rank + 1);
+                          location->path, location->line, nvdp__quote_field(line).text, rank + 1);
     bpe->merged[rank] = merged;
     return NVDP_OK;
 }
@@ -158,7 +162,7 @@ static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__stri
                                struct nvdp__bpe *bpe) {
     static const char version[] = "#version";
     nvdp_status status = NVDP_OK;
-    struct place place = {.ctx = ctx, .path = path};
+    struct location location = {.ctx = ctx, .path = path};
     size_t lines = 1;
     for (size_t i = 0; i < count; i++)
         lines += bytes[i] == '\n';
@@ -171,9 +175,9 @@ static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__stri
         if (end != NULL) line.size = (size_t)(end - line.text);
         at += line.size + 1;
         if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
-        bool head = ++place.line == 1 && line.size >= sizeof version - 1 &&
+        bool head = ++location.line == 1 && line.size >= sizeof version - 1 &&
                     memcmp(line.text, version, sizeof version - 1) == 0;
-        if (!head) NVDP_TRY(add_merge(&place, pieces, line, joined, bpe));
+        if (!head) NVDP_TRY(add_merge(&location, pieces, line, joined, bpe));
     }
 cleanup:
     free(joined);
@@ -213,7 +217,7 @@ nvdp_status nvdp__bpe_add(struct nvdp_context *ctx, struct nvdp__bpe *bpe,
         if (bpe->added[i].id == token.id) return NVDP_OK;
     }
     struct nvdp__added_token *added =
-        nvdp__calloc(ctx, bpe->added_count + 1, sizeof *added); /* they are few */
+        nvdp__calloc(ctx, bpe->added_count + 1, sizeof *added); /* added tokens are few */
     if (added == NULL) return NVDP_ERR_MEMORY;
     if (bpe->added_count > 0) memcpy(added, bpe->added, bpe->added_count * sizeof *added);
     added[bpe->added_count++] = token;
@@ -234,17 +238,17 @@ void nvdp__bpe_free(struct nvdp__bpe *bpe) {
 /* ---- merging ---- */
 
 struct nvdp__bpe_symbol {
-    int32_t id; /* NO_PIECE: merged into the one before */
+    int32_t id; /* NO_PIECE: merged into the previous symbol */
     int32_t before, behind;
 };
-/* A pair that was seen, which another merge may have changed since. */
+/* A candidate pair, which may be outdated by another merge. */
 struct nvdp__bpe_candidate {
     uint32_t rank;
     int32_t at; /* the left symbol */
     int32_t left, right;
 };
 
-/* The first merge first, among equal ones the first place. */
+/* Orders by rank of the merge, then by position. */
 static bool comes_before(const struct nvdp__bpe_candidate *a, const struct nvdp__bpe_candidate *b) {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
@@ -275,7 +279,7 @@ static struct nvdp__bpe_candidate heap_pop(struct nvdp__bpe_candidate *heap, siz
     return top;
 }
 
-/* The word's bytes as symbols; how many. */
+/* Splits the word's bytes into symbols; returns their number. */
 static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t size,
                          struct nvdp__bpe_symbol *symbol) {
     static const char replacement[] = "\xEF\xBF\xBD";
@@ -307,8 +311,8 @@ static void offer(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, int3
                   (struct nvdp__bpe_candidate){(uint32_t)rank, at, left, right});
 }
 
-/* Merges work->symbol[0..count).  Every merge removes a symbol and offers at most two pairs, so that
- * the heap holds at most 3 a symbol in all; O(n log n). */
+/* Merges work->symbol[0..count). Every merge removes a symbol and offers at most two pairs, so
+ * the heap holds at most 3 entries per symbol in total; O(n log n). */
 static void merge(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, size_t count) {
     struct nvdp__bpe_symbol *symbol = work->symbol;
     size_t heaped = 0;
@@ -343,15 +347,15 @@ void nvdp__bpe_work_release(struct nvdp__bpe_work *work) {
 static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, size_t size) {
     const struct nvdp__bpe *bpe = encoder->tokenizer->bpe;
     struct nvdp__bpe_work *work = &encoder->bpe;
-    size_t most = 3 * size; /* where nothing is UTF-8 */
+    size_t max_symbols = 3 * size; /* reached if no byte is valid UTF-8 */
     if (size > INT32_MAX / 3)
         return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", size);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity, most,
-                                        sizeof *work->symbol));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity, 3 * most,
-                                        sizeof *work->heap));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity,
+                                        max_symbols, sizeof *work->symbol));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity,
+                                        3 * max_symbols, sizeof *work->heap));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
-                                        encoder->count + most, sizeof *encoder->ids));
+                                        encoder->count + max_symbols, sizeof *encoder->ids));
     size_t count = symbols_of(bpe, word, size, work->symbol);
     merge(bpe, work, count);
     for (int32_t at = 0; at != NO_SYMBOL; at = work->symbol[at].behind)
@@ -369,7 +373,7 @@ static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text,
     return NVDP_OK;
 }
 
-/* The added token that text[at..size) begins with, the one with the longest name; NULL: none. */
+/* The added token with the longest name that text[at..size) begins with; NULL: none. */
 static const struct nvdp__added_token *added_at(const struct nvdp_tokenizer *tokenizer,
                                                 const char *text, size_t size, size_t *length) {
     const struct nvdp__bpe *bpe = tokenizer->bpe;
@@ -386,9 +390,9 @@ static const struct nvdp__added_token *added_at(const struct nvdp_tokenizer *tok
     return found;
 }
 
-/* Where the white space that ends text[from..to) begins. */
+/* The start of the white space that ends text[from..to). */
 static size_t without_spaces(const char *text, size_t from, size_t to) {
-    size_t end = from; /* behind the last character that is none */
+    size_t end = from; /* end of the last character that is not white space */
     for (size_t at = from; at < to;) {
         size_t bytes;
         bool space = kind_at(text + at, to - at, &bytes) == SPACE;
@@ -400,7 +404,7 @@ static size_t without_spaces(const char *text, size_t from, size_t to) {
 
 nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t limit) {
-    size_t start = 0; /* of what is not encoded yet */
+    size_t start = 0; /* start of the text not encoded yet */
     for (size_t at = 0; at < size && encoder->count < limit; at++) {
         size_t length, last;
         const struct nvdp__added_token *token =

@@ -1,3 +1,5 @@
+/* Reads words with tags in CoNLL format (conll.h): columns, files, classes, then texts and their
+ * data set. */
 #include "text/conll.h"
 
 #include "base/file.h"
@@ -17,7 +19,8 @@ static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Splits at tabs, or at runs of spaces where there is none; no columns where there is no text. */
+/* Splits at tabs, or at runs of spaces in a line without tabs; a line without text has no
+ * columns. */
 static struct columns columns_of(const struct nvdp__tsv *tsv) {
     struct nvdp__field first = tsv->field[0], last = tsv->field[tsv->fields - 1];
     struct columns columns = {0};
@@ -50,7 +53,7 @@ struct reading {
 static nvdp_status end_sentence(struct reading *reading) {
     struct nvdp__conll *conll = reading->conll;
     if (conll->words == (conll->sentences > 0 ? conll->start[conll->sentences] : 0))
-        return NVDP_OK; /* nothing since the last one */
+        return NVDP_OK; /* no words since the last sentence */
     NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
                                         conll->sentences + 2, sizeof *conll->start));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->document, &conll->document_capacity,
@@ -157,8 +160,8 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
 
 /* ---- the classes ---- */
 
-/* Different tags in order of bytes, O and both tags of every type among them, whatever the file
- * has: B-X, ..., I-X, ..., O. */
+/* Collects the distinct tags in byte order: B-X, ..., I-X, ..., O. Always includes O and both
+ * tags of every type. */
 static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
                                 const struct nvdp__conll *conll, struct nvdp_dataset *dataset) {
     nvdp_status status = NVDP_OK;
@@ -220,18 +223,18 @@ static nvdp_status class_of(struct nvdp_context *ctx, const char *path,
 
 /* ---- texts ---- */
 
-/* Texts under way: pieces of words between [CLS] and [SEP]. */
+/* Texts being built: pieces of words between [CLS] and [SEP]. */
 struct texts {
     struct nvdp_context *ctx;
     const struct nvdp_tokenizer *tokenizer;
     struct nvdp__encoder encoder;
-    size_t most; /* pieces a text, special ones included */
+    size_t max_pieces; /* max pieces per text, including special ones */
     int32_t *ids, *tag;
     size_t tokens, ids_capacity, tag_capacity;
     struct nvdp__conll_text {
-        size_t start, word; /* its first token, its first word in the file */
-        size_t group;       /* its document, or where there is one only its sentence */
-        bool goes_on;       /* of the sentence before it */
+        size_t start, word; /* its first token, and its first word in the file */
+        size_t group;       /* its document, or its sentence if there is only one document */
+        bool continues;     /* continues the sentence of the previous text */
     } * text;
     size_t count, text_capacity;
     char *word;
@@ -248,10 +251,10 @@ static nvdp_status add(struct texts *t, int32_t id, int32_t tag) {
     return NVDP_OK;
 }
 
-static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool goes_on) {
+static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool continues) {
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
-    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, group, goes_on};
+    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, group, continues};
     return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
 }
 
@@ -259,8 +262,8 @@ static nvdp_status end_text(struct texts *t) {
     return add(t, t->tokenizer->special[NVDP_TOKEN_SEP], NVDP_TAG_NONE);
 }
 
-/* A word's pieces, in encoder.ids[1 ... count - 1): at least one, and no more than a text holds.
- * Byte-level BPE knows words by the space before them. */
+/* Splits a word into pieces encoder.ids[1 ... count - 1): at least one, and at most as many as a
+ * text holds. Byte-level BPE recognizes words by the space before them. */
 static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
     if (t->tokenizer->bpe != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
@@ -268,7 +271,7 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
         memcpy(t->word + 1, word.text, word.size);
         word = (struct nvdp__field){t->word, word.size + 1};
     }
-    NVDP_RETURN_IF_FAILED(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->most));
+    NVDP_RETURN_IF_FAILED(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->max_pieces));
     if (t->encoder.count > 2) return NVDP_OK;
     t->encoder.ids[1] = t->tokenizer->special[NVDP_TOKEN_UNK]; /* there is room for [SEP] */
     t->encoder.count = 3;
@@ -285,7 +288,7 @@ static nvdp_status add_sentence(struct texts *t, const char *path, const struct 
         if (conll->tagged) NVDP_RETURN_IF_FAILED(class_of(t->ctx, path, word, task, &class));
         NVDP_RETURN_IF_FAILED(split_word(t, word->text));
         const size_t pieces = t->encoder.count - 2;
-        if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->most) {
+        if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->max_pieces) {
             NVDP_RETURN_IF_FAILED(end_text(t));
             NVDP_RETURN_IF_FAILED(begin_text(t, w, group, true));
         }
@@ -311,7 +314,7 @@ static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *
         size_t end = i + 1 < t->count ? t->text[i + 1].start : t->tokens;
         dataset->offset[i + 1] = end - t->text[i].start;
         dataset->index[i] = (int64_t)t->text[i].word;
-        storage->goes_on[i] = t->text[i].goes_on;
+        storage->continues[i] = t->text[i].continues;
         storage->group[i] = t->text[i].group;
     }
     NVDP_RETURN_IF_FAILED(nvdp__dataset_lay_out(t->ctx, dataset));
@@ -322,7 +325,7 @@ static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *
     return NVDP_OK;
 }
 
-/* Marks the sentences that a sample of config->limit leaves. */
+/* Marks the sentences of a sample of config->limit. */
 static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                           size_t sentences, bool *chosen) {
     if (config->limit > 0 && config->limit < sentences)
@@ -341,12 +344,12 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     struct texts t = {.ctx = ctx,
                       .tokenizer = tokenizer,
                       .encoder = {.tokenizer = tokenizer, .ctx = ctx},
-                      .most = config->max_length};
+                      .max_pieces = config->max_length};
     const struct nvdp_task *task = config->labels_from;
     bool *chosen = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
-    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* whose names they are until the end */
+    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the tag names until the end */
     tags->task = nvdp__task_layout(NVDP_TASK_NER)->task;
     if (task == NULL || task->labels == NULL) {
         NVDP_TRY(collect_tags(ctx, path, &conll, tags));
@@ -357,7 +360,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     for (size_t i = 0; i < conll.sentences; i++)
         if (chosen[i]) NVDP_TRY(add_sentence(&t, path, &conll, task, i));
     NVDP_TRY(nvdp__dataset_create(ctx, t.count, false, &dataset));
-    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->goes_on, t.count));
+    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->continues, t.count));
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->group, t.count));
     NVDP_TRY(dataset_of_texts(&t, dataset));
     dataset->task = tags->task;

@@ -1,3 +1,5 @@
+/* Data sets in memory: allocation, tokenization in parallel, selection of rows, and splits
+ * (holdout, sample, folds). */
 #include "text/dataset.h"
 
 #include "base/random.h"
@@ -12,11 +14,11 @@ enum {
     MAX_LENGTH = 512,
     DEFAULT_LENGTH = 128,
     QUANTILE_BINS = 10,
-    /* What a stream of NVDP__PURPOSE_SPLIT is for stands where other streams have the epoch. */
-    HOLDOUT_STREAMS = 0, /* keyed further by stratum */
+    /* The uses of NVDP__PURPOSE_SPLIT streams, in place of the epoch of other streams. */
+    HOLDOUT_STREAMS = 0, /* further keyed by stratum */
     SAMPLE_STREAM = 1,
     FOLD_STREAM = 2,
-    OWN_STREAMS = 3 /* keyed further by what a text says */
+    CONTENT_STREAMS = 3 /* further keyed by the text's content */
 };
 
 struct nvdp_dataset_config nvdp_dataset_config_default(void) {
@@ -66,7 +68,7 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
     if (storage != NULL) {
         free(storage->labels);
         free(storage->cut);
-        free(storage->goes_on);
+        free(storage->continues);
         free(storage->group);
         free(storage);
     }
@@ -97,7 +99,7 @@ bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset) {
 
 /* ---- tokens ---- */
 
-/* The tokens of one thread's texts, end to end. */
+/* The tokens of one thread's texts, concatenated. */
 struct part {
     size_t first, last; /* texts */
     int32_t *ids;
@@ -105,8 +107,8 @@ struct part {
     nvdp_status status;
 };
 
-/* Fills `part` with the tokens of its texts; offset[i + 1] becomes text i's count.  `first` keeps
- * how many tokens are of type 0. */
+/* Fills `part` with the tokens of its texts and sets offset[i + 1] to the number of tokens of
+ * text i; `first` receives the number of tokens of type 0. */
 static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
                                const struct nvdp__text *texts, size_t max_length,
                                struct nvdp_dataset *dataset, uint16_t *first, struct part *part) {
@@ -185,9 +187,9 @@ cleanup:
 
 nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                size_t max_length) {
-    size_t least = nvdp_tokenizer_specials(tokenizer, true);
-    if (max_length >= least && max_length <= MAX_LENGTH) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %zu to %d, found %zu", least,
+    size_t min = nvdp_tokenizer_specials(tokenizer, true);
+    if (max_length >= min && max_length <= MAX_LENGTH) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %zu to %d, found %zu", min,
                       MAX_LENGTH, max_length);
 }
 
@@ -254,12 +256,12 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
     }
     if (from->tag != NULL) {
         NVDP_TRY(NVDP__NEW(ctx, dataset->tag, dataset->offset[n]));
-        NVDP_TRY(NVDP__NEW(ctx, storage->goes_on, n));
+        NVDP_TRY(NVDP__NEW(ctx, storage->continues, n));
         for (size_t i = 0; i < n; i++) {
             memcpy(dataset->tag + dataset->offset[i], from->tag + from->offset[rows[i]],
                    (dataset->offset[i + 1] - dataset->offset[i]) * sizeof *from->tag);
-            storage->goes_on[i] = i > 0 && rows[i] == rows[i - 1] + 1 &&
-                                  nvdp__dataset_storage(from)->goes_on[rows[i]];
+            storage->continues[i] = i > 0 && rows[i] == rows[i - 1] + 1 &&
+                                    nvdp__dataset_storage(from)->continues[rows[i]];
         }
     }
     if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
@@ -276,7 +278,7 @@ cleanup:
     return status;
 }
 
-/* ---- a sample, and a part that is held out ---- */
+/* ---- sampling, and holding out a part ---- */
 
 static struct nvdp__stream split_stream(uint64_t seed, uint32_t what, size_t stratum) {
     struct nvdp__noise noise = {.seed = seed};
@@ -297,7 +299,7 @@ nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t co
     return NVDP_OK;
 }
 
-/* Items by a number, the smallest first; equal ones in their own order. */
+/* Items sorted by a number in ascending order, equal ones by index. */
 struct ranked {
     double by;
     size_t item;
@@ -309,7 +311,7 @@ static int compare_ranked(const void *left, const void *right) {
     return (a->item > b->item) - (a->item < b->item);
 }
 
-/* Bins of equal size by rank of the score. */
+/* Assigns bins of equal size by rank of the score. */
 static nvdp_status bin_scores(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                               size_t *stratum) {
     struct ranked *score = nvdp__calloc(ctx, from->count, sizeof *score);
@@ -325,7 +327,7 @@ static nvdp_status bin_scores(struct nvdp_context *ctx, const struct nvdp_datase
     return NVDP_OK;
 }
 
-/* Texts by stratum: rows of stratum s are order[start[s]..start[s + 1]), in file order. */
+/* Groups texts by stratum: rows of stratum s are order[start[s]..start[s + 1]), in file order. */
 static void group(size_t count, const size_t *stratum, size_t strata, size_t *start,
                   int64_t *order) {
     for (size_t i = 0; i < count; i++) {
@@ -343,11 +345,12 @@ static void group(size_t count, const size_t *stratum, size_t strata, size_t *st
     start[0] = 0;
 }
 
-/* How many texts each stratum gives, `total` together: its proportion rounded down, and one more
- * where most was lost by that (largest remainders). */
+/* Number of texts from each stratum, `total` together: the proportional share rounded down, plus
+ * one for the largest remainders. */
 static nvdp_status apportion(struct nvdp_context *ctx, size_t strata, const size_t *start,
                              size_t total, size_t *take) {
-    struct ranked *lost = nvdp__calloc(ctx, strata, sizeof *lost); /* by minus what rounding took */
+    /* sorted by minus the remainder */
+    struct ranked *lost = nvdp__calloc(ctx, strata, sizeof *lost);
     if (lost == NULL) return NVDP_ERR_MEMORY;
     double fraction = (double)total / (double)start[strata];
     size_t taken = 0;
@@ -405,19 +408,19 @@ cleanup:
     return status;
 }
 
-/* A text by what it says, its label included. */
-struct said {
+/* A text by a hash of its content, including its label. */
+struct content {
     uint64_t key;
     size_t item;
 };
 
-static int compare_said(const void *left, const void *right) {
-    const struct said *a = left, *b = right;
+static int compare_content(const void *left, const void *right) {
+    const struct content *a = left, *b = right;
     if (a->key != b->key) return a->key < b->key ? -1 : 1;
     return (a->item > b->item) - (a->item < b->item);
 }
 
-/* Of its tokens and labels. */
+/* Hash of the tokens and labels of text i. */
 static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
     uint64_t key = NVDP__FNV1A;
     uint32_t label = 0;
@@ -429,25 +432,25 @@ static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
     return nvdp__fnv1a(key, label);
 }
 
-/* Marks the texts that fall on the validation side each by itself: the first of those that say the same, the second, and so
- * on, each by a draw of its own. */
+/* Marks the texts of the validation side, each independently. Among texts with the same content,
+ * the first, the second and so on have a draw each. */
 static nvdp_status choose_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                double fraction, bool *chosen, size_t *total) {
-    struct said *said = nvdp__calloc(ctx, from->count, sizeof *said);
+    struct content *content = nvdp__calloc(ctx, from->count, sizeof *content);
     struct nvdp__stream stream = {0};
-    if (said == NULL) return NVDP_ERR_MEMORY;
+    if (content == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < from->count; i++)
-        said[i] = (struct said){key_of(from, i), i};
-    qsort(said, from->count, sizeof *said, compare_said);
+        content[i] = (struct content){key_of(from, i), i};
+    qsort(content, from->count, sizeof *content, compare_content);
     *total = 0;
     for (size_t i = 0; i < from->count; i++) {
-        if (i == 0 || said[i].key != said[i - 1].key)
-            stream = split_stream(0, OWN_STREAMS, said[i].key);
+        if (i == 0 || content[i].key != content[i - 1].key)
+            stream = split_stream(0, CONTENT_STREAMS, content[i].key);
         const bool falls = nvdp__stream_uniform(&stream) < fraction;
-        chosen[said[i].item] = falls;
+        chosen[content[i].item] = falls;
         *total += falls;
     }
-    free(said);
+    free(content);
     return NVDP_OK;
 }
 
@@ -461,7 +464,7 @@ static nvdp_status check_split(struct nvdp_context *ctx, const struct nvdp_datas
                       from->count);
 }
 
-/* The two sides, in file order. */
+/* Selects the two sides, in file order. */
 static nvdp_status divide(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                           const bool *chosen, size_t total, struct nvdp_dataset **train,
                           struct nvdp_dataset **validation) {
@@ -470,7 +473,7 @@ static nvdp_status divide(struct nvdp_context *ctx, const struct nvdp_dataset *f
     const size_t count = from->count;
     size_t *rows = NULL;
     NVDP_TRY(NVDP__NEW(ctx, rows, count));
-    /* Validation fills the array's front and train its back. */
+    /* Validation fills the front of the array, train the back. */
     for (size_t i = 0, front = 0, back = total; i < count; i++) {
         rows[chosen[i] ? front++ : back++] = i;
     }
@@ -530,15 +533,16 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     const size_t *group = nvdp__dataset_storage(from)->group;
     const size_t count = from->count;
     struct nvdp__stream stream = split_stream(0, FOLD_STREAM, 0);
-    size_t groups = 0, n = 0, most = 0;
-    int64_t *place = NULL;               /* of a group in random order */
-    size_t *number = NULL, *rows = NULL; /* of the groups that are there: a sample has not all */
+    size_t groups = 0, n = 0, groups_bound = 0;
+    int64_t *place = NULL; /* random order of the groups */
+    /* number of each group that occurs: a sample may lack some */
+    size_t *number = NULL, *rows = NULL;
     for (size_t i = 0; i < count; i++)
-        most = nvdp__max(most, (group == NULL ? i : group[i]) + 1);
-    NVDP_TRY(NVDP__NEW(ctx, number, most + 1));
+        groups_bound = nvdp__max(groups_bound, (group == NULL ? i : group[i]) + 1);
+    NVDP_TRY(NVDP__NEW(ctx, number, groups_bound + 1));
     for (size_t i = 0; i < count; i++)
         number[group == NULL ? i : group[i]] = 1;
-    for (size_t g = 0; g < most; g++)
+    for (size_t g = 0; g < groups_bound; g++)
         if (number[g] > 0) number[g] = groups++;
     if (groups == 0 || groups < folds) {
         status = nvdp__fail(ctx, NVDP_ERR_INPUT, "folds: expected at most the %zu %s, found %zu",

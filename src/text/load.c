@@ -1,6 +1,6 @@
-/* Reading a split: the file's bytes, then either the tokens that an earlier reading kept under the
- * hash of all they depend on (docs/formats.md, Cache), or its rows, a sample of them, their tokens.
- */
+/* Loads a split: either the tokens that an earlier load cached under the hash of everything they
+ * depend on (docs/formats.md, Cache), or the file's rows, sampled and tokenized. Start with
+ * load(). */
 #include "text/dataset.h"
 
 #include "base/cache.h"
@@ -14,11 +14,11 @@
 
 /* ---- the cache ---- */
 
-/* The bytes of a cached data set: a head of numbers, then arrays end to end.
+/* The bytes of a cached data set: a head of numbers, then concatenated arrays.
  *
- *   u64 texts, tokens, labeled, class names, bytes of their text, bytes of the ids' text
- *   u32 tokens a text; u32 of these of type 0; u8 whether it was cut; i64 row in the file
- *   f32 label (where labeled); i32 token ids; names and ids, each ending with a NUL */
+ *     u64  texts, tokens, labeled, class names, bytes of their text, bytes of the ids' text
+ *     u32  tokens per text; u32 of these of type 0; u8 truncated; i64 row in the file
+ *     f32  label (if labeled); i32 token ids; names and ids, each ending with a NUL */
 static const char kind[] = "tokens";
 enum { VERSION = 1 };
 
@@ -28,8 +28,8 @@ struct head {
 
 /* ---- the name ---- */
 
-/* The cached file of a data set: its name is the hash of the file's bytes and of everything else
- * that decides what it becomes. */
+/* The path of a cached data set: its name is the hash of the file's bytes and of everything else
+ * that affects the result. */
 static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                               const char *path, const char *bytes, size_t count, char **kept) {
@@ -61,7 +61,7 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
 
 /* ---- reading ---- */
 
-/* Takes arrays off the front of the bytes. */
+/* Takes arrays from the front of the bytes. */
 struct cursor {
     const char *at;
     size_t left;
@@ -102,7 +102,7 @@ static uint32_t u32_at(const char *array, size_t i) {
     return value;
 }
 
-/* Whether there are exactly `count` texts, each ending with a NUL, in the bytes. */
+/* True if the bytes are exactly `count` texts, each ending with a NUL. */
 static bool holds_texts(const char *bytes, size_t size, size_t count) {
     size_t found = 0;
     for (size_t i = 0; i < size; i++) {
@@ -111,7 +111,7 @@ static bool holds_texts(const char *bytes, size_t size, size_t count) {
     return found == count && (size == 0 || bytes[size - 1] == '\0');
 }
 
-/* The checksum tells damage; this tells a file that somebody else made. */
+/* Checks the values. The checksum detects damage; this detects files from another writer. */
 static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_length) {
     uint64_t tokens = 0;
     for (size_t i = 0; i < a->head.texts; i++) {
@@ -120,14 +120,14 @@ static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_lengt
         tokens += length;
     }
     for (size_t i = 0; i < a->head.tokens; i++) {
-        if (u32_at(a->ids, i) >= vocabulary) return false; /* a negative one is large */
+        if (u32_at(a->ids, i) >= vocabulary) return false; /* a negative id is large */
     }
     return tokens == a->head.tokens && a->head.names <= INT32_MAX &&
            holds_texts(a->names, a->head.name_bytes, a->head.names) &&
            (a->head.id_bytes == 0 || holds_texts(a->id_text, a->head.id_bytes, a->head.texts));
 }
 
-/* Labels that are classes of the task, or scores in its range. */
+/* True if labels are classes of the task, or scores in its range. */
 static bool labels_fit(const struct nvdp_dataset *dataset) {
     const struct nvdp_task *task = &dataset->task;
     for (size_t i = 0; dataset->label != NULL && i < dataset->count; i++) {
@@ -139,7 +139,7 @@ static bool labels_fit(const struct nvdp_dataset *dataset) {
     return true;
 }
 
-/* `count` texts, each ending with a NUL. */
+/* Reads `count` texts, each ending with a NUL. */
 static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const char *bytes,
                                 const char ***out) {
     const char **name = nvdp__calloc(ctx, count, sizeof *name);
@@ -223,7 +223,7 @@ static nvdp_status recall(struct nvdp_context *ctx, const char *path,
 
 /* ---- writing ---- */
 
-/* Where the file's bytes are put together; NULL: they are counted only. */
+/* The file's bytes being assembled; NULL: they are only counted. */
 struct block {
     char *bytes;
     size_t used;
@@ -275,7 +275,7 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     put_names(block, ids, dataset->id);
 }
 
-/* Makes the folder and the file.  Where that fails it is a notice, not an error. */
+/* Writes the cached file and makes the folder if necessary. A failure is logged as a notice. */
 static void keep(struct nvdp_context *ctx, const char *directory, const char *path,
                  const struct nvdp_dataset *dataset) {
     nvdp_status status = NVDP_ERR_MEMORY;
@@ -295,7 +295,7 @@ cleanup:
 
 /* ---- rows to data set ---- */
 
-/* Leaves `limit` of the rows, in file order. */
+/* Reduces the rows to `limit` of them, in file order. */
 static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__rows *rows) {
     if (config->limit == 0 || config->limit >= rows->count) return NVDP_OK;
@@ -313,7 +313,7 @@ cleanup:
     return status;
 }
 
-/* Takes the class names over from the rows. */
+/* Takes ownership of the class names of the rows. */
 static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    size_t max_length, struct nvdp__rows *rows,
                                    struct nvdp_dataset **out) {
@@ -346,14 +346,14 @@ cleanup:
     return status;
 }
 
-/* ---- what is odd about the texts ---- */
+/* ---- notices about the texts ---- */
 
-/* More unknown tokens than this share are told. */
+/* A larger share of unknown tokens is reported. */
 static const double MANY_UNKNOWN = .2;
 
-/* A line for each. */
-static void tell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, const char *path,
-                 size_t not_utf8, const struct nvdp_dataset *dataset) {
+/* Logs one line per finding. */
+static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                         const char *path, size_t not_utf8, const struct nvdp_dataset *dataset) {
     const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     const size_t n = dataset->count,
                  specials = nvdp_tokenizer_specials(tokenizer, dataset->task.pair);
@@ -363,7 +363,7 @@ static void tell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenize
         empty += dataset->offset[i + 1] - dataset->offset[i] <= specials;
     for (size_t k = 0; unknown >= 0 && k < dataset->offset[n]; k++)
         unknowns += dataset->ids[k] == unknown;
-    nvdp__table_tell_texts(ctx, path, not_utf8, empty, n);
+    nvdp__table_log_texts(ctx, path, not_utf8, empty, n);
     if ((double)unknowns > MANY_UNKNOWN * (double)tokens)
         nvdp__log(ctx, NVDP_LOG_WARNING,
                   "%s: %.0f %% of the tokens are not in the vocabulary: is the model one for this "
@@ -376,8 +376,8 @@ static void tell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenize
                   dataset->longest);
 }
 
-/* Through the cache, where there is one.  A file with skipped or odd rows is not kept: their notice is to
- * come again. */
+/* Loads through the cache, if there is one. A file with skipped or unusual rows is not cached,
+ * so that their notices appear again. */
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                         const char *path, struct nvdp_dataset **out) {
@@ -401,7 +401,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
         if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0)
             keep(ctx, config->cache, kept, dataset);
     }
-    tell(ctx, tokenizer, path, rows.not_utf8, dataset);
+    log_findings(ctx, tokenizer, path, rows.not_utf8, dataset);
     *out = dataset;
 cleanup:
     nvdp__rows_release(&rows);
@@ -410,7 +410,7 @@ cleanup:
     return status;
 }
 
-/* GLUE hides its test labels; columns of that name in its test files hold fillers. */
+/* GLUE hides its test labels: a label column in its test files holds placeholders. */
 static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
                                       enum nvdp_split split) {
     if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
@@ -418,7 +418,8 @@ static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
     return config->task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
 }
 
-/* Classes are numbered by train; numbering another split by itself would mix them up. */
+/* Classes are numbered by the train split; numbering another split separately could give other
+ * numbers. */
 static nvdp_status check_labels_from(struct nvdp_context *ctx,
                                      const struct nvdp_dataset_config *config,
                                      enum nvdp_split split) {

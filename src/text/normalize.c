@@ -1,3 +1,5 @@
+/* From bytes to words (normalize.h): properties of characters, folding, then the iterator over
+ * words. */
 #include "text/normalize.h"
 
 #include <stdlib.h>
@@ -12,15 +14,15 @@ enum {
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
     FIRST_DECOMPOSABLE = 0xC0,
-    LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical one */
+    LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical decomposition */
     COMBINING_CLASSES = 256,
-    SHORT_RUN = 16 /* marks in a row that insertion sorts faster than counting */
+    SHORT_RUN = 16 /* up to this length, insertion sort is faster than counting sort */
 };
 
 /* ---- characters ---- */
 
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes) {
-    /* No character is longer than 4 bytes; the bound also keeps the length within its type. */
+    /* A character has at most 4 bytes; the bound also keeps the length within its type. */
     utf8proc_int32_t rune;
     utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text,
                                              (utf8proc_ssize_t)(size < 4 ? size : 4), &rune);
@@ -50,7 +52,7 @@ static bool is_space(int32_t rune) {
     return has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
 }
 
-/* Unassigned ones stay, so that a newer Unicode does not change the outcome. */
+/* Unassigned characters stay, so that a newer Unicode version gives the same result. */
 bool nvdp__is_dropped(int32_t rune) {
     return rune < 0 || rune == REPLACEMENT || has_category(rune, IN(CC) | IN(CF));
 }
@@ -78,7 +80,7 @@ bool nvdp__is_punctuation(int32_t rune) {
 
 struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
     struct nvdp__quote quote = {"'"};
-    const size_t most = sizeof quote.text - sizeof "...'";
+    const size_t max = sizeof quote.text - sizeof "...'";
     size_t used = 1;
     size_t at = 0;
     while (at < field.size) {
@@ -86,7 +88,7 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
         int32_t rune = nvdp__decode(field.text + at, field.size - at, &bytes);
         bool printable = rune >= 0x20 && (rune < 0x7F || rune >= 0xA0);
         if (!printable) bytes = 1;
-        if (used + bytes > most) break;
+        if (used + bytes > max) break;
         memcpy(quote.text + used, printable ? field.text + at : "?", bytes);
         used += bytes;
         at += bytes;
@@ -104,7 +106,8 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
     return NVDP_OK;
 }
 
-/* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk and the marks that stand within words. */
+/* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks that occur within
+ * words. */
 static bool is_case_ignorable(int32_t rune) {
     static const int32_t within[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,
                                      0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
@@ -124,9 +127,9 @@ static bool is_cased(int32_t rune) {
            (rune >= 0x1F170 && rune <= 0x1F189);
 }
 
-/* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before, none after,
- * with case-ignorable ones passed over.  A sigma is cased itself, so that the sigmas of a run
- * together look at each character a bounded number of times. */
+/* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before and none
+ * after, ignoring case-ignorable ones. A sigma is itself cased, so the sigmas of a run together
+ * visit each character a bounded number of times. */
 static bool is_final(const struct nvdp__runes *run, size_t at) {
     size_t before = at;
     while (before > 0 && is_case_ignorable(run->at[before - 1])) {
@@ -140,7 +143,7 @@ static bool is_final(const struct nvdp__runes *run, size_t at) {
     return after == run->count || !is_cased(run->at[after]);
 }
 
-/* The characters that one becomes in lower case, at most two. */
+/* The lower-case form of a character, at most two characters. */
 static size_t lower(const struct nvdp__runes *run, size_t at, int32_t out[2]) {
     int32_t rune = run->at[at];
     switch (rune) {
@@ -186,7 +189,7 @@ static void sort_short(int32_t *rune, size_t count) {
     }
 }
 
-/* A counting sort: texts of marks only must not take quadratic time. */
+/* Counting sort: texts that consist only of marks must not take quadratic time. */
 static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t count) {
     size_t start[COMBINING_CLASSES + 1] = {0};
     int32_t *sorted = nvdp__calloc(ctx, count, sizeof *sorted);
@@ -205,8 +208,8 @@ static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t cou
     return NVDP_OK;
 }
 
-/* Canonical ordering: each stretch of combining marks is sorted by class, stably.  Where only
- * accents are dropped afterwards it still decides the order of the spacing marks that stay. */
+/* Canonical ordering: sorts each run of combining marks by class, stably. This matters even when
+ * accents are dropped afterward, because it decides the order of the remaining spacing marks. */
 static nvdp_status order_marks(struct nvdp_context *ctx, struct nvdp__runes *runes) {
     for (size_t at = 0; at < runes->count;) {
         size_t end = at;
@@ -293,7 +296,7 @@ static enum byte_kind kind_at(const struct nvdp__words *words, size_t at) {
     return (enum byte_kind)words->rules->kind[(unsigned char)words->text[at]];
 }
 
-/* The next word of text[at..plain_end); none where only dropped characters are left. */
+/* Takes the next word of text[at..plain_end); none if only dropped characters are left. */
 static void take_plain(struct nvdp__words *words) {
     struct nvdp__word *word = &words->word;
     for (; words->at < words->plain_end; words->at++) {
@@ -309,8 +312,8 @@ static void take_plain(struct nvdp__words *words) {
     }
 }
 
-/* Gathers the characters from `at` up to a separator, and passes a white space one.  An ideograph
- * is a run of its own. */
+/* Collects the characters from `at` up to a separator and skips white space after them. An
+ * ideograph is a run of its own. */
 static nvdp_status gather_run(struct nvdp__words *words) {
     bool chinese = words->rules->normalization.chinese_characters;
     struct nvdp__runes *run = &words->run;
@@ -328,7 +331,7 @@ static nvdp_status gather_run(struct nvdp__words *words) {
     return NVDP_OK;
 }
 
-/* The next word of the folded run. */
+/* Takes the next word of the folded run. */
 static void take_folded(struct nvdp__words *words) {
     struct nvdp__word *word = &words->word;
     for (; words->folded_at < words->folded.count; words->folded_at++) {
@@ -345,9 +348,8 @@ static void take_folded(struct nvdp__words *words) {
     }
 }
 
-/* Prepares what follows at `at`.  A run up to white space is plain in most texts; where it is not,
- * its characters depend on each other (a final sigma, the order of accents) and are folded
- * together. */
+/* Prepares the run at `at`. In most texts a run up to white space is plain ASCII. Otherwise its
+ * characters depend on each other (a final sigma, the order of accents) and are folded together. */
 static nvdp_status start_run(struct nvdp__words *words) {
     while (words->at < words->size && kind_at(words, words->at) == BYTE_SPACE) {
         words->at++;

@@ -1,3 +1,4 @@
+/* Reads plain text (plain_text.h): lines and documents of files, then sentences of a line. */
 #include "text/plain_text.h"
 
 #include "base/file.h"
@@ -11,10 +12,10 @@ static const char DOCUMENT_ENDS[] = "</doc>";
 struct nvdp__plain_text {
     struct nvdp_context *ctx;
     const char *const *path;
-    size_t files, file;       /* `file` is open or the next to be */
-    struct nvdp__lines lines; /* of `file`, where that is open */
-    uint64_t bytes;           /* of the files before */
-    struct progress {         /* in the file */
+    size_t files, file;       /* `file` is open or opened next */
+    struct nvdp__lines lines; /* of `file`, if it is open */
+    uint64_t bytes;           /* of the previous files */
+    struct progress {         /* state within the file */
         bool in_doc;          /* between <doc> and </doc> */
         bool begins;          /* the next line of text begins a document */
         size_t text_lines, bad_lines, first_bad;
@@ -68,7 +69,7 @@ static bool begins_with(const struct nvdp__plain_line *line, const char *start) 
     return line->size >= size && memcmp(line->text, start, size) == 0;
 }
 
-/* Whether the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
+/* True if the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
 static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
     bool doc = begins_with(line, DOCUMENT_BEGINS);
     if (doc || begins_with(line, DOCUMENT_ENDS)) {
@@ -126,7 +127,7 @@ static bool may_begin(char c) {
            (unsigned char)c >= 0x80;
 }
 
-/* Whether the '.' at `dot` stands behind a single letter or an abbreviation. */
+/* True if the '.' at `dot` follows a single letter or an abbreviation. */
 static bool abbreviates(const char *text, size_t dot) {
     size_t start = dot;
     while (start > 0 && is_letter(text[start - 1])) {
@@ -145,11 +146,12 @@ static bool abbreviates(const char *text, size_t dot) {
     return false;
 }
 
-/* A sentence ends behind '.', '!' or '?' and any closing quotes or brackets that follow, where then
- * come a space and a character that may begin a sentence: a capital, a digit, an opening quote or
- * bracket, or anything that is not ASCII.  A '.' behind a single letter ("J. Smith") or one of a
- * few titles and abbreviations ("Dr.", "vs.") ends none.  The rule is for English and its like;
- * what it misses makes sentences longer or shorter, and no token different: cuts fall on spaces. */
+/* A sentence ends after '.', '!' or '?' and any closing quotes or brackets that follow. After
+ * them must come a space and a character that may begin a sentence: a capital, a digit, an
+ * opening quote or bracket, or any character beyond ASCII. A '.' after a single letter ("J.
+ * Smith") or one of a few titles and abbreviations ("Dr.", "vs.") does not end a sentence. The
+ * rule suits English and similar languages. Its errors make sentences longer or shorter but
+ * change no token, because sentences end at spaces. */
 size_t nvdp__sentence_end(const char *text, size_t size) {
     for (size_t at = 0; at < size; at++) {
         if (!is_one_of(text[at], ".!?")) continue;

@@ -1,3 +1,5 @@
+/* The private word histogram (private_words.h): checks, the proof of its guarantee, exact noise,
+ * the released counts, and the statement. */
 #include "text/private_words.h"
 
 #include "base/json.h"
@@ -23,34 +25,35 @@ nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* Theorem.  Let two texts differ in the counts of words by k in each direction: k words are replaced.  The released
+/* Theorem. Let two texts differ in the counts of words by k in each direction: k words are replaced. The released
  * counts are (k eps, d)-differentially private, d = delta/2 max(k, e^((k-1) eps/2)).
  *
- * Proof.  Let P and Q be the distributions of what is released.  Every word is released by itself, with independent
- * noise; a word that a text has not is not released.
+ * Proof. Let P and Q be the distributions of the released counts. Every word is released independently, with its
+ * own noise; a word that a text does not contain is not released.
  *
- * 1. A word that both texts have, c times more often in one: its noised count has a likelihood ratio of at most
- *    e^(c eps/2), since a count is 1024 steps of the noise and a step costs s/t <= eps/2048.  The threshold is
- *    post-processing.  All c together are at most 2 k, so that all shared words have at most e^(k eps).
+ * 1. Consider a word that both texts have, c times more often in one of them. Its noised count has a likelihood
+ * ratio of at most e^(c eps/2), since a count is 1024 steps of the noise and a step costs s/t <= eps/2048. The
+ * threshold is post-processing. The sum of all c is at most 2 k, so all shared words together have a ratio of at
+ * most e^(k eps).
  *
- * 2. A word that only one text has, j times, is released with a probability of at most g(j) = delta/2 e^((j-1) eps/2).
- *    The noise has to reach m = threshold - 1024 j steps, and m eps/2048 >= ln(2/delta) - (j-1) eps/2 = -log g(j).  With
- *    r = e^(-s/t) the probability is r^m/(1 + r) for m > 0.  Without a grid it would be half of g(j); here
- *    s/t >= eps/2048 (1 - eps/2^19) and r >= e^(-eps/2048) make it less than 6 percent more, for any double delta and eps
- *    below 35.  For m <= 0 g(j) is 1 or more.
+ * 2. A word that only one text has, j times, is released with a probability of at most
+ * g(j) = delta/2 e^((j-1) eps/2). The noise has to reach m = threshold - 1024 j steps, and
+ * m eps/2048 >= ln(2/delta) - (j-1) eps/2 = -log g(j). With r = e^(-s/t) the probability is r^m/(1 + r) for m > 0.
+ * Without a grid it would be half of g(j); here s/t >= eps/2048 (1 - eps/2^19) and r >= e^(-eps/2048) make it less
+ * than 6 percent more, for any double delta and eps below 35. For m <= 0, g(j) is 1 or more.
  *
- * 3. Let a be the probability that P releases one of P's own words, b that for Q, and S any set of outputs.  Outputs of P
- *    with one of its own words have at most a.  The other outputs of S have shared words alone; let x be the probability
- *    that P's shared words come out so.  Then P has at most a + (1-a) x of S, and Q has at least (1-b) e^(-k eps) x by
- *    1, so that
+ * 3. Let a be the probability that P releases at least one word that only P's text has, b the same for Q, and S
+ * any set of outputs. Outputs of P with such a word have probability at most a. The other outputs of S contain
+ * only shared words; let x be the probability that P's shared words produce them. Then P(S) is at most
+ * a + (1-a) x, and Q(S) is at least (1-b) e^(-k eps) x by 1, so that
  *
- *        P(S) - e^(k eps) Q(S)  <=  a + (1-a) x - (1-b) x  =  a + (b-a) x  <=  max(a, b).
+ *     P(S) - e^(k eps) Q(S)  <=  a + (1-a) x - (1-b) x  =  a + (b-a) x  <=  max(a, b).
  *
- * 4. a is at most the sum of g(j) over P's own words, whose j add up to at most k.  g is convex, so that n words have the
- *    largest sum where n - 1 of them are there once: n - 1 + e^((k-n) eps/2), times delta/2.  That is convex in n, and
- *    largest for n = k, which is k, or n = 1, which is e^((k-1) eps/2).  The same holds for b.
+ * 4. a is at most the sum of g(j) over the words that only P's text has; their j add up to at most k. g is convex,
+ * so for n words the sum is largest if n - 1 of them occur once: n - 1 + e^((k-n) eps/2), times delta/2. This is
+ * convex in n, and largest for n = k, which gives k, or n = 1, which gives e^((k-1) eps/2). The same holds for b.
  *
- * A word that is there k times in one text alone shows that d cannot be less than half of this where the second term is
+ * A word that occurs k times in only one text shows that d cannot be less than half of this if the second term is
  * the larger. */
 static double group_delta(const struct nvdp__private_words *options, uint64_t words) {
     const double k = (double)words;
@@ -77,7 +80,8 @@ struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_wo
 
 enum { GRID = 1 << 10, FINE = 1 << 8 };
 
-/* Scale 2/eps in steps of 1/GRID is t/s, rounded up by less than eps/(2 GRID FINE) of itself. */
+/* The scale 2/eps in steps of 1/GRID is t/s, rounded up by a relative error below eps/(2 GRID
+ * FINE). */
 struct nvdp__word_noise nvdp__word_noise(double epsilon, double delta) {
     return (struct nvdp__word_noise){
         .t = (uint64_t)ceil(2.0 * GRID * FINE / epsilon),
@@ -85,7 +89,8 @@ struct nvdp__word_noise nvdp__word_noise(double epsilon, double delta) {
         .threshold = (int64_t)ceil(GRID * (1 + 2 * log(2 / delta) / epsilon) * (1 + 1e-12))};
 }
 
-/* True with probability exp(-a/b), a <= b: the first i at which a/(b i) fails is odd (von Neumann's method). */
+/* True with probability exp(-a/b), a <= b: the first i at which a/(b i) fails is odd (von
+ * Neumann's method). */
 static bool exponential(struct nvdp__stream *stream, uint64_t a, uint64_t b) {
     uint64_t i = 1;
     while (nvdp__stream_below(stream, b * i) < a)
@@ -154,7 +159,7 @@ cleanup:
     return status;
 }
 
-/* ---- in words ---- */
+/* ---- the statement ---- */
 
 char *nvdp__private_words_statement(struct nvdp_context *ctx,
                                     const struct nvdp__private_words *options, size_t length) {
@@ -202,7 +207,7 @@ static json_t *of_words(uint64_t words, struct nvdp__example_privacy of) {
 
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length) {
-    const uint64_t window = length - 2, document = options->max_words; /* words, at most */
+    const uint64_t window = length - 2, document = options->max_words; /* max words */
     char *statement = nvdp__private_words_statement(ctx, options, length);
     if (statement == NULL) return NULL;
     json_t *root = json_pack(

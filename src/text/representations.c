@@ -1,4 +1,5 @@
-/* Reads files of kind representations/1 (docs/formats.md): the noised vectors of the tokens of privatized texts. */
+/* Reads files of kind representations/1 (docs/formats.md): the noised vectors of the tokens of
+ * privatized texts. */
 #include "hdf5/hdf5.h"
 #include "options/schema.h"
 
@@ -62,10 +63,11 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
         return NVDP__BAD_FILE(
             of, "dataset 'offset': expected rows x %" PRId64 " + 1 numbers, found %zu", columns,
             offsets);
-    /* a small file may declare enormous datasets that it does not hold: deflate's best is 1032 to 1 */
+    /* a small file may declare enormous datasets that it does not hold; deflate compresses at
+     * most 1032 to 1 */
     struct stat file;
-    const double most = (1 << 20) + (stat(of->path, &file) == 0 ? 1100. * (double)file.st_size : 0);
-    if (8. * (double)offsets > most || 2. * (double)z[0] * (double)z[1] > most)
+    const double max = (1 << 20) + (stat(of->path, &file) == 0 ? 1100. * (double)file.st_size : 0);
+    if (8. * (double)offsets > max || 2. * (double)z[0] * (double)z[1] > max)
         return NVDP__BAD_FILE(
             of,
             "datasets of %zu vectors of %zu values and %zu offsets are declared, more than the "

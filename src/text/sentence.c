@@ -1,3 +1,4 @@
+/* Folders of sentence-transformers (sentence.h): paths, pooling, and the length of texts. */
 #include "text/sentence.h"
 
 #include "base/file.h"
@@ -12,10 +13,9 @@ const char *const nvdp__pooling_names[] = {
     [NVDP__POOLING_AUTO] = "auto", [NVDP__POOLING_NONE] = "none", [NVDP__POOLING_MEAN] = "mean",
     [NVDP__POOLING_CLS] = "cls",   [NVDP__POOLING_MAX] = "max",   NULL};
 
-/* ---- modules.json: an array of objects with type and path, in the order of computation ---- */
+/* ---- modules.json: an array of objects with type and path, in order of computation ---- */
 
-/* The class without its Python module, whose name changes between versions; "" where there is none.
- */
+/* The class name without its Python module, which changes between versions; "" if there is none. */
 static const char *class_of(const json_t *module) {
     const char *type = json_string_value(json_object_get(module, "type"));
     if (type == NULL) return "";
@@ -28,7 +28,7 @@ static const char *path_of(const json_t *module) {
     return path != NULL ? path : "";
 }
 
-/* *out stays NULL where there is no such file. */
+/* *out stays NULL if the file does not exist. */
 static nvdp_status read_modules(struct nvdp_context *ctx, const char *directory, json_t **out) {
     char *path = nvdp__join(ctx, directory, MODULES);
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -37,7 +37,7 @@ static nvdp_status read_modules(struct nvdp_context *ctx, const char *directory,
     return status;
 }
 
-/* A subfolder's name; NULL: none.  free() */
+/* The name of the Transformer's subfolder; NULL: none. free() it. */
 static char *transformer_folder(struct nvdp_context *ctx, const char *directory) {
     json_t *modules = NULL;
     char *folder = NULL;
@@ -67,7 +67,7 @@ char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const ch
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL || nvdp__exists(path)) return path;
     char *folder = transformer_folder(ctx, directory);
-    if (folder == NULL) return path; /* the message that it is missing names this one */
+    if (folder == NULL) return path; /* the error about the missing file names this path */
     free(path);
     path = nvdp__join(ctx, folder, name);
     free(folder);
@@ -76,7 +76,7 @@ char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const ch
 
 /* ---- pooling ---- */
 
-/* One mode by its name, as newer versions write it, or the flags of older ones. */
+/* Reads one mode by its name, as newer versions write it, or the flags of older versions. */
 static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const json_t *config,
                              enum nvdp__pooling *out) {
     static const char prefix[] = "pooling_mode_";
@@ -96,7 +96,7 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: 'pooling_mode': expected mean, cls or max, found %s %s", path,
                           json_is_string(mode) ? json_string_value(mode) : "several", hint);
-    /* the object is not changed: json_object_foreach takes none that is const */
+    /* json_object_foreach accepts no const object but does not change it */
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
         if (mode != NULL || strncmp(key, prefix, sizeof prefix - 1) != 0 || !json_is_true(value))
             continue;
@@ -111,7 +111,8 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
                               path, key, hint);
         found = one;
     }
-    *out = found != NVDP__POOLING_NONE ? found : NVDP__POOLING_MEAN; /* as the original has it */
+    /* the default of sentence-transformers */
+    *out = found != NVDP__POOLING_NONE ? found : NVDP__POOLING_MEAN;
     return NVDP_OK;
 }
 
@@ -138,8 +139,9 @@ cleanup:
     return status;
 }
 
-/* A prompt that the original puts before every text is the caller's to put there. */
-static nvdp_status tell_prompt(struct nvdp_context *ctx, const char *directory) {
+/* Logs a notice about a default prompt: sentence-transformers puts it before every text, we do
+ * not. */
+static nvdp_status log_prompt(struct nvdp_context *ctx, const char *directory) {
     static const char file[] = "config_sentence_transformers.json";
     json_t *config = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, file, &config));
@@ -171,7 +173,7 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
         if (i == 1) NVDP_TRY(read_pooling(ctx, directory, module, hidden_size, &out->pooling));
         out->normalize = i == 2;
     }
-    if (modules != NULL) NVDP_TRY(tell_prompt(ctx, directory));
+    if (modules != NULL) NVDP_TRY(log_prompt(ctx, directory));
 cleanup:
     json_decref(modules);
     return status;
@@ -179,8 +181,8 @@ cleanup:
 
 /* ---- length ---- */
 
-/* An integer from 1 on of one of the encoder's files; untouched where it is not there or has no
- * such member, or one that means "no limit". */
+/* Reads an integer >= 1 from one of the encoder's files. Leaves *out if file or member is
+ * missing, or if the value means "no limit". */
 static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, const char *file,
                                const char *key, size_t *out) {
     nvdp_status status = NVDP_OK;

@@ -1,35 +1,36 @@
-/* Folders of sentence-transformers: modules.json says where the encoder's files lie and what becomes
- * of its hidden states (Reimers & Gurevych 2019, Sentence-BERT). */
+/* Folders of sentence-transformers: modules.json states where the encoder's files are and how
+ * its hidden states become one vector (Reimers & Gurevych 2019, Sentence-BERT). */
 #ifndef NVDP_SRC_TEXT_SENTENCE_H
 #define NVDP_SRC_TEXT_SENTENCE_H
 
 #include "base/base.h"
 
-/* How a text's hidden states become one vector. */
+/* How the hidden states of a text become one vector. */
 enum nvdp__pooling {
-    NVDP__POOLING_AUTO, /* as the folder says */
-    NVDP__POOLING_NONE, /* not at all */
-    NVDP__POOLING_MEAN, /* of all its tokens, special ones included */
-    NVDP__POOLING_CLS,  /* the first token's */
-    NVDP__POOLING_MAX   /* each dimension's largest over the tokens */
+    NVDP__POOLING_AUTO, /* as the folder states */
+    NVDP__POOLING_NONE, /* no pooling */
+    NVDP__POOLING_MEAN, /* mean of all tokens, including special ones */
+    NVDP__POOLING_CLS,  /* the first token */
+    NVDP__POOLING_MAX   /* max of each dimension over the tokens */
 };
 extern const char *const nvdp__pooling_names[]; /* ends with NULL */
 
 struct nvdp__sentence {
     enum nvdp__pooling pooling;
-    bool normalize;    /* to unit length */
-    size_t max_length; /* tokens a text is cut to; 0: the folder does not say */
+    bool normalize;    /* scale to unit length */
+    size_t max_length; /* tokens to which a text is truncated; 0: not stated */
 };
 
-/* Path of the encoder's file `name` in a model directory: DIR/name; where that is not there but
- * modules.json names a subfolder for the Transformer, in that.  free(); NULL: no memory. */
+/* Path of the encoder's file `name` in a model directory: DIR/name; if that does not exist and
+ * modules.json names a subfolder for the Transformer, the path in the subfolder. free() it;
+ * NULL: no memory. */
 char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const char *name);
-/* NVDP_ERR_IO, telling what a model's folder holds, where there is none of that name. */
+/* Fails with NVDP_ERR_IO, describing a model folder, if there is no folder of that name. */
 nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory);
 
-/* What the folder says of texts' length, and, where `modules`, of pooling; none where it has no
- * such files.  NVDP_ERR_INPUT, naming file and key, for a module or a pooling other than the above,
- * and for states of another width than `hidden_size`. */
+/* Reads the length of texts and, if `modules`, the pooling from the folder; sets none if it has
+ * no such files. NVDP_ERR_INPUT, naming file and key, for an unsupported module or pooling, and
+ * for states of another width than `hidden_size`. */
 nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory, bool modules,
                                 size_t hidden_size, struct nvdp__sentence *out);
 

@@ -1,5 +1,5 @@
-/* Rows of fields, whatever a file looks like: tab-separated values, the same with quotes, CSV (RFC 4180), JSON
- * lines. */
+/* Reads rows of fields in every table format: tab-separated values with and without quotes, CSV
+ * (RFC 4180), JSON lines. nvdp__tsv_next at the end of the formats chooses. */
 #include "text/task.h"
 
 #include "base/file.h"
@@ -15,15 +15,15 @@ enum { NUMBER_SIZE = 64, POOL_BLOCK = 1 << 18 };
 
 /* ---- names in messages ---- */
 
-void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *name) {
+void nvdp__name_list_add(struct nvdp__name_list *list, size_t max_bytes, const char *name) {
     const char *comma = list->used > 0 ? ", " : "";
     if (list->full) return;
-    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
+    list->full = list->used + strlen(name) + sizeof ", , ..." > max_bytes;
     list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
                                    comma, list->full ? "..." : name);
 }
 
-/* ---- what fields that are no bytes of the file point to ---- */
+/* ---- memory for fields that differ from the file's bytes ---- */
 
 static nvdp_status pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n,
                              char **out) {
@@ -63,12 +63,12 @@ char nvdp__separator(enum nvdp__table_format format) {
 
 const char *const nvdp__table_ends[] = {".tsv", ".csv", ".jsonl", ".ndjson", NULL};
 
-void nvdp__table_tell_quotes(struct nvdp_context *ctx, const char *path) {
+void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path) {
     nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: fields are quoted as in CSV: quotes are taken off", path);
 }
 
-void nvdp__table_tell_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
-                            size_t empty, size_t rows) {
+void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
+                           size_t empty, size_t rows) {
     if (not_utf8 > 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "%s: %zu of its rows are not UTF-8; their odd bytes are left out", path,
@@ -88,7 +88,8 @@ void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *byte
     *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
 }
 
-/* Empty lines are rows of plain tab-separated values and of lines alone. */
+/* Empty lines are rows in plain tab-separated values and in plain lines; in other formats they
+ * are skipped. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
     const bool any = tsv->format == NVDP__TABLE_TSV || tsv->format == NVDP__TABLE_LINES;
     while (!any && tsv->at < tsv->end) {
@@ -107,7 +108,7 @@ static nvdp_status add_field(struct nvdp__tsv *tsv, const char *text, size_t siz
     return NVDP_OK;
 }
 
-/* The present line, without its LF or CRLF; the cursor is behind it. */
+/* Takes the current line, without its LF or CRLF, and moves the cursor behind it. */
 static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
     const char *at = tsv->at;
     const char *stop = memchr(at, '\n', (size_t)(tsv->end - at));
@@ -137,7 +138,7 @@ static nvdp_status next_plain(struct nvdp__tsv *tsv) {
 
 /* ---- quotes ---- */
 
-/* The bytes between quotes with each doubled quote made one. */
+/* Adds the bytes between quotes, with doubled quotes reduced to one. */
 static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t size,
                                 size_t doubled) {
     char *to = NULL;
@@ -151,7 +152,8 @@ static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t 
     return add_field(tsv, to, n);
 }
 
-/* From behind an opening quote; *at is then behind the closing one.  False: there is none within the limit. */
+/* Starts after an opening quote and moves *at behind the closing one. False if there is none
+ * within the limit. */
 static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) {
     const char *start = *at, separator = nvdp__separator(tsv->format);
     *doubled = 0;
@@ -171,7 +173,8 @@ static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) 
     return false;
 }
 
-/* RFC 4180, with any separator; quotes within a field that does not begin with one are the field's own. */
+/* RFC 4180 with any separator. Quotes within a field that does not begin with a quote belong to
+ * the field. */
 static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
     const char *start = tsv->at, *at = start, separator = nvdp__separator(tsv->format);
     struct nvdp__field line;
@@ -216,7 +219,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         tsv->at = stop < tsv->end ? stop + 1 : stop;
         return NVDP_OK;
     }
-    tsv->at = start; /* the next line may be sound */
+    tsv->at = start; /* the next line may be valid */
     tsv->more_lines = 0;
     (void)next_line(tsv, &line);
     return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
@@ -226,7 +229,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
 
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     struct nvdp__tsv tsv;
-    bool sound = true, told = false;
+    bool sound = true, names_quoted = false;
     size_t columns = 0;
     if (memchr(bytes, '"', count) == NULL) return false;
     nvdp__tsv_open(NULL, "", bytes, count, &tsv);
@@ -234,9 +237,9 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
         sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
         columns = tsv.fields;
-        if (row == 0) told = tsv.quoted; /* its names are */
+        if (row == 0) names_quoted = tsv.quoted; /* the names are quoted */
     }
-    sound = sound && (told || tsv.needs_quotes);
+    sound = sound && (names_quoted || tsv.needs_quotes);
     nvdp__tsv_release(&tsv);
     return sound;
 }
@@ -251,7 +254,7 @@ static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size
     return add_field(tsv, to, size);
 }
 
-/* A string as it is, a number or a truth as JSON writes it; what is no such value has no text. */
+/* Adds a string as it is, and a number or boolean as in JSON; other values have no text. */
 static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     char number[NUMBER_SIZE];
     if (json_is_string(value))
@@ -266,7 +269,8 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     return add_copy(tsv, number, (size_t)n);
 }
 
-/* The first line is looked at twice: for the names of its members, which are the columns, and as a row. */
+/* The first line is read twice: for the names of its members, which become the columns, and as a
+ * row. */
 static nvdp_status next_object(struct nvdp__tsv *tsv) {
     nvdp_status status = NVDP_OK;
     struct nvdp__field line;
@@ -286,7 +290,7 @@ static nvdp_status next_object(struct nvdp__tsv *tsv) {
             tsv->names[i] = tsv->field[i].text;
         tsv->name_count = tsv->fields;
         tsv->at = begin;
-        tsv->again = true;
+        tsv->header_is_row = true;
     } else {
         for (size_t i = 0; i < tsv->name_count; i++)
             NVDP_TRY(add_value(tsv, json_object_get(object, tsv->names[i])));
@@ -297,9 +301,9 @@ cleanup:
 }
 
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
-    tsv->line += tsv->more_lines + (tsv->again ? 0 : 1);
+    tsv->line += tsv->more_lines + (tsv->header_is_row ? 0 : 1);
     tsv->more_lines = 0;
-    tsv->again = false;
+    tsv->header_is_row = false;
     tsv->fields = 0;
     switch (tsv->format) {
     case NVDP__TABLE_TSV:
@@ -355,7 +359,7 @@ nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column) {
                       tsv->names[column]);
 }
 
-/* What the header says of a file that is not what its name says. */
+/* A hint for the message if the header suggests another format than the file's name. */
 static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
     if (tsv->fields != 1 || first.size == 0) return "";
@@ -392,7 +396,7 @@ bool nvdp__field_number(struct nvdp__field field, double *number) {
     if (field.size == 0 || field.size >= sizeof text) return false;
     memcpy(text, field.text, field.size);
     text[field.size] = '\0';
-    /* Decimal digits only: strtod would also take spaces, hexadecimal, "inf" and "nan". */
+    /* Decimal digits only: strtod would also accept spaces, hexadecimal, "inf" and "nan". */
     if (strspn(text, "0123456789+-.eE") != field.size) return false;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (plain == (locale_t)0) return false;

@@ -1,3 +1,5 @@
+/* Tasks and their rows (task.h): the table of tasks, their files, names, then reading of rows,
+ * at once or in parts. */
 #include "text/task.h"
 
 #include "base/file.h"
@@ -55,7 +57,8 @@ static const struct nvdp__layout layouts[] = {
     {{NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
      COLUMNS("sentence1", "sentence2", "gold_label", "index"), MATCHED},
     {{NVDP_TASK_TSV, "tsv", ACCURACY_MACRO_F1}, .id = "id", FILES},
-    {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL}, /* conll.c knows its columns and files */
+    /* conll.c knows its columns and files */
+    {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL},
 };
 /* clang-format on */
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -147,7 +150,7 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
     return NVDP_OK;
 }
 
-/* Parquet, a file alone or a folder's: who reads it. */
+/* Refuses Parquet, as a single file or in a folder, and suggests how to read it. */
 static nvdp_status check_folder(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                                 const char *directory) {
     const size_t size = strlen(directory);
@@ -242,17 +245,17 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
 enum { KNOWN_LABELS = 256 };
 static const size_t NO_COLUMN = SIZE_MAX;
 
-/* One file's reading. */
+/* State of reading one file. */
 struct reader {
     struct nvdp_context *ctx;
     const struct nvdp_dataset_config *config;
     struct nvdp__layout layout;
     enum nvdp__label_use use;
-    struct nvdp__table_chunks pieces; /* of a whole file that is in memory the cursor alone */
+    struct nvdp__table_chunks chunks; /* for a whole file in memory, only the cursor is used */
     size_t columns;
     size_t text, pair, label, id; /* columns, or NO_COLUMN */
-    bool collect;                 /* class names are what the file's rows say */
-    bool pending;                 /* the present line is a row already */
+    bool collect;                 /* class names come from the file's rows */
+    bool pending;                 /* the current line is already a row */
     int64_t index;
     struct nvdp__rows *rows;
 };
@@ -262,22 +265,22 @@ static nvdp_status find_column(struct reader *reader, const char *name, bool req
     *out = NO_COLUMN;
     if (name == NULL) return NVDP_OK;
     size_t column;
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->pieces.tsv, name, &column));
-    if (column < reader->pieces.tsv.fields) {
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->chunks.tsv, name, &column));
+    if (column < reader->chunks.tsv.fields) {
         *out = column;
     } else if (required) {
-        return nvdp__tsv_missing(&reader->pieces.tsv, name);
+        return nvdp__tsv_missing(&reader->chunks.tsv, name);
     }
     return NVDP_OK;
 }
 
 static nvdp_status read_header(struct reader *reader) {
-    struct nvdp__tsv *tsv = &reader->pieces.tsv;
+    struct nvdp__tsv *tsv = &reader->chunks.tsv;
     bool row = true, more = true;
-    if (reader->pieces.input != NULL) {
+    if (reader->chunks.input != NULL) {
         for (row = false; !row && more;) {
-            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&reader->pieces, &more));
-            if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->pieces, &row));
+            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&reader->chunks, &more));
+            if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->chunks, &row));
         }
     } else if ((row = nvdp__tsv_more(tsv))) {
         NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
@@ -317,7 +320,7 @@ static nvdp_status read_score(struct reader *reader, struct nvdp__field field, f
         snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
                  task->label_max);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s",
-                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      reader->chunks.tsv.path, reader->chunks.tsv.line,
                       nvdp__quote_field(field).text, expected);
 }
 
@@ -333,21 +336,21 @@ static nvdp_status read_class(struct reader *reader, struct nvdp__field field, f
     for (int i = 0; i < task->classes; i++)
         nvdp__name_list_add(&known, KNOWN_LABELS, task->labels[i]);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
-                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      reader->chunks.tsv.path, reader->chunks.tsv.line,
                       nvdp__quote_field(field).text, known.text);
 }
 
-/* A name that is to stand in files and reports. */
+/* Checks a name that will appear in files and reports. */
 static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
     if (field.size > 0 && memchr(field.text, '\0', field.size) == NULL &&
         nvdp__is_utf8(field.text, field.size))
         return NVDP_OK;
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
-                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      reader->chunks.tsv.path, reader->chunks.tsv.line,
                       nvdp__quote_field(field).text);
 }
 
-/* More classes than this, all of them numbers, are rather scores. */
+/* More classes than this that are all numbers suggest scores. */
 enum { MANY_NUMBERS = 10 };
 
 static void suggest_regression(const struct reader *reader, size_t classes,
@@ -360,10 +363,10 @@ static void suggest_regression(const struct reader *reader, size_t classes,
         reader->ctx, NVDP_LOG_WARNING,
         "%s: column '%s' has %zu different labels, all of them numbers: each is a class of its "
         "own; --regression takes them as scores",
-        reader->pieces.tsv.path, reader->layout.label, classes);
+        reader->chunks.tsv.path, reader->layout.label, classes);
 }
 
-/* The different ones of `count` labels, in order, become the classes. */
+/* Turns the distinct values of `count` labels, in order, into classes. */
 static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp__field *name) {
     struct nvdp__rows *rows = reader->rows;
     size_t classes = 0;
@@ -375,7 +378,7 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
     if (classes < 2)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
                           "%s: column '%s': expected at least 2 different labels, found only %s",
-                          reader->pieces.tsv.path, reader->layout.label,
+                          reader->chunks.tsv.path, reader->layout.label,
                           nvdp__quote_field(name[0]).text);
     suggest_regression(reader, classes, name);
     NVDP_RETURN_IF_FAILED(
@@ -385,7 +388,7 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
     return NVDP_OK;
 }
 
-/* Those of all rows. */
+/* Collects the classes of all rows. */
 static nvdp_status collect_classes(struct reader *reader) {
     nvdp_status status = NVDP_OK;
     struct nvdp__rows *rows = reader->rows;
@@ -423,29 +426,29 @@ static nvdp_status prepare_labels(struct reader *reader) {
 }
 
 static nvdp_status read_label(struct reader *reader, struct nvdp__text_row *row) {
-    struct nvdp__field field = reader->pieces.tsv.field[reader->label];
+    struct nvdp__field field = reader->chunks.tsv.field[reader->label];
     row->label_text = field;
     if (reader->rows->task.regression) return read_score(reader, field, &row->label);
     if (reader->collect) return check_name(reader, field);
     return read_class(reader, field, &row->label);
 }
 
-/* Annotators did not agree on some of MNLI's pairs. */
+/* Some of MNLI's pairs have no gold label because annotators disagreed. */
 static bool lacks_gold(const struct reader *reader) {
     return reader->layout.task.id == NVDP_TASK_MNLI && reader->label != NO_COLUMN &&
-           nvdp__field_is(reader->pieces.tsv.field[reader->label], "-");
+           nvdp__field_is(reader->chunks.tsv.field[reader->label], "-");
 }
 
-/* The next one; *row false: there is none, of a file in pieces none in this one. */
+/* Reads the next row; *row_found is false at the end of the file or part. */
 static nvdp_status read_row(struct reader *reader, bool *row_found) {
     struct nvdp__rows *rows = reader->rows;
-    struct nvdp__tsv *tsv = &reader->pieces.tsv;
-    const bool pending = reader->pending, whole = reader->pieces.input == NULL;
+    struct nvdp__tsv *tsv = &reader->chunks.tsv;
+    const bool pending = reader->pending, whole = reader->chunks.input == NULL;
     reader->pending = false;
     *row_found = pending;
     if (!pending && whole) *row_found = nvdp__tsv_more(tsv);
     if (!pending && !whole)
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->pieces, row_found));
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->chunks, row_found));
     if (!*row_found) return NVDP_OK;
     int64_t index = reader->index++;
     if (!pending && whole) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
@@ -472,16 +475,16 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     return NVDP_OK;
 }
 
-void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t skipped) {
+void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t skipped) {
     if (skipped > 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label", path, skipped);
 }
 
-/* Reads all rows; a bad one ends the reading unless it is to be skipped. */
+/* Reads all rows; stops at a bad row unless bad rows are skipped. */
 static nvdp_status read_rows(struct reader *reader) {
     struct nvdp_context *ctx = reader->ctx;
     struct nvdp__rows *rows = reader->rows;
-    char *first = NULL; /* the first bad row's message */
+    char *first = NULL; /* the message about the first bad row */
     size_t bad = 0;
     nvdp_status status = NVDP_OK;
     for (bool row = true; row;) {
@@ -494,28 +497,29 @@ static nvdp_status read_rows(struct reader *reader) {
         }
         status = NVDP_OK;
     }
-    nvdp__rows_tell_skipped(ctx, reader->pieces.tsv.path, rows->skipped);
+    nvdp__rows_log_skipped(ctx, reader->chunks.tsv.path, rows->skipped);
     if (bad > 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s",
-                  reader->pieces.tsv.path, bad, first != NULL ? first : "");
+                  reader->chunks.tsv.path, bad, first != NULL ? first : "");
     rows->skipped += bad;
     if (rows->count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                            reader->pieces.tsv.path, rows->skipped > 0 ? " that can be used" : ""));
+                            reader->chunks.tsv.path, rows->skipped > 0 ? " that can be used" : ""));
 cleanup:
     free(first);
     return status;
 }
 
-/* GLUE's files are as they are; a user's own are what they are named, and tab-separated ones may have quotes. */
+/* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated
+ * ones may use quotes. */
 static void open_table(struct reader *reader, const char *path, const char *bytes, size_t count) {
-    struct nvdp__tsv *tsv = &reader->pieces.tsv;
+    struct nvdp__tsv *tsv = &reader->chunks.tsv;
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
     if (reader->layout.task.id != NVDP_TASK_TSV) return;
     tsv->format = nvdp__table_format_of(path);
     if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__TABLE_QUOTED_TSV;
-        nvdp__table_tell_quotes(reader->ctx, path);
+        nvdp__table_log_quotes(reader->ctx, path);
     }
 }
 
@@ -545,22 +549,22 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     NVDP_TRY(begin(&reader));
     NVDP_TRY(read_rows(&reader));
     if (reader.collect) NVDP_TRY(collect_classes(&reader));
-    read.pool = reader.pieces.tsv.pool;
-    reader.pieces.tsv.pool = (struct nvdp__pool){0};
+    read.pool = reader.chunks.tsv.pool;
+    reader.chunks.tsv.pool = (struct nvdp__pool){0};
     NVDP__HAND_OVER(rows, read);
 cleanup:
-    nvdp__table_chunks_close(&reader.pieces);
+    nvdp__table_chunks_close(&reader.chunks);
     nvdp__rows_release(&read);
     return status;
 }
 
-/* ---- the same, a piece at a time ---- */
+/* ---- the same in parts ---- */
 
 struct nvdp__row_chunks {
     struct nvdp_dataset_config config;
     struct reader reader;
     struct nvdp__rows rows;
-    struct nvdp__strings labels; /* the different ones so far, where they are collected */
+    struct nvdp__strings labels; /* the distinct labels so far, if they are collected */
     bool begun, found, more;
 };
 
@@ -575,7 +579,7 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
     of->labels.ctx = ctx;
     of->more = true;
     of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
-    NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.pieces));
+    NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.chunks));
     if (format == NVDP__TABLE_LINES) {
         of->reader.columns = 1;
         of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;
@@ -589,12 +593,12 @@ cleanup:
     return status;
 }
 
-/* What nvdp__rows_parse does when it has all rows. */
+/* Does at the end what nvdp__rows_parse does after reading all rows. */
 static nvdp_status end(struct nvdp__row_chunks *of) {
     struct reader *reader = &of->reader;
     if (!of->found)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                          reader->pieces.tsv.path, of->rows.skipped > 0 ? " that can be used" : "");
+                          reader->chunks.tsv.path, of->rows.skipped > 0 ? " that can be used" : "");
     if (!reader->collect) return NVDP_OK;
     struct nvdp__field *name = nvdp__calloc(reader->ctx, of->labels.count, sizeof *name);
     if (name == NULL) return NVDP_ERR_MEMORY;
@@ -613,7 +617,7 @@ nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp
     while (rows->count == 0 && of->more) {
         bool row = true;
         if (of->begun)
-            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&of->reader.pieces, &of->more));
+            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&of->reader.chunks, &of->more));
         of->begun = true;
         while (row)
             NVDP_RETURN_IF_FAILED(read_row(&of->reader, &row));
@@ -629,7 +633,7 @@ nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp
 
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of) {
     if (of == NULL) return;
-    nvdp__table_chunks_close(&of->reader.pieces);
+    nvdp__table_chunks_close(&of->reader.chunks);
     nvdp__rows_release(&of->rows);
     nvdp__strings_release(&of->labels);
     free(of);

@@ -1,36 +1,37 @@
-/* Tasks and their files: which columns hold what, lines of tab-separated values, and rows with
- * their texts, labels and ids, each row checked. */
+/* Tasks and their files: the roles of columns, lines of tab-separated values, and checked rows
+ * with texts, labels and ids. */
 #ifndef NVDP_SRC_TEXT_TASK_H
 #define NVDP_SRC_TEXT_TASK_H
 
 #include "text/normalize.h"
 #include <nvdp/dataset.h>
 
-#define NVDP__DATA_LIMIT ((size_t)4 << 30) /* bytes of a task's file */
+#define NVDP__DATA_LIMIT ((size_t)4 << 30) /* max bytes of a task's file */
 
 /* ---- tasks ---- */
 
 struct nvdp__layout {
-    struct nvdp_task task; /* NVDP_TASK_TSV: without labels and pair, which its options decide */
+    struct nvdp_task task; /* NVDP_TASK_TSV: without labels and pair, which depend on its options */
     const char *text, *pair, *label;                           /* columns by header name */
-    const char *id;                                            /* may be missing from a file */
+    const char *id;                                            /* may be missing in a file */
     const char *dev, *dev_mismatched, *test, *test_mismatched; /* file names; NULL: no such split */
 };
 
-/* NULL where `id` is no task. */
+/* NULL if `id` is not a task. */
 const struct nvdp__layout *nvdp__task_layout(enum nvdp_task_id id);
-/* The layout with a user's columns and regression put in. */
+/* Returns the layout with a user's columns and regression inserted. */
 nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__layout *out);
 extern const char *const nvdp__split_names[]; /* of enum nvdp_split; ends with NULL */
-/* NVDP_ERR_ARGUMENT, always: of a task without this split. */
+/* Always fails with NVDP_ERR_ARGUMENT: the task has no such split. */
 nvdp_status nvdp__no_split(struct nvdp_context *ctx, const char *task, enum nvdp_split split);
-/* NVDP_ERR_ARGUMENT where the task's files have words and their tags in columns (conll.h). */
+/* NVDP_ERR_ARGUMENT if the task's files are words with tags in columns (conll.h). */
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout);
-/* The split's file within the task's directory, of a task of whole texts. */
+/* The name of the split's file in the task's directory, for a task of whole texts. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name);
-/* DIRECTORY/FILE; a user's own may end with .csv or .jsonl in place of .tsv.  NVDP_ERR_INPUT where there are two. */
+/* DIRECTORY/FILE; a user's file may end with .csv or .jsonl instead of .tsv. NVDP_ERR_INPUT if
+ * there are two. */
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out);
 
@@ -38,127 +39,130 @@ nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout 
 
 enum { NVDP__LINE_LIMIT = 16 << 20 }; /* bytes */
 
-/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
+/* A list of names "a, b, ...", truncated when full. Zero it. */
 struct nvdp__name_list {
     char text[512];
     size_t used;
     bool full;
 };
 
-/* At most `most` bytes of it. */
-void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *name);
+/* Uses at most `max_bytes` bytes of the list. */
+void nvdp__name_list_add(struct nvdp__name_list *list, size_t max_bytes, const char *name);
 
 enum nvdp__table_format {
     NVDP__TABLE_TSV,        /* no quoting, no escapes */
     NVDP__TABLE_QUOTED_TSV, /* RFC 4180 with tabs */
     NVDP__TABLE_CSV,        /* RFC 4180 */
-    NVDP__TABLE_JSONL,      /* an object a line; the first one's members are the columns */
-    NVDP__TABLE_LINES       /* a field a line */
+    NVDP__TABLE_JSONL,      /* one object per line; the members of the first one are the columns */
+    NVDP__TABLE_LINES       /* one field per line */
 };
-/* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
+/* By the extension: .csv, .jsonl and .ndjson; else TSV. */
 enum nvdp__table_format nvdp__table_format_of(const char *path);
-char nvdp__separator(enum nvdp__table_format format); /* of fields */
-/* ".tsv" and the others, then NULL. */
+char nvdp__separator(enum nvdp__table_format format); /* between fields */
+/* ".tsv" and the other extensions, then NULL. */
 extern const char *const nvdp__table_ends[];
-/* The notice that quotes were found in tab-separated values. */
-void nvdp__table_tell_quotes(struct nvdp_context *ctx, const char *path);
-/* Those about texts, of so many rows. */
-void nvdp__table_tell_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
-                            size_t empty, size_t rows);
-/* Bytes of a mark that the text begins with. */
+/* Logs the notice that quotes were found in tab-separated values. */
+void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path);
+/* Logs the notices about invalid and empty texts among so many rows. */
+void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
+                           size_t empty, size_t rows);
+/* Bytes of a byte-order mark at the beginning of the text. */
 size_t nvdp__byte_order_mark(const char *bytes, size_t count);
 
-/* Memory that goes all at once. */
+/* Memory that is released all at once. */
 struct nvdp__pool {
     char **block;
-    size_t blocks, capacity, used, size; /* of the last one */
+    size_t blocks, capacity, used, size; /* of the last block */
 };
 void nvdp__pool_release(struct nvdp__pool *pool);
 
-/* A cursor over a file in memory, which must outlive it.  Zero it, open it, release it. */
+/* A cursor over a file in memory, which must outlive it. Zero it, open it, release it. */
 struct nvdp__tsv {
     struct nvdp_context *ctx;
     const char *path; /* for messages */
     const char *at, *end;
-    enum nvdp__table_format format; /* set it after opening where it is not TSV */
-    size_t line;                    /* where the present row begins, from 1; 0 before the first */
-    size_t more_lines;              /* of the present row, and empty ones after it */
-    struct nvdp__field *field; /* [fields] of the present row; text NULL: no such value (JSON) */
+    enum nvdp__table_format format; /* set it after opening unless it is TSV */
+    size_t line;               /* first line of the current row, from 1; 0 before the first row */
+    size_t more_lines;         /* further lines of the current row, and empty lines after it */
+    struct nvdp__field *field; /* [fields] of the current row; text NULL: no value (JSON) */
     size_t fields, capacity;
-    const char **names; /* [name_count] of JSON's members */
+    const char **names; /* [name_count] members of JSON objects */
     size_t name_count;
-    bool again;             /* the line that told the names is the first row, too */
-    bool quoted;            /* some field so far was */
-    bool needs_quotes;      /* some quoted field so far would be another without its quotes */
-    struct nvdp__pool pool; /* what fields point to that are not as in the file */
+    bool header_is_row;     /* the line that gave the names is also the first row */
+    bool quoted;            /* a quoted field was found */
+    bool needs_quotes;      /* a quoted field was found that would differ without quotes */
+    struct nvdp__pool pool; /* memory of fields that differ from the file's bytes */
 };
 
-/* Steps over a leading byte-order mark. */
+/* Skips a byte-order mark. */
 void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
                     struct nvdp__tsv *tsv);
-/* Whether another line is there. */
+/* True if there is another line. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv);
-/* Splits the next row, without its LF or CRLF.  A line over the limit, or what is no row of the format, is
- * passed over and is NVDP_ERR_INPUT. */
+/* Splits the next row, without its LF or CRLF. A line over the limit, or one that is not a row
+ * of the format, is skipped and gives NVDP_ERR_INPUT. */
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
 void nvdp__tsv_release(struct nvdp__tsv *tsv);
-/* Whether a tab-separated file is one with quotes: every row is sound and as wide as the header when it is
- * read so, and quotes are around its names or around what could not stand without them. */
+/* True if a tab-separated file uses quotes: every row is valid and as wide as the header when
+ * read with quotes, and quotes surround the names or a field that needs them. */
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 
-/* ---- the same of files of any size, a piece at a time (pieces.c) ---- */
+/* ---- the same for files of any size, in parts (table_chunks.c) ---- */
 
 /* Zero it, open it, close it. */
 struct nvdp__table_chunks {
     struct nvdp_context *ctx;
-    struct nvdp__tsv tsv;   /* of the present row; fields are valid until nvdp__table_chunks_read */
-    struct nvdp__field row; /* its bytes in the file, without its LF or CRLF */
+    struct nvdp__tsv tsv;   /* the current row; fields are valid until nvdp__table_chunks_read */
+    struct nvdp__field row; /* the row's bytes in the file, without LF or CRLF */
     uint64_t read;          /* bytes so far */
-    bool quiet;             /* errors of rows are not recorded */
+    bool quiet;             /* do not record errors of rows */
     struct nvdp__input *input;
     char *bytes;
     size_t capacity;
-    bool ended;              /* the file is read */
-    struct nvdp__pool names; /* of JSON's members */
+    bool ended;              /* the whole file was read */
+    struct nvdp__pool names; /* of the members of JSON objects */
 };
-/* How the file's rows are read: GLUE's as they are, a user's own by their name; quoted ones are told. */
+/* Determines the format: GLUE's is fixed, a user's depends on the file name; logs the use of
+ * quotes. */
 nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                                       const char *path, enum nvdp__table_format *format);
 nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
                                     enum nvdp__table_format format,
-                                    struct nvdp__table_chunks *pieces);
-/* The next piece: forgets the rows before.  *more false: there is nothing left. */
-nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *pieces, bool *more);
-/* The next row of the piece; *row false: there is none left in it. */
-nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *pieces, bool *row);
-void nvdp__table_chunks_close(struct nvdp__table_chunks *pieces);
+                                    struct nvdp__table_chunks *chunks);
+/* Reads the next part and forgets the previous rows. *more is false at the end of the file. */
+nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *more);
+/* The next row of the part; *row is false at its end. */
+nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row);
+void nvdp__table_chunks_close(struct nvdp__table_chunks *chunks);
 
-/* Finds a header's column by its exact name; *column is `fields` where it is missing.  A name that
- * is there twice: NVDP_ERR_INPUT. */
+/* Finds a column by its exact name in the header; *column is `fields` if it is missing.
+ * NVDP_ERR_INPUT for a duplicate name. */
 nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column);
-/* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'", and what the file rather is. */
+/* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'", with a guess of
+ * the file's real format. */
 nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name);
 
-/* NVDP_ERR_INPUT: the present row, of JSON, has no value in that column. */
+/* NVDP_ERR_INPUT: the current JSON row has no value in that column. */
 nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column);
 
-/* CoLA's train and dev files have no header: source, label, the author's star, sentence.  Whether the
- * present line is such a row. */
+/* CoLA's train and dev files have no header: source, label, the author's star, sentence. True if
+ * the current line is such a row. */
 enum { NVDP__COLA_COLUMNS = 4, NVDP__COLA_LABEL = 1, NVDP__COLA_SENTENCE = 3 };
 bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout);
 
 bool nvdp__field_is(struct nvdp__field field, const char *text);
-/* By bytes, which is the order of code points in UTF-8; for qsort and bsearch. */
+/* Orders by bytes, which is the order of code points in UTF-8; for qsort and bsearch. */
 int nvdp__by_field(const void *left, const void *right);
-/* The whole field as a finite decimal number, whatever the locale. */
+/* Reads the whole field as a finite decimal number, regardless of the locale. */
 bool nvdp__field_number(struct nvdp__field field, double *number);
 
 /* ---- names: labels, and the ids of rows ---- */
 
-/* Copies as one block of memory for free(); from field to field it is `stride` bytes. */
+/* Copies names into one block of memory for free(); `stride` is the number of bytes between
+ * fields. */
 nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
                              const struct nvdp__field *first, size_t stride, const char ***out);
-/* The same of name[rows[i]], or of name[i] where `rows` is NULL. */
+/* The same for name[rows[i]], or name[i] if `rows` is NULL. */
 nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
                            const size_t *rows, const char ***out);
 
@@ -166,46 +170,46 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
 
 enum nvdp__label_use {
     NVDP__LABELS_REQUIRED, /* training and scoring */
-    NVDP__LABELS_FOUND,    /* where the file has the column */
+    NVDP__LABELS_FOUND,    /* if the file has the column */
     NVDP__LABELS_IGNORED   /* hidden test labels */
 };
 
 struct nvdp__text_row {
     struct nvdp__field text, pair, id, label_text;
-    int64_t index; /* rows before it in the file, bad ones too */
+    int64_t index; /* rows before it in the file, including bad ones */
     float label;
 };
 
-/* Zero it, read it, release it.  Fields point into the file's bytes, or the pool. */
+/* Zero it, read it, release it. Fields point into the file's bytes or the pool. */
 struct nvdp__rows {
     struct nvdp_task task;
-    const char **labels; /* owned: task.labels where they are not static */
+    const char **labels; /* owned: task.labels unless static */
     bool labeled, has_id;
     struct nvdp__text_row *row;
     size_t count, capacity;
-    size_t skipped;  /* bad ones on request, and MNLI's without a gold label */
-    size_t not_utf8; /* rows with such a text */
+    size_t skipped;  /* bad rows, if allowed, and MNLI's rows without a gold label */
+    size_t not_utf8; /* rows with invalid UTF-8 */
     struct nvdp__pool pool;
 };
 
-/* Parses the file's bytes; `path` is for messages.  The labels of a user's file come from
- * config->labels_from or else from the file itself. */
+/* Parses the file's bytes; `path` is for messages. The labels of a user's file come from
+ * config->labels_from, or from the file itself. */
 nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                              enum nvdp__label_use use, const char *path, const char *bytes,
                              size_t count, struct nvdp__rows *rows);
 void nvdp__rows_release(struct nvdp__rows *rows);
-/* The notice about rows without a gold label, where there are some. */
-void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
+/* Logs the notice about rows without a gold label, if there are any. */
+void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
 
-/* The rows of a file of any size, a piece at a time; `path` must outlive it.  NVDP__TABLE_LINES: a text a line, and
- * the configuration is not read. */
+/* The rows of a file of any size, in parts; `path` must outlive it. NVDP__TABLE_LINES: one text
+ * per line; the configuration is not used. */
 struct nvdp__row_chunks;
 nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
                                   enum nvdp__table_format format, struct nvdp__row_chunks **out);
-/* The next rows, until the next call; count 0: there are none left.  Where a user's file tells its classes itself,
- * labels are NaN, and (*out)->task has the classes when there are none left. */
+/* Returns the next rows, valid until the next call; count 0 at the end. If a user's file defines
+ * its own classes, labels are NaN, and (*out)->task has the classes at the end. */
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of); /* NULL allowed */
 

@@ -1,3 +1,4 @@
+/* The tokenizer: creation, queries, and encoding of texts by WordPiece or byte-level BPE. */
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__digest digest; /* of everything that decides what a text becomes */
+    struct nvdp__digest digest; /* of everything that affects the encoding of a text */
     struct nvdp_tokenizer *tokenizer = nvdp__calloc(ctx, 1, sizeof *tokenizer);
     if (tokenizer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
@@ -58,7 +59,7 @@ void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
     free(tokenizer);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 size_t nvdp_tokenizer_size(const struct nvdp_tokenizer *tokenizer) {
     return tokenizer->pieces.count;
@@ -84,9 +85,9 @@ size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair
 
 /* ---- encoding ---- */
 
-/* Greedy, the longest piece first (Wu et al. 2016, as published with BERT): from the word's start,
- * then from behind each piece with "##" before the rest.  A piece is whole UTF-8, so that a match
- * always ends between characters.  Hashes of all prefixes cost one pass. */
+/* Greedy longest match (Wu et al. 2016, as published with BERT): from the start of the word,
+ * then after each piece with "##" before the rest. A piece is valid UTF-8, so a match always
+ * ends between characters. All prefix hashes take one pass. */
 size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word, size_t size,
                        int32_t *ids) {
     const struct nvdp__strings *pieces = &tokenizer->pieces;
@@ -119,10 +120,10 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
                          sizeof *encoder->ids);
 }
 
-/* Adds the ids of one side, `most` of them (more may lie behind the end). */
+/* Adds the first `max` ids of one text (more may follow the end). */
 static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
-                             size_t most) {
-    size_t limit = encoder->count + most;
+                             size_t max) {
+    size_t limit = encoder->count + max;
     if (encoder->tokenizer->bpe != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__bpe_encode(encoder, text, size, limit));
         if (encoder->count > limit) encoder->count = limit;
@@ -157,7 +158,7 @@ void nvdp__shorten(size_t limit, size_t *a, size_t *b) {
         *a = limit - *b;
     } else if (*a <= limit - middle) {
         *b = limit - *a;
-    } else { /* both reach the tie, where the second gives way */
+    } else { /* both are longer than half; the second gives way */
         *a = limit - middle;
         *b = middle;
     }
@@ -169,21 +170,21 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     size_t limit = max_length - specials;
-    /* One token too many shows that a side is too long; which ones follow does not matter. */
-    size_t most = limit + 1;
+    /* One token too many shows that a text is too long; the ones after it do not matter. */
+    size_t max = limit + 1;
     encoder->count = 0;
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
     encoder->ids[encoder->count++] = special[NVDP_TOKEN_CLS];
-    NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, most));
+    NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, max));
     size_t middle = encoder->count;
-    if (pair != NULL) NVDP_RETURN_IF_FAILED(take_text(encoder, pair, pair_size, most));
+    if (pair != NULL) NVDP_RETURN_IF_FAILED(take_text(encoder, pair, pair_size, max));
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
     nvdp__shorten(limit, &a, &b);
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MAX_SPECIALS));
     int32_t *ids = encoder->ids + 1 + a;
-    size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s behind the first text */
+    size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s after the first text */
     if (pair != NULL) {
         memmove(ids + between, encoder->ids + middle, b * sizeof *ids);
         ids[between + b] = special[NVDP_TOKEN_SEP];
@@ -191,7 +192,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     for (size_t i = 0; i < between; i++)
         ids[i] = special[NVDP_TOKEN_SEP];
     encoder->count = specials + a + b;
-    /* RoBERTa tells the two texts apart by their separators alone. */
+    /* RoBERTa distinguishes the two texts only by separators. */
     encoder->first = tokenizer->bpe != NULL ? encoder->count : 1 + a + between;
     return NVDP_OK;
 }
@@ -211,7 +212,7 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
     nvdp_status status = NVDP_OK;
     struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     NVDP_TRY(nvdp__encode(&encoder, text, text_size, pair, pair_size, max_length));
-    size_t capacity = tokens->capacity; /* of both arrays, the second of which may fail to grow */
+    size_t capacity = tokens->capacity; /* of both arrays, in case the second one fails to grow */
     NVDP_TRY(nvdp__reserve(NULL, &tokens->ids, &capacity, encoder.count, sizeof *tokens->ids));
     NVDP_TRY(nvdp__reserve(NULL, &tokens->types, &tokens->capacity, encoder.count,
                            sizeof *tokens->types));

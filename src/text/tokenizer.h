@@ -1,4 +1,4 @@
-/* The tokenizers' inside: WordPiece's and byte-level BPE's encoding, with memory that is kept from
+/* Internals of the tokenizers: encoding by WordPiece and byte-level BPE, with memory reused from
  * text to text. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
@@ -12,19 +12,20 @@ struct nvdp_tokenizer {
     struct nvdp__bpe *bpe; /* NULL: WordPiece */
     /* WordPiece */
     struct nvdp__word_rules rules;
-    size_t longest_word; /* characters, NVDP__WORD_CHARACTERS at most; longer ones are unknown */
+    size_t longest_word; /* characters, at most NVDP__WORD_CHARACTERS; longer words are unknown */
     int32_t special[NVDP__SPECIALS];
-    char digest[NVDP__DIGEST_HEX]; /* of all that decides what a text becomes */
+    char digest[NVDP__DIGEST_HEX]; /* of everything that affects the encoding of a text */
 };
 
-/* A WordPiece tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */
+/* Creates a WordPiece tokenizer from the bytes of vocab.txt, with the given names of the special
+ * tokens. */
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out);
-/* What tokenizer_config.json calls the special tokens: "pad_token" and so on. */
+/* The keys of special tokens in tokenizer_config.json: "pad_token" and so on. */
 extern const char *const nvdp__special_keys[NVDP__SPECIALS];
-/* The ids of the special tokens by their names; NVDP_ERR_INPUT where one is no piece. */
+/* Finds the ids of the special tokens by name; NVDP_ERR_INPUT if one is not a piece. */
 nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
                                      const char *const special[NVDP__SPECIALS],
                                      struct nvdp_tokenizer *tokenizer);
@@ -32,13 +33,13 @@ nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
 /* ---- tokenizer_files.c ---- */
 
 enum { NVDP__TOKENIZER_FILES = 2 };
-/* The files of a folder that its tokenizer is read from, NULL behind the last: vocab.txt; or
- * vocab.json and merges.txt; or tokenizer.json.  Beside them tokenizer_config.json may be there.
- * NVDP_ERR_IO where there are none, naming all of them. */
+/* The files of a folder from which its tokenizer is read, then NULL: vocab.txt; or vocab.json
+ * and merges.txt; or tokenizer.json. tokenizer_config.json is optional. NVDP_ERR_IO, naming all
+ * of them, if there are none. */
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
                                   const char *files[NVDP__TOKENIZER_FILES + 1]);
-/* From vocab.json's object and the bytes of merges.txt; `config` is tokenizer_config.json's, or
- * NULL. */
+/* From vocab.json's object and the bytes of merges.txt; `config` is tokenizer_config.json's
+ * object or NULL. */
 nvdp_status nvdp__tokenizer_of_vocab_json(struct nvdp_context *ctx, const char *path,
                                           const json_t *vocab, const char *merges_path,
                                           const char *merges, size_t count, const char *config_path,
@@ -48,20 +49,20 @@ nvdp_status nvdp__tokenizer_of_json(struct nvdp_context *ctx, const char *path, 
                                     const char *config_path, const json_t *config,
                                     struct nvdp_tokenizer **out);
 
-/* Writes the ids of word[0..size) (UTF-8, 1 to NVDP__WORD_BYTES bytes) and returns how many they
- * are, at most one a character; a single [UNK] where pieces do not cover the word. */
+/* Writes the ids of word[0..size) (UTF-8, 1 to NVDP__WORD_BYTES bytes) and returns their number,
+ * at most one per character. Writes a single [UNK] if pieces do not cover the word. */
 size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word, size_t size,
                        int32_t *ids);
 
-/* One encoder per thread.  Zero it, set the first two members, release it with
+/* One encoder per thread. Zero it, set the first two members, release it with
  * nvdp__encoder_release. */
 struct nvdp__encoder {
     const struct nvdp_tokenizer *tokenizer;
-    struct nvdp_context *ctx; /* for allocation; NULL within parallel regions */
-    int32_t *ids;             /* [count] the last text */
+    struct nvdp_context *ctx; /* for allocation; NULL in parallel regions */
+    int32_t *ids;             /* [count] of the last text */
     size_t count, capacity;
     size_t first;   /* tokens of type 0 */
-    bool truncated; /* whether tokens were dropped */
+    bool truncated; /* tokens were dropped */
     struct nvdp__words words;
     struct nvdp__bpe_work bpe;
 };
@@ -71,8 +72,8 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
                          const char *pair, size_t pair_size, size_t max_length);
 void nvdp__encoder_release(struct nvdp__encoder *encoder);
 
-/* Both lengths after tokens were dropped from the longer side, one at a time, from the second on a
- * tie, until `limit` are left. */
+/* Truncates a pair: drops tokens from the longer text, one at a time (from the second text if
+ * equal), until `limit` are left. Updates both lengths. */
 void nvdp__shorten(size_t limit, size_t *a, size_t *b);
 
 #endif

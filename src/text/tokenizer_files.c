@@ -1,6 +1,7 @@
-/* A tokenizer from the files of a Hugging Face directory: vocab.txt (WordPiece), vocab.json and
- * merges.txt (byte-level BPE), or tokenizer.json, which has either; tokenizer_config.json names the
- * special tokens, and what WordPiece folds. */
+/* Loads a tokenizer from the files of a Hugging Face directory: vocab.txt (WordPiece),
+ * vocab.json and merges.txt (byte-level BPE), or tokenizer.json, which has either.
+ * tokenizer_config.json names the special tokens and WordPiece's normalization. Start with
+ * nvdp_tokenizer_load at the end. */
 #include "text/tokenizer.h"
 
 #include "base/file.h"
@@ -14,7 +15,7 @@ enum { FILE_LIMIT = 1 << 30 /* bytes */, FAST_WORD_CHARACTERS = 100, MAX_PIECES 
 static const char *const roberta_names[NVDP__SPECIALS] = {"<pad>", "<unk>", "<s>", "</s>",
                                                           "<mask>"};
 
-/* ---- which files ---- */
+/* ---- choice of the files ---- */
 
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
                                   const char *files[NVDP__TOKENIZER_FILES + 1]) {
@@ -38,7 +39,8 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
 
 /* ---- tokenizer_config.json ---- */
 
-/* A special token: its text, or an object that has it as "content".  `config` NULL: the default. */
+/* Reads a special token: a string, or an object with the string as "content". `config` NULL:
+ * keeps the default. */
 static nvdp_status read_special(struct nvdp_context *ctx, const char *path, const json_t *config,
                                 int which, const char **name) {
     const char *key = nvdp__special_keys[which];
@@ -52,8 +54,7 @@ static nvdp_status read_special(struct nvdp_context *ctx, const char *path, cons
     return NVDP_OK;
 }
 
-/* `special` holds the defaults, and becomes the names, which point into `config` where it has them.
- */
+/* On entry `special` holds the defaults; found names replace them and point into `config`. */
 static nvdp_status read_specials(struct nvdp_context *ctx, const char *path, const json_t *config,
                                  const char *special[NVDP__SPECIALS]) {
     for (int i = 0; i < NVDP__SPECIALS; i++)
@@ -65,7 +66,7 @@ static nvdp_status read_rules(struct nvdp_context *ctx, const char *path, const 
                               struct nvdp__normalization *rules) {
     NVDP_RETURN_IF_FAILED(
         nvdp__json_bool(ctx, path, config, "do_lower_case", true, &rules->lower_case));
-    /* Not given (or null), accents go with capitals. */
+    /* by default (or if null), accents are stripped together with lower-casing */
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, config, "strip_accents", rules->lower_case,
                                           &rules->strip_accents));
     return nvdp__json_bool(ctx, path, config, "tokenize_chinese_chars", true,
@@ -74,7 +75,7 @@ static nvdp_status read_rules(struct nvdp_context *ctx, const char *path, const 
 
 /* ---- vocabularies as JSON ---- */
 
-/* Pieces by their ids, which are 0 to n - 1, each once. */
+/* Reads the pieces by their ids, which must be 0 to n - 1, each once. */
 static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const json_t *vocab,
                                struct nvdp__strings *out) {
     nvdp_status status = NVDP_OK;
@@ -118,8 +119,8 @@ static void digest_pieces(struct nvdp__digest *digest, const struct nvdp_tokeniz
         nvdp__digest_number(digest, (uint64_t)tokenizer->special[i]);
 }
 
-/* Pieces, merges, special tokens; what texts may name besides these is in `added` (NULL: nothing),
- * as in tokenizer.json. */
+/* Builds BPE from pieces, merges and special tokens. `added`: further tokens that texts may
+ * name, as in tokenizer.json; NULL: none. */
 static nvdp_status make_bpe(struct nvdp_context *ctx, const char *path, const json_t *vocab,
                             const char *merges_path, const char *merges, size_t count,
                             const char *config_path, const json_t *config, const json_t *added,
@@ -193,8 +194,8 @@ struct document {
     const json_t *root;
 };
 
-/* What is at `section`.`key` (`key` NULL: the section itself) must be `expected` as JSON, where it is
- * there at all: what is written there is computed here in that one way. */
+/* Checks that `section`.`key` (`key` NULL: the section itself), if present, is `expected` as
+ * JSON: the only setting that is implemented. */
 static nvdp_status expect(const struct document *document, const char *section, const char *key,
                           const char *expected) {
     const json_t *object = json_object_get(document->root, section);
@@ -216,7 +217,7 @@ static nvdp_status expect_all(const struct document *document, const char *const
     return NVDP_OK;
 }
 
-/* A part of the tokenizer that must be there, and of the type. */
+/* Checks that a required section has the type. */
 static nvdp_status require_type(const struct document *document, const char *section,
                                 const char *type) {
     const char *found =
@@ -227,7 +228,7 @@ static nvdp_status require_type(const struct document *document, const char *sec
                       found != NULL ? found : "none");
 }
 
-/* The pieces as they stand in vocab.txt; free(). */
+/* The pieces in the form of vocab.txt; free() it. */
 static nvdp_status vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
                                    char **out, size_t *size) {
     *size = pieces->start[pieces->count];
@@ -277,7 +278,7 @@ cleanup:
     return status;
 }
 
-/* The merges as they stand in merges.txt, entry by entry "a b" or ["a", "b"]; free(). */
+/* The merges in the form of merges.txt, from entries "a b" or ["a", "b"]; free() it. */
 static nvdp_status merges_text(const struct document *document, const json_t *merges, char **out,
                                size_t *size) {
     struct nvdp_context *ctx = document->ctx;
@@ -311,7 +312,7 @@ static nvdp_status merges_text(const struct document *document, const json_t *me
     return NVDP_OK;
 }
 
-/* The vocabulary with the tokens that were added to it behind its pieces; json_decref(). */
+/* The vocabulary with added tokens after its pieces; json_decref() it. */
 static nvdp_status with_added(const struct document *document, const json_t *vocab,
                               const json_t *added, json_t **out) {
     struct nvdp_context *ctx = document->ctx;
@@ -399,7 +400,7 @@ nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out) {
     nvdp_status status = NVDP_OK;
     const char *files[NVDP__TOKENIZER_FILES + 1] = {0};
-    const char *special[NVDP__SPECIALS]; /* point into `config` or are the defaults */
+    const char *special[NVDP__SPECIALS]; /* point into `config`, or are the defaults */
     struct nvdp__normalization rules;
     char *path = NULL, *second = NULL, *config_path = NULL, *bytes = NULL;
     json_t *config = NULL, *json = NULL;

@@ -1,3 +1,5 @@
+/* Vocabularies (vocabulary.h): distinct strings, vocab.txt, word counts, then training: pairs,
+ * queue, merges, alphabet. */
 #include "text/vocabulary.h"
 
 #include "text/plain_text.h"
@@ -6,7 +8,7 @@
 #include <string.h>
 
 enum {
-    FIRST_SLOTS = 1 << 10, /* of a hash table */
+    FIRST_SLOTS = 1 << 10, /* of the hash table */
     LINES_A_REPORT = 256,
     MERGES_A_REPORT = 16,
     MAX_PIECES = 1 << 24,
@@ -22,8 +24,8 @@ static uint64_t hash_bytes(const char *bytes, size_t size) {
     return hash;
 }
 
-/* The slot of the string, or the free one where it belongs.  Multiplication carries a byte's
- * influence upwards only, so the table's index mixes both halves of the hash. */
+/* The slot of the string, or the free slot where it belongs. Multiplication propagates a byte
+ * only to higher bits, so the index mixes both halves of the hash. */
 static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool tail,
                         const char *bytes, size_t size) {
     const size_t mark = tail ? 2 : 0;
@@ -40,7 +42,7 @@ static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool
     }
 }
 
-/* At most half of the slots are taken. */
+/* Keeps at most half of the slots occupied. */
 static nvdp_status reserve_slots(struct nvdp__strings *strings) {
     if (2 * (strings->count + 1) <= strings->slots) return NVDP_OK;
     struct nvdp__strings wider = *strings;
@@ -171,7 +173,7 @@ void nvdp__word_counts_release(struct nvdp__word_counts *counts) {
     *counts = (struct nvdp__word_counts){0};
 }
 
-/* Words while there are `left` of them. */
+/* Counts words while *left is positive. */
 static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__words *words,
                               const struct nvdp__plain_line *line, uint64_t *left) {
     nvdp__words_begin(words, line->text, line->size);
@@ -189,9 +191,9 @@ static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__wor
 
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
-                                   size_t files, uint64_t most) {
+                                   size_t files, uint64_t max) {
     nvdp_status status = NVDP_OK;
-    const uint64_t all = most > 0 ? most : UINT64_MAX;
+    const uint64_t all = max > 0 ? max : UINT64_MAX;
     uint64_t left = all;
     struct nvdp_context *ctx = counts->ctx;
     struct nvdp__plain_text *plain = NULL;
@@ -217,7 +219,7 @@ cleanup:
     return status;
 }
 
-/* ---- pairs of neighbors, by (left, right) ---- */
+/* ---- pairs of adjacent pieces ---- */
 
 struct pair {
     int32_t left, right;
@@ -225,10 +227,10 @@ struct pair {
     uint32_t node;     /* list of words that have, or had, the pair */
     uint32_t enlarged; /* the last merge that made it more frequent */
 };
-struct node { /* a word of a pair's list */
+struct node { /* an entry of a pair's list of words */
     uint32_t word, next;
 };
-struct candidate { /* what the queue holds: a pair and its count when it was put there */
+struct candidate { /* an entry of the queue: a pair and its count at insertion */
     int64_t times;
     uint32_t pair;
 };
@@ -238,7 +240,7 @@ struct trainer {
     const struct nvdp__word_counts *counts;
     const struct nvdp__vocabulary_options *options;
     struct nvdp__strings pieces; /* the vocabulary so far */
-    /* words as sequences of pieces; those that are not learned from are empty */
+    /* words as sequences of pieces; words not used in training are empty */
     int32_t *symbol;
     size_t symbols;
     size_t *start;    /* [words] */
@@ -246,13 +248,13 @@ struct trainer {
     struct pair *pair;
     size_t pairs, pair_capacity;
     struct nvdp__strings keys; /* of the pairs */
-    struct node *node;         /* node 0 is none */
+    struct node *node;         /* node 0 is the null node */
     size_t nodes, node_capacity;
     struct candidate *heap;
     size_t heaped, heap_capacity;
-    uint32_t *enlarged; /* pairs that the running merge makes more frequent */
+    uint32_t *enlarged; /* pairs that the current merge makes more frequent */
     size_t enlarged_count, enlarged_capacity;
-    uint32_t merge; /* number of the running merge, from 1 */
+    uint32_t merge; /* index of the current merge, from 1 */
 };
 
 struct key {
@@ -268,7 +270,7 @@ static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
     return NVDP_OK;
 }
 
-/* Another place where the pair stands. */
+/* Counts another occurrence of the pair. */
 static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     size_t index = 0;
     NVDP_RETURN_IF_FAILED(find_pair(t, (struct key){left, right}, &index));
@@ -295,7 +297,7 @@ static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_
     t->pair[index].times -= (int64_t)t->counts->times[word];
 }
 
-/* ---- the queue: most frequent first, then by left and right piece ---- */
+/* ---- the queue: by decreasing frequency, then by left and right piece ---- */
 
 static bool comes_before(const struct trainer *t, struct candidate a, struct candidate b) {
     if (a.times != b.times) return a.times > b.times;
@@ -333,15 +335,15 @@ static struct candidate heap_pop(struct trainer *t) {
     return top;
 }
 
-/* The pair to merge; false where none is frequent enough.  Counts in the queue may be out of date,
- * and then are too large: such a pair goes back with its own. */
+/* Finds the pair to merge; *found is false if none is frequent enough. Outdated counts in the
+ * queue are too large: such a pair is reinserted with its current count. */
 static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
-    int64_t least = (int64_t)t->options->min_count;
+    int64_t min = (int64_t)t->options->min_count;
     *found = false;
     while (t->heaped > 0 && !*found) {
         struct candidate top = heap_pop(t);
         int64_t times = t->pair[top.pair].times;
-        if (times < least) continue;
+        if (times < min) continue;
         *found = times == top.times;
         *best = top.pair;
         if (!*found) NVDP_RETURN_IF_FAILED(heap_push(t, top.pair));
@@ -360,7 +362,7 @@ static nvdp_status push_enlarged(struct trainer *t) {
 
 /* ---- merges ---- */
 
-/* Left and right in every place of the word become `merged`. */
+/* Replaces left, right by `merged` everywhere in the word. */
 static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left, int32_t right,
                                  int32_t merged) {
     int32_t *at = t->symbol + t->start[word];
@@ -387,8 +389,8 @@ static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left,
     return NVDP_OK;
 }
 
-/* The piece of two: the left one and the right one without its mark.  Two pairs may give the same.
- */
+/* The piece of a pair: the left one followed by the right one without "##". Two pairs may give
+ * the same piece. */
 static nvdp_status join(struct trainer *t, int32_t left, int32_t right, int32_t *merged) {
     char text[NVDP__WORD_BYTES + 2];
     size_t size;
@@ -438,10 +440,10 @@ struct character {
     char bytes[4];
     uint32_t size;
     uint64_t times;
-    bool form[2]; /* whether it begins words, goes on in them */
+    bool form[2]; /* begins words; continues words */
 };
 struct alphabet {
-    struct nvdp__strings index; /* to `at` */
+    struct nvdp__strings index; /* index into `at` */
     struct character *at;
     size_t capacity;
 };
@@ -450,7 +452,8 @@ static int by_frequency(const void *a, const void *b) {
     const struct character *x = a;
     const struct character *y = b;
     if (x->times != y->times) return x->times > y->times ? -1 : 1;
-    return memcmp(x->bytes, y->bytes, sizeof x->bytes); /* UTF-8 sorts as code points do */
+    /* the order of UTF-8 bytes is that of code points */
+    return memcmp(x->bytes, y->bytes, sizeof x->bytes);
 }
 
 static size_t character_size(const char *bytes) {
@@ -478,7 +481,7 @@ static nvdp_status count_characters(struct trainer *t, struct alphabet *alphabet
     return NVDP_OK;
 }
 
-/* Sorts, keeps the most frequent ones, and numbers those. */
+/* Sorts, keeps the most frequent characters, and numbers them. */
 static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) {
     size_t count = alphabet->index.count;
     if (count > 0) qsort(alphabet->at, count, sizeof *alphabet->at, by_frequency);
@@ -493,8 +496,8 @@ static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) 
     return NVDP_OK;
 }
 
-/* Marks the forms in which a word has its characters and adds up the words' lengths; words with a
- * character that was not kept have length 0. */
+/* Records in which forms characters occur and sums the words' lengths; words with a dropped
+ * character have length 0. */
 static void measure_words(struct trainer *t, struct alphabet *alphabet) {
     const struct nvdp__strings *words = &t->counts->words;
     for (size_t w = 0; w < words->count; w++) {
@@ -518,7 +521,7 @@ static void measure_words(struct trainer *t, struct alphabet *alphabet) {
     }
 }
 
-/* Special tokens, then the characters in both forms. */
+/* Adds special tokens, then the characters in both forms. */
 static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphabet) {
     size_t index = 0;
     for (int i = 0; i < NVDP__SPECIALS; i++) {
@@ -541,7 +544,7 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
                       t->pieces.count, t->options->size);
 }
 
-/* Words as sequences of one-character pieces, their pairs counted. */
+/* Splits words into one-character pieces and counts their pairs. */
 static nvdp_status split_words(struct trainer *t) {
     const struct nvdp__strings *words = &t->counts->words;
     t->symbol = nvdp__calloc(t->ctx, t->symbols, sizeof *t->symbol);
@@ -590,7 +593,7 @@ static void release(struct trainer *t) {
     free(t->enlarged);
 }
 
-/* A piece a line. */
+/* Writes one piece per line. */
 static nvdp_status write_text(const struct trainer *t, char **text) {
     size_t bytes = t->pieces.start[t->pieces.count];
     char *out = nvdp__calloc(t->ctx, bytes + 1, 1);

@@ -1,9 +1,11 @@
-/* Files of word vectors, as GloVe and word2vec write them: a line is a word and its numbers.
+/* Reads files of word vectors as written by GloVe and word2vec: each line is a word and its
+ * numbers.
  *
- *     V n            the first line, where it is there: two whole numbers
+ *     V n              the first line, if present: two integers
  *     word v1 ... vn
  *
- * Two passes: the first counts lines, so that the second fills an array of the right size. */
+ * There are two passes: the first counts lines, so that the second fills an array of the right
+ * size. */
 #include "text/word_vectors.h"
 #include "base/file.h"
 
@@ -14,14 +16,14 @@
 struct reader {
     struct nvdp__lines lines;
     size_t count, dim; /* of the table */
-    size_t said;       /* words by the first line */
+    size_t declared;   /* words according to the first line */
     bool header;
     locale_t plain;
     struct nvdp__line line;
-    const char *at, *end; /* what is left of it */
+    const char *at, *end; /* rest of the line */
 };
 
-/* The next of a line's fields, which are apart by blanks and tabs; of size 0 behind the last. */
+/* The next field of a line; fields are separated by spaces and tabs. Size 0 at the end. */
 static struct nvdp__field next_field(struct reader *reader) {
     const char *start = reader->at, *end = reader->end;
     while (start < end && (*start == ' ' || *start == '\t'))
@@ -64,12 +66,12 @@ static bool whole(struct nvdp__field field, size_t *out) {
 
 static nvdp_status measure(struct reader *reader) {
     bool found;
-    size_t said_dim = 0;
+    size_t declared_dim = 0;
     NVDP_RETURN_IF_FAILED(next_line(reader, &found));
     struct reader first = *reader;
     reader->header = found && count_fields(*reader) == 2 &&
-                     whole(next_field(&first), &reader->said) &&
-                     whole(next_field(&first), &said_dim);
+                     whole(next_field(&first), &reader->declared) &&
+                     whole(next_field(&first), &declared_dim);
     if (reader->header) NVDP_RETURN_IF_FAILED(next_line(reader, &found));
     if (!found)
         return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
@@ -79,21 +81,22 @@ static nvdp_status measure(struct reader *reader) {
     if (fields < 2)
         return LINE_FAIL(reader, "expected a word and its vector, found %zu fields", fields);
     reader->dim = fields - 1;
-    if (reader->header && said_dim != reader->dim)
+    if (reader->header && declared_dim != reader->dim)
         return LINE_FAIL(reader, "expected %zu numbers, as the first line says, found %zu",
-                         said_dim, reader->dim);
+                         declared_dim, reader->dim);
     while (found) {
-        /* A word, and a blank and a digit a number: else the array could be far larger than the file. */
+        /* A word, and at least a space and a digit per number; otherwise the array could be far
+         * larger than the file. */
         if (reader->line.size < 1 + 2 * reader->dim)
             return LINE_FAIL(reader, "expected a word and %zu numbers, found %zu fields",
                              reader->dim, count_fields(*reader));
         reader->count++;
         NVDP_RETURN_IF_FAILED(next_line(reader, &found));
     }
-    if (reader->header && reader->said != reader->count)
+    if (reader->header && reader->declared != reader->count)
         return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
                           "%s:1: expected %zu words, as the first line says, found %zu",
-                          reader->lines.path, reader->said, reader->count);
+                          reader->lines.path, reader->declared, reader->count);
     size_t bytes;
     if (reader->count > INT32_MAX || reader->dim > INT32_MAX ||
         !nvdp__mul(reader->count, reader->dim, &bytes) || !nvdp__mul(bytes, sizeof(double), &bytes))
@@ -103,8 +106,8 @@ static nvdp_status measure(struct reader *reader) {
     return NVDP_OK;
 }
 
-/* A decimal number.  Up to 15 digits and a power of ten up to 22 are both doubles, so that one
- * multiplication or division rounds once and is exact (Clinger 1990); the rest is strtod's. */
+/* Reads a decimal number. Up to 15 digits and a power of ten up to 22 are both exact doubles, so
+ * one multiplication or division rounds correctly (Clinger 1990); strtod reads the others. */
 static bool number(const struct reader *reader, struct nvdp__field field, double *out) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

@@ -1,4 +1,4 @@
-/* Files of word vectors. */
+/* Reads files of word vectors. */
 #ifndef NVDP_SRC_TEXT_WORD_VECTORS_H
 #define NVDP_SRC_TEXT_WORD_VECTORS_H
 
@@ -9,7 +9,8 @@ struct nvdp__word_vectors {
     size_t count, dim;
     double *rows; /* [count, dim]; free() */
 };
-/* Reads a file of word vectors.  `words`, zeroed, gets the words in the order of the rows.  NVDP_ERR_INPUT names the line. */
+/* Reads a file; `words` (zeroed) receives the words in the order of the rows. NVDP_ERR_INPUT
+ * names the line. */
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__strings *words, struct nvdp__word_vectors *out);
 
