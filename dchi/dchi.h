@@ -1,19 +1,18 @@
-/* Text privatization, internal: what the files of this module share.
+/* Text privatization, internal: declarations shared by the files of this module.
  *
- *     vectors.c       the table, distances
- *     mechanisms.c    the table of mechanisms                              (mechanism.h, members.inc)
+ *     vectors.c       the table of word vectors, distances
+ *     mechanisms.c    the table of mechanisms                            (mechanism.h, members.inc)
  *     nearest.c       the nearest row, by float32 products and a check in double
- *     distribution.c  exact distributions, divergences, the vocabulary's worst
- *     loss.c          delta and epsilon of text pairs
+ *     distribution.c  exact distributions, divergences, the worst case over the vocabulary
+ *     loss.c          delta and epsilon of pairs of texts
  *     sample.c        draws
- *     scratch.c       memory that a call keeps
+ *     scratch.c       scratch memory that a call reuses
  *     geometry.c      distances within a table, plausible deniability
- *     inversion.c     attackers who guess the token
- *     privacy.c       all pairs of a data set's texts                      (privacy.h)
- *     sequence.c      likewise, of one noised vector a text                (privacy.h)
- *     options.c       the rows of a mechanism's options                    (options.h)
- *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
- */
+ *     inversion.c     attackers that guess the token
+ *     privacy.c       all pairs of texts in a data set                   (privacy.h)
+ *     sequence.c      the same for one noised vector per text            (privacy.h)
+ *     options.c       the options of a mechanism                         (options.h)
+ *     sanitizer.c     a mechanism over the words or WordPieces of a table  (sanitizer.h) */
 #ifndef NVDP_DCHI_DCHI_H
 #define NVDP_DCHI_DCHI_H
 
@@ -25,23 +24,22 @@
 struct nvdp_vectors {
     size_t count, dim;
     double *rows; /* [count, dim] */
-    /* What nearest.c scores by: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
+    /* Scores of nearest.c: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
     double *mean; /* [dim] */
     double scale;
     float *centered; /* [count, dim] */
     double *norm;    /* [count] |c_j| */
     /* c_j ~ step_j q_j, in 8 bits */
     int8_t *q; /* [count, dim] */
-    float *step, *sum, *half, *length,
-        *rest; /* [count] sum: step sum_k q_k; |c|^2/2; upper bounds of
-                                                 |step q| and |c - step q| */
+    /* [count] sum: step sum_k q_k; half: |c|^2/2; length, rest: upper bounds of |step q|, |c - step q| */
+    float *step, *sum, *half, *length, *rest;
 };
 
-/* What a token's outputs are proposed by (sample.c). */
+/* The proposal distribution for the outputs of a token (sample.c). */
 struct nvdp__proposal {
-    nvdp__bf16 *weight; /* [count] at least those of what is drawn */
-    double *sum;        /* [blocks + 1] of the weights before each block */
-    double shift;       /* distance whose weight is 1 */
+    nvdp__bf16 *weight; /* [count] upper bounds of the outputs' weights */
+    double *sum;        /* [blocks + 1] sum of the weights before each block */
+    double shift;       /* distance of weight 1 */
 };
 
 struct nvdp_dchi {
@@ -49,31 +47,31 @@ struct nvdp_dchi {
     enum nvdp_dchi_mechanism mechanism;
     const struct nvdp__token_row *row;
     double eta, p;
-    unsigned char *sensitive; /* [count] may be put out; NULL: all */
-    struct nvdp__proposal
-        *kept; /* [count] those that were made and kept; NULL before the first draw */
+    unsigned char *sensitive;    /* [count] tokens that can be outputs; NULL: all */
+    struct nvdp__proposal *kept; /* [count] cached proposals; NULL before the first draw */
     size_t kept_bytes;
 };
 
-/* The table of rows [count, dim], count and dim at least 1, which become its own, on error too. */
+/* Creates a table of rows [count, dim], count and dim at least 1. Takes ownership of the rows,
+ * even on error. */
 nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t dim, double *rows,
                                 struct nvdp_vectors **out);
 
-/* Inputs whose distances are computed side by side: a row of the table is read once for all. */
+/* Inputs whose distances are computed together: each row of the table is then read once for all. */
 enum { NVDP__DCHI_BLOCK = 8 };
 
-/* |a_i - row_j| for n <= NVDP__DCHI_BLOCK vectors and all rows: out [n, count].  In double, each
- * coordinate's difference squared: no cancellation. */
+/* Computes |a_i - row_j| for n <= NVDP__DCHI_BLOCK vectors and all rows: out [n, count]. Squares the
+ * difference of each coordinate in double, so nothing cancels. */
 void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
                              double *out);
 double nvdp__square_distance(size_t dim, const double *a, const double *b);
 double nvdp__distance(size_t dim, const double *a, const double *b);
 
-/* Returns whether outputs are tokens with known probabilities. */
+/* True if outputs are tokens with known probabilities. */
 static inline bool nvdp__dchi_exact(const struct nvdp_dchi *dchi) {
     return dchi->row->exact;
 }
-/* Returns whether the output is a uniform draw, whatever the input. */
+/* True if the output is a uniform draw for every input. */
 static inline bool nvdp__dchi_uniform(const struct nvdp_dchi *dchi) {
     return dchi->row->exact && !dchi->row->uses_eta;
 }
@@ -82,27 +80,29 @@ static inline bool nvdp__comes_out(const struct nvdp_dchi *dchi, size_t y) {
 }
 nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                              const int32_t *tokens);
-/* Distances of n <= NVDP__DCHI_BLOCK tokens [n, count] become their log probabilities. */
+/* Turns the distances of n <= NVDP__DCHI_BLOCK tokens [n, count] into their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
 
-/* eta times the distance between the inputs of a Laplace mechanism.  An unknown token stands for a mixture
- * over all tokens' noised vectors: against one it is at most as far as the farthest of them (van Erven &
- * Harremoes 2014, Theorem 13: Renyi divergences are jointly quasi-convex; delta(eps) is jointly convex).
- * laplace-nearest does not noise it: +inf. */
+/* eta times the distance between the inputs of a Laplace mechanism. An unknown token represents
+ * a mixture over the noised vectors of all tokens. Its distance from a token is at most that of
+ * the farthest one (van Erven & Harremoes 2014, Theorem 13: Renyi divergences are jointly
+ * quasi-convex; delta(eps) is jointly convex). laplace-nearest does not noise unknown tokens:
+ * +inf. */
 double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b);
-/* D_l(a || b) of one position at m orders; rows [2, V] is scratch, unread by a Laplace mechanism. */
+/* D_l(a || b) of one position at m orders; rows [2, V] is scratch, which Laplace mechanisms do
+ * not use. */
 void nvdp__dchi_position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
                          int32_t b, double *rows, double *out);
-/* nvdp_dchi_epsilon of texts of one length, at most `precision` of it wide. */
+/* nvdp_dchi_epsilon of texts of the same length, as an interval of width at most `precision`. */
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,
                                struct nvdp_interval *out);
 
-/* n of token[0..all), uniformly without replacement, to its front. */
+/* Moves n of token[0..all), drawn uniformly without replacement, to the front. */
 void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token);
 
-/* Memory of draws and searches that is kept for the next: all zeros to begin with, of one table.  It grows to
- * what the largest batch takes. */
+/* Scratch memory that draws and searches of one table reuse; initially all zeros. It grows to
+ * the size that the largest batch needs. */
 enum nvdp__scratch_block {
     NVDP__SCRATCH_PLACE,
     NVDP__SCRATCH_DRAWN,
@@ -130,18 +130,18 @@ struct nvdp__dchi_scratch {
         size_t bytes;
     } block[NVDP__SCRATCH_BLOCKS];
     struct nvdp__rowwise *rowwise;
-    struct nvdp__bf16_engine *integers; /* has the table in its own layout */
+    struct nvdp__bf16_engine *integers; /* holds the table in its own layout */
 };
 void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                          enum nvdp__scratch_block block, size_t count, size_t size);
-/* As NVDP__NEW, of memory that has what was last in it. */
+/* Like NVDP__NEW, but the memory keeps its previous content. */
 #define NVDP__SCRATCH(ctx, scratch, block, pointer, count)                                         \
     (((pointer) = nvdp__dchi_scratch(ctx, scratch, block, count, sizeof *(pointer))) != NULL       \
          ? NVDP_OK                                                                                 \
          : NVDP_ERR_MEMORY)
 void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch);
 
-/* nvdp_dchi_sample(), nvdp_vectors_nearest(), nvdp_dchi_perturb() with kept memory. */
+/* nvdp_dchi_sample(), nvdp_vectors_nearest() and nvdp_dchi_perturb() with reused memory. */
 nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                               struct nvdp__dchi_scratch *scratch, size_t texts,
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
@@ -154,27 +154,29 @@ nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp
                                      const size_t *offset, const int32_t *tokens,
                                      const uint64_t *seed, uint64_t first, double *out);
 
-/* Which text a token is of, and where in it: what its stream is keyed by. */
+/* The text of a token and its position: the key of its stream. */
 struct nvdp__token_place {
     uint64_t text;
     uint32_t position;
 };
-/* The draws of nvdp_dchi_perturb() and, of one vector a text, of nvdp_sequence_laplace() for tokens and texts
- * in any order; nothing is checked or allocated.  scratch [threads, dim]; out may be in. */
+/* The draws of nvdp_dchi_perturb(), and for one vector per text those of
+ * nvdp_sequence_laplace(), for tokens and texts in any order. Neither checks nor allocates.
+ * scratch [threads, dim]; out may be in. */
 void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
                         size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
                         double *scratch, double *out);
-/* NVDP_ERR_ARGUMENT for an eta, clip or dimension that is not above 0. */
+/* NVDP_ERR_ARGUMENT unless eta, clip and dimension are positive. */
 nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t dim);
-/* out [dim] is in, scaled to norm `clip` at most, never above by rounding; 0 where in is not finite. */
+/* Scales in [dim] to norm at most `clip`, which rounding never exceeds; out is 0 if in is not
+ * finite. */
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out);
 void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
                             size_t texts, size_t dim, const struct nvdp__token_place *place,
                             const double *in, double *scratch, double *out);
 
-/* What is kept of draws (sample.c) is released. */
+/* Releases cached proposals (sample.c). */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
-/* mean, scale, centered, norm (nearest.c); _free releases them. */
+/* Computes mean, scale, centered and norm (nearest.c); nvdp_vectors_free releases them. */
 nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors);
 
 #endif

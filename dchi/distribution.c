@@ -1,4 +1,5 @@
-/* Exact distributions of santext and its like; what they tell two inputs apart by. */
+/* The exact distributions of santext and similar mechanisms, and how well they distinguish two
+ * inputs: rows, divergences, then the worst case over the vocabulary. */
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "options/schema.h"
@@ -10,7 +11,7 @@
 
 enum { BLOCK = NVDP__DCHI_BLOCK };
 
-/* ---- the mechanisms whose distributions are known ---- */
+/* ---- the mechanisms with known distributions ---- */
 
 const struct nvdp__token_row nvdp__token_row_santext = {.citation =
                                                             "santext (Yue et al. 2021, Eq. 1)",
@@ -94,17 +95,17 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
  *
  *     log P(y|x)  =  -eta/2 d_y - m - log sum_y' exp(-eta/2 d_y' - m),    m = max -eta/2 d_y'
  *
- * over the tokens that may come out.  The sum lies between 1 and V.  Returns m + log sum. */
+ * over the tokens that can be outputs. The sum lies between 1 and V. Returns m + log sum. */
 static double exponential(const struct nvdp_dchi *dchi, double *row) {
     const size_t count = dchi->vectors->count;
-    double most = -INFINITY, sum = 0;
+    double largest = -INFINITY, sum = 0;
     for (size_t y = 0; y < count; y++) {
         row[y] = nvdp__comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
-        most = row[y] > most ? row[y] : most;
+        largest = row[y] > largest ? row[y] : largest;
     }
     for (size_t y = 0; y < count; y++)
-        sum += exp(row[y] - most);
-    const double log_sum = most + log(sum);
+        sum += exp(row[y] - largest);
+    const double log_sum = largest + log(sum);
     for (size_t y = 0; y < count; y++)
         row[y] -= log_sum;
     return log_sum;
@@ -153,7 +154,7 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
 
 double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double most = 0;
+    double largest = 0;
     if (a == b) return 0;
     const double *from = nvdp_vectors_row(vectors, (size_t)(a < 0 ? b : a));
     if (a >= 0 && b >= 0)
@@ -161,9 +162,9 @@ double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     if (!dchi->row->gives_vectors) return INFINITY;
     for (size_t y = 0; y < vectors->count; y++) {
         double d = nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, y));
-        most = d > most ? d : most;
+        largest = d > largest ? d : largest;
     }
-    return dchi->eta * most;
+    return dchi->eta * largest;
 }
 
 void nvdp__dchi_position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
@@ -219,24 +220,24 @@ cleanup:
     return status;
 }
 
-/* ---- the vocabulary's worst ---- */
+/* ---- the worst case over the vocabulary ---- */
 
 struct best {
     double value, bound;
     size_t x, x2;
 };
 
-/* What the search is over: the protected tokens first, then those which may be left as they are.  Only a
- * protected one can be x of a finite ratio. */
+/* The tokens of the search: first the protected ones, then those that may stay unchanged. Only a
+ * protected token can be x of a finite ratio. */
 struct candidates {
     int32_t *token;
-    double *log_sum; /* of each: that of exponential(); 0 of laplace */
+    double *log_sum; /* of each token: that of exponential(); 0 for laplace */
     size_t protected, all;
-    double rate;   /* of the distance */
-    double factor; /* log 1/p: what the others give to each y less */
+    double rate;   /* factor of the distance */
+    double factor; /* log 1/p, by which unprotected tokens give less to each y */
 };
 
-/* Of block b's protected tokens against all. */
+/* Compares block b's protected tokens with all tokens. */
 static struct best search(const struct nvdp_dchi *dchi, const struct candidates *of, size_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
@@ -256,12 +257,13 @@ static struct best search(const struct nvdp_dchi *dchi, const struct candidates 
     return best;
 }
 
-/* Distances of two are at most the sum of their distances from the mean: eta times the largest of two
- * protected tokens, and of a protected and another one with that one's factor. */
+/* The distance of two tokens is at most the sum of their distances from the mean. Returns the
+ * larger bound, times eta: of two protected tokens, and of a protected and an unprotected one
+ * with its factor. */
 static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   double factor, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double *mean = NULL, most[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
+    double *mean = NULL, largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
     size_t n = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
     for (size_t x = 0; x < vectors->count; x++) {
@@ -273,10 +275,10 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
         mean[k] /= (double)n;
     for (size_t x = 0; x < vectors->count; x++) {
         double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), mean);
-        double *of = &most[nvdp__comes_out(dchi, x)];
+        double *of = &largest[nvdp__comes_out(dchi, x)];
         *of = d > *of ? d : *of;
     }
-    *out = fmax(2 * dchi->eta * most[1], dchi->eta * (most[0] + most[1]) + factor);
+    *out = fmax(2 * dchi->eta * largest[1], dchi->eta * (largest[0] + largest[1]) + factor);
     free(mean);
     return NVDP_OK;
 }
@@ -290,8 +292,8 @@ void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t 
     }
 }
 
-/* log P(y|x) = -eta/2 d(x, y) - log sum at a y that comes out, of the others with log p before it: x
- * itself where it is protected. */
+/* log sum from log P(y|x) = -eta/2 d(x, y) - log sum, at an output y: x itself if it is
+ * protected. For unprotected tokens, log p comes before it. */
 static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
                          const double *row) {
     const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
@@ -308,7 +310,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     const bool random = nvdp__dchi_uniform(dchi);
     const bool exact = nvdp__dchi_exact(dchi) && !random;
     const int threads = nvdp_context_threads(ctx);
-    const size_t chunk = 16 * (size_t)threads; /* blocks between two questions whether to stop */
+    const size_t chunk = 16 * (size_t)threads; /* blocks between two checks for cancellation */
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
@@ -319,7 +321,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     double *rows = NULL;
     size_t protected = 0, others = count;
     NVDP_TRY(NVDP__NEW(ctx, of.token, count));
-    for (size_t x = 0; x < count; x++) /* the others from the back */
+    for (size_t x = 0; x < count; x++) /* the others from the end */
         of.token[nvdp__comes_out(dchi, x) ? protected ++ : --others] = (int32_t)x;
     others = count - protected;
     of.protected = inputs == 0 || inputs > protected ? protected : inputs;
@@ -362,7 +364,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     worst.x = best.x;
     worst.x2 = best.x2;
     worst.bound = best.bound > 0 ? best.bound : 0;
-    /* A token that is left as it is with probability 1 - p comes out of no other. */
+    /* a token that stays unchanged with probability 1 - p is not an output of any other */
     worst.infinite = (double)others / (double)count;
     worst.value = others > 0 && count > 1 ? INFINITY : worst.finite;
     NVDP__GIVE(out, &worst);

@@ -1,4 +1,4 @@
-/* How far apart the table's vectors are, and what that makes of a mechanism's draws. */
+/* Distances between the table's vectors, and the plausible deniability of a mechanism's draws. */
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "options/schema.h"
@@ -9,36 +9,38 @@
 
 enum { BLOCK = NVDP__DCHI_BLOCK };
 
-/* Sorts; 0 of none. */
+/* Sorts the values; 0 if there are none. */
 static double median(size_t n, double *values) {
     qsort(values, n, sizeof *values, nvdp__by_double);
     return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Block b of the chosen tokens against all: each one's nearest, its distances from the chosen behind
- * it, and the largest of all; rows [BLOCK, V]. */
+/* Compares block b of the chosen tokens with all tokens: the nearest neighbor of each, its
+ * distances from later chosen tokens, and the largest distance, which is returned; rows [BLOCK,
+ * V] is scratch. */
 static double measure_block(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
                             size_t b, double *rows, double *nearest, double *pairs) {
     const size_t length = nvdp__block_length(n, BLOCK, b);
     const double *vector[BLOCK];
-    double most = 0;
+    double largest = 0;
     for (size_t i = 0; i < length; i++)
         vector[i] = nvdp_vectors_row(vectors, (size_t)token[b * BLOCK + i]);
     nvdp__vectors_distances(vectors, length, vector, rows);
     for (size_t i = 0; i < length; i++) {
         const double *row = rows + i * vectors->count;
-        const size_t at = b * BLOCK + i, first = at * (2 * n - at - 1) / 2; /* pairs before at's */
-        double least = INFINITY;
+        /* pairs before those of `at` */
+        const size_t at = b * BLOCK + i, first = at * (2 * n - at - 1) / 2;
+        double smallest = INFINITY;
         for (size_t y = 0; y < vectors->count; y++) {
             if (y == (size_t)token[at]) continue;
-            least = row[y] < least ? row[y] : least;
-            most = row[y] > most ? row[y] : most;
+            smallest = row[y] < smallest ? row[y] : smallest;
+            largest = row[y] > largest ? row[y] : largest;
         }
-        nearest[at] = least;
+        nearest[at] = smallest;
         for (size_t j = at + 1; j < n; j++)
             pairs[first + j - at - 1] = row[token[j]];
     }
-    return most;
+    return largest;
 }
 
 nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -51,7 +53,7 @@ nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_ve
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     struct nvdp_geometry found = {.struct_size = sizeof found, .tokens = n};
     int32_t *token = NULL;
-    double *rows = NULL, *nearest = NULL, *pairs = NULL, most = 0;
+    double *rows = NULL, *nearest = NULL, *pairs = NULL, largest = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(NVDP__NEW(ctx, token, count));
     NVDP_TRY(NVDP__NEW(ctx, nearest, n));
@@ -60,21 +62,21 @@ nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_ve
     for (size_t x = 0; x < count; x++)
         token[x] = (int32_t)x;
     nvdp__dchi_draw(&stream, n, count, token);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) reduction(max : most)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) reduction(max : largest)
     for (size_t b = 0; b < blocks; b++) {
         double far =
             measure_block(vectors, n, token, b, rows + (size_t)omp_get_thread_num() * BLOCK * count,
                           nearest, pairs);
-        most = far > most ? far : most;
+        largest = far > largest ? far : largest;
     }
     found.nearest_median = count > 1 ? median(n, nearest) : 0;
     found.pair_median = median(n * (n - 1) / 2, pairs);
-    found.pair_max = most;
+    found.pair_max = largest;
     for (size_t x = 0; x < count; x++) {
         double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), vectors->mean);
         found.diameter_bound = 2 * d > found.diameter_bound ? 2 * d : found.diameter_bound;
     }
-    if (n == count) found.diameter_bound = most;
+    if (n == count) found.diameter_bound = largest;
     NVDP__GIVE(out, &found);
 cleanup:
     free(token);
@@ -86,7 +88,7 @@ cleanup:
 
 /* ---- the k-th nearest ---- */
 
-/* Of tokens [0, n), n <= BLOCK: distance [n, m]. */
+/* For tokens [0, n), n <= BLOCK: distance [n, m]. */
 static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
                            size_t m, const size_t *k, double *rows, double *distance) {
     const size_t count = vectors->count;
@@ -96,7 +98,7 @@ static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const i
     nvdp__vectors_distances(vectors, n, vector, rows);
     for (size_t i = 0; i < n; i++) {
         double *row = rows + i * count;
-        row[token[i]] = row[count - 1]; /* it is none of its own */
+        row[token[i]] = row[count - 1]; /* excludes the token itself */
         qsort(row, count - 1, sizeof *row, nvdp__by_double);
         for (size_t j = 0; j < m; j++)
             distance[i * m + j] = row[k[j] - 1];
@@ -136,11 +138,11 @@ cleanup:
 
 /* ---- plausible deniability ---- */
 
-/* Draws of many tokens at a time: what a product of their vectors with the table costs is shared. */
+/* Tokens drawn together: they share the product of their vectors with the table. */
 enum { TOGETHER = 64 };
 
 struct drawing {
-    struct nvdp_dchi *dchi; /* whose kept weights are not the caller's */
+    struct nvdp_dchi *dchi; /* has its own cached proposals */
     size_t draws, offset[TOGETHER + 1];
     int32_t *in, *drawn; /* [TOGETHER, draws] */
 };
@@ -161,7 +163,8 @@ static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dch
     return NVDP__NEW(ctx, d->drawn, TOGETHER * draws);
 }
 
-/* drawn: those of tokens[0, n), n <= TOGETHER, each one's sorted; the first is number `first`. */
+/* Draws for tokens[0, n), n <= TOGETHER, and sorts the draws of each; the first token has index
+ * `first`. */
 static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, size_t n,
                                  const int32_t *tokens, uint64_t seed, size_t first) {
     NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));

@@ -1,4 +1,5 @@
-/* Token inversion (Qu et al. 2021, section 5.4): how often an attacker names the token that a user wrote. */
+/* Token inversion (Qu et al. 2021, section 5.4): the probability that an attacker guesses the
+ * token that a user wrote, exact if distributions are known, else from drawn tokens. */
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "options/schema.h"
@@ -27,9 +28,9 @@ static nvdp_status check_prior(struct nvdp_context *ctx, size_t count, const dou
                       *sum);
 }
 
-/* ---- distributions that are known ----
+/* ---- known distributions ----
  *
- *     nearest  sum_x prior(x) P(x|x)                what came out is nearest to itself
+ *     nearest  sum_x prior(x) P(x|x)         an output token is nearest to itself
  *     Bayes    sum_y max_x prior(x) P(y|x)
  *
  * best [threads, V]: the maxima so far; own [threads]; rows [threads, BLOCK, V]. */
@@ -89,7 +90,7 @@ cleanup:
 
 /* ---- noised vectors: tokens drawn from the prior ---- */
 
-/* Ends of the tokens' shares of [0, sum). */
+/* The token in whose share of [0, sum) `at` falls; `end` has the ends of the shares. */
 static int32_t pick(size_t count, const double *end, double at) {
     size_t low = 0, high = count - 1;
     while (low < high) {
@@ -102,15 +103,15 @@ static int32_t pick(size_t count, const double *end, double at) {
     return (int32_t)low;
 }
 
-/* Of a vector v: argmax_x log prior(x) - eta |v - phi(x)|, of equals the lowest. */
+/* For a vector v: argmax_x log prior(x) - eta |v - phi(x)|; ties give the lowest index. */
 static int32_t likeliest(const struct nvdp_dchi *dchi, const double *log_prior,
                          const double *distance) {
-    double most = -INFINITY;
+    double best = -INFINITY;
     int32_t found = 0;
     for (size_t x = 0; x < dchi->vectors->count; x++) {
         const double score = log_prior[x] - dchi->eta * distance[x];
-        if (score > most) found = (int32_t)x;
-        most = score > most ? score : most;
+        if (score > best) found = (int32_t)x;
+        best = score > best ? score : best;
     }
     return found;
 }

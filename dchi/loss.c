@@ -1,4 +1,4 @@
-/* What an output tells two texts apart by: delta of epsilon, and epsilon of delta. */
+/* The privacy loss of two texts: delta at an epsilon, and epsilon at a delta. */
 #include "rdp/loss.h"
 #include "dchi/dchi.h"
 
@@ -6,32 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tilts are tried from .01 on, five a decade; the grid has at most so many points. */
+/* Tilts are tried from .01 on, five per decade; MAX_POINTS bounds the grid. */
 enum { TILTS = 25, MAX_POINTS = 1 << 22 };
-static const double least_tilt = 0.01;
+static const double min_tilt = 0.01;
 
-/* What the grid leaves open, n h, is at most this many units of 1/k: what is unsure of delta, a share 2e-7 of a tilted
- * mass, grows by e^(k n h) over it, so that larger tilts tell nothing. */
-static const double most_tilted = 12;
-/* Of a Laplace mechanism: its losses are those of angles near pi, s^(-1/2) from it, which need digits. */
-static const double most_range = 1e12;
+/* Upper bound of n h, the width that the grid leaves open, in units of 1/k. The uncertainty of
+ * delta, a share 2e-7 of a tilted mass, grows by e^(k n h), so larger tilts do not help. */
+static const double max_tilted = 12;
+/* For a Laplace mechanism: beyond this range, its losses come from angles within s^(-1/2) of pi,
+ * for which double has too few digits. */
+static const double max_range = 1e12;
 
-/* The positions at which two texts of one length differ, in what comes out of them. */
+/* The positions at which two texts of the same length have different output distributions. */
 struct pair {
     const struct nvdp_dchi *dchi;
     const int32_t *a, *b;
     size_t n, *position;
     double *rows;  /* [threads, 2, V] */
-    double *means; /* [n, TILTS] M(k) of each */
-    double *range; /* [n] no loss is further from another */
-    bool *alike;   /* [n] the outputs are distributed as one */
+    double *means; /* [n, TILTS] M(k) of each position */
+    double *range; /* [n] max difference of two losses */
+    bool *equal;   /* [n] both outputs have the same distribution */
 };
 
 static double distance(const struct pair *of, size_t i) {
     return nvdp__dchi_distance(of->dchi, of->a[of->position[i]], of->b[of->position[i]]);
 }
 
-/* Both rows of position i; NULL of laplace. */
+/* Both rows of position i; NULL for laplace. */
 static double *rows_of(const struct pair *of, size_t i) {
     if (!nvdp__dchi_exact(of->dchi)) return NULL;
     double *rows = of->rows + (size_t)omp_get_thread_num() * 2 * of->dchi->vectors->count;
@@ -41,7 +42,7 @@ static double *rows_of(const struct pair *of, size_t i) {
 }
 
 static double tilt(int t) {
-    return least_tilt * pow(10, t / 5.0);
+    return min_tilt * pow(10, t / 5.0);
 }
 
 static void means(const struct pair *of, size_t i) {
@@ -55,18 +56,18 @@ static void means(const struct pair *of, size_t i) {
         high = fmax(high, t);
     }
     of->range[i] = high - low;
-    of->alike[i] = rows != NULL ? memcmp(rows, rows + count, count * sizeof *rows) == 0 : s == 0;
+    of->equal[i] = rows != NULL ? memcmp(rows, rows + count, count * sizeof *rows) == 0 : s == 0;
     for (int t = 0; t < TILTS; t++)
         of->means[i * TILTS + (size_t)t] =
             rows != NULL ? nvdp__loss_log_mean(count, rows, rows + count, tilt(t))
                          : tilt(t) * nvdp_renyi_laplace(1 + tilt(t), dim, s);
 }
 
-/* Positions that tell nothing have no part in the sum, whose grid would round their zeros up. */
-static void leave_out_alike(struct pair *of) {
+/* Removes positions with equal distributions, because the grid would round their zero losses up. */
+static void remove_equal(struct pair *of) {
     size_t n = 0;
     for (size_t i = 0; i < of->n; i++) {
-        if (of->alike[i]) continue;
+        if (of->equal[i]) continue;
         memmove(of->means + n * TILTS, of->means + i * TILTS, TILTS * sizeof *of->means);
         of->range[n] = of->range[i];
         of->position[n++] = of->position[i];
@@ -74,7 +75,7 @@ static void leave_out_alike(struct pair *of) {
     of->n = n;
 }
 
-/* Either epsilon at a delta, or delta at an epsilon (delta is NaN). */
+/* Computes epsilon at a delta, or delta at an epsilon (delta is NaN). */
 static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                            double epsilon, double precision, size_t length, const int32_t *a,
                            const int32_t *b, struct nvdp_interval *out) {
@@ -85,7 +86,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     struct nvdp__loss loss = {0};
     nvdp_status failed = NVDP_OK;
     int best = 0;
-    double least = INFINITY, range = 0;
+    double smallest = INFINITY, range = 0;
     NVDP_TRY(NVDP__NEW(ctx, of.position, length));
     for (size_t i = 0; i < length; i++)
         if (a[i] != b[i]) of.position[of.n++] = i;
@@ -94,44 +95,45 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     NVDP_TRY(NVDP__NEW(ctx, of.rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
     NVDP_TRY(NVDP__NEW(ctx, of.means, of.n * TILTS));
     NVDP_TRY(NVDP__NEW(ctx, of.range, of.n));
-    NVDP_TRY(NVDP__NEW(ctx, of.alike, of.n));
+    NVDP_TRY(NVDP__NEW(ctx, of.equal, of.n));
     NVDP_TRY(NVDP__NEW(ctx, part, of.n));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++)
         means(&of, i);
-    leave_out_alike(&of);
+    remove_equal(&of);
     if (of.n == 0) {
         *out = (struct nvdp_interval){0, 0};
         goto cleanup;
     }
     for (size_t i = 0; i < of.n; i++)
         range += of.range[i];
-    if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > most_range)) {
-        /* |L| <= range/2 */
+    if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > max_range)) {
+        /* because |L| <= range/2 */
         *out = (struct nvdp_interval){0, isnan(delta) ? epsilon < range / 2 : range / 2};
         goto cleanup;
     }
-    bool above = dchi->row->bound_of != NULL;
+    bool only_bound = dchi->row->bound_of != NULL;
     for (size_t i = 0; i < of.n; i++)
-        above |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
+        only_bound |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
     for (int t = 0; t < TILTS; t++) {
         const double k = tilt(t);
         double sum = 0;
         for (size_t i = 0; i < of.n; i++)
             sum += of.means[i * TILTS + (size_t)t];
-        /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: where it is best. */
+        /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: chooses the tilt
+         * with the best bound. */
         const double gain = k * log(k / (k + 1)) - log1p(k);
         const double bound =
             isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
-        if (bound < least) {
-            least = bound;
+        if (bound < smallest) {
+            smallest = bound;
             best = t;
         }
     }
-    const double size = isnan(delta) ? epsilon : least;
+    const double size = isnan(delta) ? epsilon : smallest;
     const double step =
         fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MAX_POINTS);
-    const double k = fmin(tilt(best), most_tilted / (step * (double)of.n));
+    const double k = fmin(tilt(best), max_tilted / (step * (double)of.n));
     const double cut = 1e-7 / (double)of.n;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < of.n; i++) {
@@ -148,7 +150,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     NVDP_TRY(failed);
     NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, k, step, &loss));
     *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
-    if (above) out->low = 0; /* only a bound is known */
+    if (only_bound) out->low = 0; /* only an upper bound is known */
 cleanup:
     for (size_t i = 0; i < of.n && part != NULL; i++)
         free(part[i].mass);
@@ -158,7 +160,7 @@ cleanup:
     free(of.rows);
     free(of.means);
     free(of.range);
-    free(of.alike);
+    free(of.equal);
     return status;
 }
 

@@ -1,11 +1,11 @@
-/* The table of mechanisms of text privatization, and what follows from its rows. */
+/* The table of mechanisms of text privatization, and the functions that read it. */
 #include "dchi/mechanism.h"
 #include "options/schema.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#ifndef MEMBERS /* a test has one more */
+#ifndef MEMBERS /* a test adds one */
 #define MEMBERS "dchi/members.inc"
 #endif
 
@@ -15,7 +15,7 @@
 #undef NVDP__MEMBER_ON_SEQUENCE
 #undef NVDP__MEMBER
 
-/* Wherever the list has the mechanisms of one vector per text, the table has them last. */
+/* The mechanisms of one vector per text are last, wherever the list has them. */
 static const struct nvdp__token_row none;
 static const struct nvdp__token_row *const table[] = {
     &none,

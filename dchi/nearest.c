@@ -1,26 +1,26 @@
-/* The nearest row of the table: products of 8-bit integers, or float32 ones, and a check in double.
+/* The nearest row of the table: products of 8-bit integers, or of float32, and a check in double.
  *
  * With c_j = s (row_j - mean) and z = s (y - mean), s a power of two,
  *
- *     s^2 |y - row_j|^2 / 2  =  |z|^2/2 + score_j,    score_j = |c_j|^2/2 - z.c_j.
+ *     s^2 |y - row_j|^2 / 2  =  |z|^2/2 + score_j,      score_j = |c_j|^2/2 - z.c_j.
  *
- * z.c_j is a float32 product of z and c_j rounded to float32; however its terms are ordered (Higham
- * 2002, section 3.1; two roundings of operands) it is off by at most
+ * z.c_j is a float32 product of z and c_j rounded to float32.  For any order of its terms (Higham 2002,
+ * section 3.1; two roundings of operands) its error is at most
  *
  *     e_j  =  (d + 8) 2^-24 |z| |c_j|  +  d 2^-120 (1 + |z|),
  *
- * the second term for what underflows.  A row whose score_j - e_j is above the least score_k + e_k is
+ * where the second term covers underflow.  A row with score_j - e_j above the smallest score_k + e_k is
  * not the nearest; the few others are compared in double.
  *
- * Where the processor multiplies 8-bit integers, two to four times as fast, a few dozen points or more go through
- * those: z ~ z' = least + step u with u in 0..255 (0..127 where sums are exact no further), c_j ~ c'_j = step_j q_j
- * with q in -127..127, and
+ * If the processor multiplies 8-bit integers, which is two to four times as fast, batches of at least a few
+ * dozen points use these products: z ~ z' = min + step u with u in 0..255 (0..127 if larger sums are not
+ * exact), c_j ~ c'_j = step_j q_j with q in -127..127, and
  *
- *     z'.c'_j  =  step_j (step sum_k u_k q_jk + least sum_k q_jk),          the sums exact,
- *     |z.c_j - z'.c'_j|  <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|            (Cauchy & Schwarz),
+ *     z'.c'_j                =  step_j (step sum_k u_k q_jk + min sum_k q_jk),     the sums exact,
+ *     |z.c_j - z'.c'_j|     <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|               (Cauchy & Schwarz),
  *
- * whose four norms are known.  The rest is as above with this for e_j, and float32's roundings of the
- * score: 2^-20 of (|least| + step max u) sqrt(d) |c'_j| + |c_j|^2/2 is above them all. */
+ * with four known norms.  The rest is as above with this bound for e_j, plus float32's rounding of the
+ * score: 2^-20 of (|min| + step max u) sqrt(d) |c'_j| + |c_j|^2/2 bounds all of them. */
 #include "dchi/dchi.h"
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
@@ -33,16 +33,16 @@ enum {
     POINTS = 1024,
     ROWS = 4096,
     CHUNK = 256,
-    /* in integers */
-    MIN_POINTS = 32,    /* what packing the table costs is worth it from here on */
-    INTEGERS = 1 << 22, /* sums at a time */
+    /* for integers */
+    MIN_POINTS = 32,    /* min number of points for which packing the table pays */
+    INTEGERS = 1 << 22, /* sums computed together */
     MAX_POINTS = 256,
-    TILE = 2048,      /* rows a product; their sums are read while they are in the cache */
-    GROUP = 64,       /* rows that are passed over together */
-    MAX_DIM = 1 << 16 /* sums within 32 bits */
+    TILE = 2048,      /* rows per product; their sums are read while in the cache */
+    GROUP = 64,       /* rows that are skipped together */
+    MAX_DIM = 1 << 16 /* sums fit into 32 bits */
 };
 
-/* The table in 8 bits. */
+/* Quantizes the table to 8 bits. */
 static nvdp_status quantize(struct nvdp_context *ctx, struct nvdp_vectors *v) {
     const size_t count = v->count, dim = v->dim;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->q, count * dim));
@@ -53,10 +53,10 @@ static nvdp_status quantize(struct nvdp_context *ctx, struct nvdp_vectors *v) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->rest, count));
     for (size_t j = 0; j < count; j++) {
         const double *row = v->rows + j * dim;
-        double most = 0, length = 0, rest = 0, total = 0;
+        double max = 0, length = 0, rest = 0, total = 0;
         for (size_t k = 0; k < dim; k++)
-            most = fmax(most, fabs((row[k] - v->mean[k]) * v->scale));
-        v->step[j] = (float)(most / 127);
+            max = fmax(max, fabs((row[k] - v->mean[k]) * v->scale));
+        v->step[j] = (float)(max / 127);
         for (size_t k = 0; k < dim; k++) {
             const double c = (row[k] - v->mean[k]) * v->scale, step = v->step[j];
             const double q = step > 0 ? fmin(fmax(rint(c / step), -127), 127) : 0;
@@ -75,7 +75,7 @@ static nvdp_status quantize(struct nvdp_context *ctx, struct nvdp_vectors *v) {
 
 nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors) {
     const size_t count = vectors->count, dim = vectors->dim;
-    double most = 0;
+    double max = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->mean, dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->centered, count * dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->norm, count));
@@ -85,9 +85,9 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     for (size_t j = 0; j < count; j++)
         for (size_t k = 0; k < dim; k++) {
             double size = fabs(vectors->rows[j * dim + k] - vectors->mean[k]);
-            most = size > most ? size : most;
+            max = size > max ? size : max;
         }
-    vectors->scale = most > 0 ? exp2(-fmax(floor(log2(most)), -1000)) : 1;
+    vectors->scale = max > 0 ? exp2(-fmax(floor(log2(max)), -1000)) : 1;
     for (size_t j = 0; j < count; j++) {
         double square = 0;
         for (size_t k = 0; k < dim; k++) {
@@ -100,7 +100,8 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     return quantize(ctx, vectors);
 }
 
-/* How far rounding may put a score off: `relative` |c_j| + `absolute`, and that of |c_j|^2/2. */
+/* The rounding error of a score is at most `relative` |c_j| + `absolute`, plus `square` for
+ * |c_j|^2/2. */
 struct slack {
     double relative, absolute, square;
 };
@@ -127,14 +128,14 @@ static double nearest_lower(size_t n, const float *dot, const double *norm, stru
     return best;
 }
 
-/* What is known of a point's nearest row. */
+/* The search state of a point. */
 struct nearest {
-    double bound;  /* its score is at most this */
-    double square; /* of the distance to `row`, the nearest of those that were compared */
+    double bound;  /* upper bound of the nearest row's score */
+    double square; /* squared distance to `row`, the nearest row compared so far */
     int32_t row;
 };
 
-/* Rows [first, first + n), whose products are `dot`; NULL: all are compared. */
+/* Searches rows [first, first + n) with products `dot`; NULL: compares all rows. */
 static void search(const struct nvdp_vectors *vectors, const double *point, size_t first, size_t n,
                    const float *dot, struct slack e, struct nearest *best) {
     const double *norm = vectors->norm + first;
@@ -165,22 +166,23 @@ static double center(const struct nvdp_vectors *vectors, const double *point, fl
     return sqrt(square);
 }
 
-/* ---- by integers ---- */
+/* ---- by integer products ---- */
 
-/* A point in 8 bits, and what bounds its errors: e_j = a |c'_j| + b |c_j - c'_j| + 2^-20 |c_j|^2/2. */
+/* A point in 8 bits, and bounds of its errors: e_j = a |c'_j| + b |c_j - c'_j| + 2^-20
+ * |c_j|^2/2. */
 struct rough {
-    float least, step, a, b;
-    bool usable; /* else all rows are compared */
+    float min, step, a, b;
+    bool usable; /* false: compare all rows */
 };
 
 static struct rough quantize_point(const struct nvdp_vectors *vectors, const double *point,
                                    int largest, double *z, uint8_t *u) {
     const size_t dim = vectors->dim;
-    double least = INFINITY, most = -INFINITY, square = 0, rest = 0;
+    double min = INFINITY, max = -INFINITY, square = 0, rest = 0;
     for (size_t k = 0; k < dim; k++) {
         z[k] = (point[k] - vectors->mean[k]) * vectors->scale;
-        least = fmin(least, z[k]);
-        most = fmax(most, z[k]);
+        min = fmin(min, z[k]);
+        max = fmax(max, z[k]);
         square += z[k] * z[k];
     }
     struct rough rough = {.usable = square < 1e30};
@@ -188,58 +190,57 @@ static struct rough quantize_point(const struct nvdp_vectors *vectors, const dou
         memset(u, 0, dim);
         return rough;
     }
-    rough.least = (float)least;
-    rough.step = (float)((most - least) / largest);
+    rough.min = (float)min;
+    rough.step = (float)((max - min) / largest);
     for (size_t k = 0; k < dim; k++) {
-        const double step = rough.step, from = rough.least;
+        const double step = rough.step, from = rough.min;
         const double t = step > 0 ? fmin(fmax(rint((z[k] - from) / step), 0), largest) : 0;
         u[k] = (uint8_t)t;
         rest += (z[k] - from - step * t) * (z[k] - from - step * t);
     }
-    const double reach = (fabs(least) + most - least) * sqrt((double)dim);
+    const double reach = (fabs(min) + max - min) * sqrt((double)dim);
     rough.a = (float)((sqrt(rest) + 0x1p-20 * reach) * (1 + 1e-6));
     rough.b = (float)(sqrt(square) * (1 + 1e-6));
     return rough;
 }
 
-/* What lies between the bounds of row j's score, and its distance from either. */
+/* The midpoint between the bounds of row j's score; error() is its distance from them. */
 NVDP__INLINE float middle(const struct nvdp_vectors *v, const struct rough *p, size_t j,
                           int32_t sum) {
-    return v->half[j] - p->step * v->step[j] * (float)sum - p->least * v->sum[j];
+    return v->half[j] - p->step * v->step[j] * (float)sum - p->min * v->sum[j];
 }
 
 NVDP__INLINE float error(const struct nvdp_vectors *v, const struct rough *p, size_t j) {
     return 1.0001f * (p->a * v->length[j] + p->b * v->rest[j] + 0x1p-20f * v->half[j]);
 }
 
-/* Bounds of scores of rows [first, first + n) of the table, whose sums these are: lower[g] the least of a
- * group of rows; the least upper bound is returned. */
+/* Bounds the scores of rows [first, first + n) from their sums. lower[g] is the smallest lower
+ * bound of a group of rows; returns the smallest upper bound. */
 NVDP__CLONES
 static float bound_rows(const struct nvdp_vectors *v, const struct rough *p, size_t first, size_t n,
                         const int32_t *restrict sums, float *restrict lower) {
     int32_t best = INT32_MAX;
     for (size_t g = 0; g * GROUP < n; g++) {
         const size_t end = n - g * GROUP < GROUP ? n : (g + 1) * GROUP;
-        int32_t least = INT32_MAX,
-                above = INT32_MAX; /* in the order of integers: a vector minimum */
+        int32_t min = INT32_MAX, above = INT32_MAX; /* as ordered integers: a vector minimum */
         for (size_t i = g * GROUP; i < end; i++) {
             const float score = middle(v, p, first + i, sums[i]), e = error(v, p, first + i);
             const int32_t low = nvdp__ordered_key(score - e), high = nvdp__ordered_key(score + e);
-            least = low < least ? low : least;
+            min = low < min ? low : min;
             above = high < above ? high : above;
         }
-        lower[g] = nvdp__ordered_float(least);
+        lower[g] = nvdp__ordered_float(min);
         best = above < best ? above : best;
     }
     return nvdp__ordered_float(best);
 }
 
-/* sums: of tile t from t TILE stride on; of point i within it i times the tile's rows. */
+/* Tile t of sums begins at t TILE stride; in it, point i begins at i times the tile's rows. */
 static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *point,
                             const struct rough *rough, size_t i, size_t stride, const int32_t *sums,
                             const float *lower, float upper) {
     const size_t count = vectors->count, dim = vectors->dim;
-    double least = INFINITY;
+    double min = INFINITY;
     int32_t found = 0;
     if (!rough->usable) {
         struct nearest all = {INFINITY, INFINITY, 0};
@@ -255,15 +256,15 @@ static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *po
             const int32_t sum = sums[start * stride + i * rows + (j - start)];
             if (middle(vectors, rough, j, sum) - error(vectors, rough, j) > upper) continue;
             double square = nvdp__square_distance(dim, point, nvdp_vectors_row(vectors, j));
-            if (square >= least) continue;
-            least = square;
+            if (square >= min) continue;
+            min = square;
             found = (int32_t)j;
         }
     }
     return found;
 }
 
-/* *done is false where there are no such products. */
+/* *done is false if such products are not available. */
 static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                        struct nvdp__dchi_scratch *scratch, size_t n,
                                        const double *points, int32_t *nearest, bool *done) {
@@ -319,7 +320,7 @@ cleanup:
     return status;
 }
 
-/* Many points at a time, so that a block of the table is packed for a product once for all of them. */
+/* Processes many points together, so that a block of the table is packed once for all of them. */
 nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                   struct nvdp__dchi_scratch *scratch, size_t n,
                                   const double *points, int32_t *nearest) {
@@ -361,7 +362,7 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
                 const struct slack e = {.relative = 1.01 * terms * 0x1p-24 * size,
                                         .absolute = terms * 0x1p-120 * (1 + size),
                                         .square = terms * 0x1p-51};
-                /* Beyond 1e30 products of float32 may overflow. */
+                /* beyond 1e30, float32 products may overflow */
                 search(vectors, points + (first + i) * dim, from, rows,
                        size < 1e30 ? dot + i * rows : NULL, e, &best[i]);
             }

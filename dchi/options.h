@@ -1,4 +1,4 @@
-/* The options of text privatization: rows for every kind of work that draws tokens. */
+/* The options of text privatization: tables for every command that draws tokens. */
 #ifndef NVDP_DCHI_OPTIONS_H
 #define NVDP_DCHI_OPTIONS_H
 
@@ -6,7 +6,8 @@
 #include "options/schema.h"
 #include <nvdp/sanitize.h>
 
-/* The values of an option that names a mechanism: enum nvdp_dchi_mechanism comes behind "none".  Only tests name one. */
+/* The values of an option that names a mechanism: "none", then enum nvdp_dchi_mechanism. Only
+ * tests use these names. */
 enum nvdp__token_mechanism {
     NVDP__TOKENS_AS_THEY_ARE,
     NVDP__TOKENS_LAPLACE,
@@ -19,35 +20,37 @@ static inline enum nvdp_dchi_mechanism nvdp__dchi_of(enum nvdp__token_mechanism 
     return (enum nvdp_dchi_mechanism)(mechanism - 1);
 }
 
-/* What is done with a word that has no vector. */
+/* The treatment of a word without a vector. */
 enum nvdp__oov {
-    NVDP__OOV_UNIFORM, /* a uniform draw stands for it */
+    NVDP__OOV_UNIFORM, /* replaced by a uniform draw */
     NVDP__OOV_DROP     /* it is left out */
 };
 
 struct nvdp__sanitizer_options {
     enum nvdp__token_mechanism
-        mechanism; /* its row is the user's: --mechanism, --token-noise ... */
+        mechanism; /* its row belongs to the user: --mechanism, --token-noise ... */
     double eta;    /* per unit of distance */
     /* santext-plus */
     double p;
-    double sensitive;           /* w: share of the vocabulary that is sensitive */
-    const char *sensitive_from; /* corpus whose counts say which */
-    bool sensitive_from_data;   /* the counts of the texts themselves do */
-    const char *sensitive_list; /* or a list of them, a word a line */
-    /* nvdp__sanitizer_table_rows */
+    double sensitive;           /* w, the sensitive share of the vocabulary */
+    const char *sensitive_from; /* corpus whose counts determine the sensitive words */
+    bool sensitive_from_data;   /* use the counts of the texts themselves */
+    const char *sensitive_list; /* or a file with one sensitive word per line */
+    /* options in nvdp__sanitizer_table_rows */
     const char *vectors; /* file of word vectors; NULL: the encoder's table */
-    /* Restricts the words to those of this public file, or, as the name of a task, to those of its texts; NULL: none. */
+    /* Restricts the words to those of this public file, or of the texts of this task; NULL: no
+     * restriction. */
     const char *vocabulary_from;
     enum nvdp__oov oov;
 };
 
 /* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list. */
 extern const struct nvdp_option nvdp__sanitizer_rows[];
-/* vectors, vocabulary-from, oov, sensitive-from-data: for work on files, on words as well as on WordPieces.  What trains has the vectors of its
- * model, and no counts of texts that it has not read. */
+/* vectors, vocabulary-from, oov and sensitive-from-data: for commands that process files, by
+ * words or WordPieces. Training uses its model's vectors and has no counts of texts that it has
+ * not read. */
 extern const struct nvdp_option nvdp__sanitizer_table_rows[];
-/* What no range can say; a mechanism "none" is passed. */
+/* Checks relations between options; accepts the mechanism "none". */
 nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
                                   const struct nvdp__sanitizer_options *options);
 /* The options of nvdp_sanitizer_create(), and their struct. */

@@ -1,7 +1,8 @@
 /* The privacy of a data set's texts under a mechanism: exact divergences of all pairs.
  *
- * Draws of positions are independent: a pair of texts of one length is a sum over positions of divergences
- * between two tokens, and every distinct pair of tokens is computed once, at all orders together. */
+ * Positions are drawn independently. The divergence of two texts of the same length is therefore
+ * a sum over positions of divergences between two tokens. Every distinct pair of tokens is
+ * computed once, at all orders together. Start with nvdp__dchi_privacy at the end. */
 #include "dchi/privacy.h"
 
 #include "base/random.h"
@@ -14,24 +15,26 @@
 
 /* ---- the orders ---- */
 
-/* How the sum over outputs y of w_a e^(k (t - h)) comes about, k = order - 1, t = log w_a/w_b, h >= |t|. */
+/* How the sum over outputs y of w_a e^(k (t - h)) is computed; k = order - 1, t = log w_a/w_b, h
+ * >= |t|. */
 enum way {
-    BASE,    /* from a quotient of powers kept of every token */
-    DIRECT,  /* an exponential for every y */
-    PRODUCT, /* e^(k1 t) e^(k2 t) of two orders before */
+    BASE,    /* from a quotient of stored powers of every token */
+    DIRECT,  /* one exponential per y */
+    PRODUCT, /* e^(k1 t) e^(k2 t) of two earlier orders */
     KL,      /* order 1 */
     TOP,     /* order infinity */
-    SLOW     /* below 1 */
+    SLOW     /* order below 1 */
 };
 struct order {
     double order, k;
     enum way way;
-    size_t first, second; /* PRODUCT; BASE: its power's number */
+    size_t first, second; /* PRODUCT: the two orders; BASE: index of its power */
 };
 
-enum { WIDTH = 64 }; /* outputs whose powers of all tokens are kept at a time */
+/* outputs per tile: the powers of all tokens are stored for one tile at a time */
+enum { WIDTH = 64 };
 
-/* Two tokens, by their places among the distinct ones. */
+/* Two tokens, by their indices among the distinct ones. */
 struct token_pair {
     uint32_t a, b;
 };
@@ -40,19 +43,21 @@ struct work {
     struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
     const struct nvdp_token_texts *texts;
-    bool same_length; /* pairs of other lengths are not compared, rather than +inf */
+    bool same_length; /* pairs of different length are skipped instead of +inf */
     struct order *orders;
     size_t m, bases;
     int32_t *token; /* [tokens] distinct, ascending */
     size_t tokens;
-    size_t *by_shape; /* [N] texts, those of one shape side by side */
-    size_t *group;    /* [N] in that order: where the shape of each ends */
+    size_t *by_shape; /* [N] texts, those of the same shape adjacent */
+    size_t *group;    /* [N] in that order: the end of each text's shape */
     size_t *begin;    /* [N + 1] in that order: its first entry */
     uint32_t
-        *entry; /* of each pair of one shape, position by position: 2 duo + whether it is turned */
-    struct token_pair *duo;
-    size_t duos, capacity;
-    double *value; /* [duos, 2, m] */
+        /* for each pair of texts of the same shape and each position: 2 * index of the token
+         * pair + reversed */
+        *entry;
+    struct token_pair *pair;
+    size_t pairs, capacity;
+    double *value; /* [pairs, 2, m] */
 };
 
 static int ascending(const void *left, const void *right) {
@@ -100,7 +105,7 @@ cleanup:
     return status;
 }
 
-/* ---- which tokens face each other ---- */
+/* ---- the pairs of tokens at the same position ---- */
 
 static size_t first_of(const struct nvdp_token_texts *texts, size_t i) {
     return texts->first != NULL ? texts->first[i] : 0;
@@ -156,22 +161,22 @@ static nvdp_status list_tokens(struct work *work) {
     return NVDP_OK;
 }
 
-/* Numbers of duos by open addressing; twice as many slots as duos at least. */
+/* Indices of token pairs by open addressing; at least twice as many slots as pairs. */
 struct table {
-    uint32_t *slot; /* number + 1; 0: empty */
+    uint32_t *slot; /* index + 1; 0: empty */
     size_t slots;
 };
 
-static size_t slot_of(const struct table *table, struct token_pair duo) {
-    const uint64_t hash = (((uint64_t)duo.a << 32) | duo.b) * UINT64_C(0x9E3779B97F4A7C15);
+static size_t slot_of(const struct table *table, struct token_pair pair) {
+    const uint64_t hash = (((uint64_t)pair.a << 32) | pair.b) * UINT64_C(0x9E3779B97F4A7C15);
     return (size_t)(hash >> 20) & (table->slots - 1);
 }
 
 static nvdp_status grow(struct work *work, struct table *table) {
     struct table made = {.slots = table->slots == 0 ? 1024 : 2 * table->slots};
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, made.slot, made.slots));
-    for (size_t i = 0; i < work->duos; i++) {
-        size_t at = slot_of(&made, work->duo[i]);
+    for (size_t i = 0; i < work->pairs; i++) {
+        size_t at = slot_of(&made, work->pair[i]);
         while (made.slot[at] != 0)
             at = (at + 1) & (made.slots - 1);
         made.slot[at] = (uint32_t)i + 1;
@@ -181,87 +186,88 @@ static nvdp_status grow(struct work *work, struct table *table) {
     return NVDP_OK;
 }
 
-static nvdp_status number_of(struct work *work, struct table *table, struct token_pair duo,
+static nvdp_status number_of(struct work *work, struct table *table, struct token_pair pair,
                              uint32_t *number) {
-    if (table->slot == NULL || 2 * (work->duos + 1) > table->slots)
+    if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots)
         NVDP_RETURN_IF_FAILED(grow(work, table));
-    size_t at = slot_of(table, duo);
+    size_t at = slot_of(table, pair);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
-        const struct token_pair *known = &work->duo[table->slot[at] - 1];
-        if (known->a == duo.a && known->b == duo.b) break;
+        const struct token_pair *known = &work->pair[table->slot[at] - 1];
+        if (known->a == pair.a && known->b == pair.b) break;
     }
     if (table->slot[at] == 0) {
-        if (work->duos >= UINT32_MAX / 2 - 1)
+        if (work->pairs >= UINT32_MAX / 2 - 1)
             return nvdp__fail(work->ctx, NVDP_ERR_UNSUPPORTED,
                               "pairs: more than %zu pairs of tokens: take a sample of the texts",
-                              work->duos);
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &work->duo, &work->capacity, work->duos + 1,
-                                            sizeof *work->duo));
-        work->duo[work->duos++] = duo;
-        table->slot[at] = (uint32_t)work->duos;
+                              work->pairs);
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &work->pair, &work->capacity,
+                                            work->pairs + 1, sizeof *work->pair));
+        work->pair[work->pairs++] = pair;
+        table->slot[at] = (uint32_t)work->pairs;
     }
     *number = table->slot[at] - 1;
     return NVDP_OK;
 }
 
-static nvdp_status list_duos(struct work *work) {
+static nvdp_status list_pairs(struct work *work) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_token_texts *texts = work->texts;
     const size_t n = texts->texts;
     struct table table = {0};
-    uint32_t *place = NULL;
+    uint32_t *token_index = NULL;
     size_t entries = 0, tokens = texts->offset[n];
-    NVDP_TRY(NVDP__NEW(work->ctx, place, tokens));
+    NVDP_TRY(NVDP__NEW(work->ctx, token_index, tokens));
     for (size_t i = 0; i < tokens; i++)
-        place[i] = (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
-                                                       sizeof *work->token, nvdp__by_int32) -
-                              work->token);
+        token_index[i] =
+            (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
+                                                sizeof *work->token, nvdp__by_int32) -
+                       work->token);
     for (size_t i = 0; i < n; i++)
         entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
     NVDP_TRY(NVDP__NEW(work->ctx, work->entry, entries));
     entries = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t *a = place + texts->offset[work->by_shape[i]];
+        const uint32_t *a = token_index + texts->offset[work->by_shape[i]];
         work->begin[i] = entries;
         for (size_t j = i + 1; j < work->group[i]; j++) {
-            const uint32_t *b = place + texts->offset[work->by_shape[j]];
+            const uint32_t *b = token_index + texts->offset[work->by_shape[j]];
             for (size_t k = 0; k < length_of(texts, work->by_shape[i]); k++) {
                 uint32_t *entry = &work->entry[entries++];
-                const bool turned = a[k] > b[k];
+                const bool reversed = a[k] > b[k];
                 *entry = UINT32_MAX;
                 if (a[k] == b[k]) continue;
                 NVDP_TRY(number_of(work, &table,
-                                   turned ? (struct token_pair){b[k], a[k]}
-                                          : (struct token_pair){a[k], b[k]},
+                                   reversed ? (struct token_pair){b[k], a[k]}
+                                            : (struct token_pair){a[k], b[k]},
                                    entry));
-                *entry = 2 * *entry + turned;
+                *entry = 2 * *entry + reversed;
             }
         }
     }
     work->begin[n] = entries;
 cleanup:
     free(table.slot);
-    free(place);
+    free(token_index);
     return status;
 }
 
-/* ---- duos of a Laplace mechanism: a function of their distance ---- */
+/* ---- token pairs of a Laplace mechanism: a function of their distance ---- */
 
-static nvdp_status laplace_duos(struct work *work) {
+static nvdp_status laplace_pairs(struct work *work) {
     nvdp_status status = NVDP_OK;
     const size_t dim = work->dchi->vectors->dim, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
     double *distance = NULL, *value = NULL;
-    NVDP_TRY(NVDP__NEW(work->ctx, distance, work->duos));
-    NVDP_TRY(NVDP__NEW(work->ctx, value, work->duos));
+    NVDP_TRY(NVDP__NEW(work->ctx, distance, work->pairs));
+    NVDP_TRY(NVDP__NEW(work->ctx, value, work->pairs));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
-    for (size_t i = 0; i < work->duos; i++)
-        distance[i] = nvdp__dchi_distance(work->dchi, work->token[work->duo[i].a],
-                                          work->token[work->duo[i].b]);
+    for (size_t i = 0; i < work->pairs; i++)
+        distance[i] = nvdp__dchi_distance(work->dchi, work->token[work->pair[i].a],
+                                          work->token[work->pair[i].b]);
     for (size_t k = 0; k < m; k++) {
-        NVDP_TRY(nvdp__renyi_laplaces(work->ctx, work->orders[k].order, dim, work->duos, distance,
+        NVDP_TRY(nvdp__renyi_laplaces(work->ctx, work->orders[k].order, dim, work->pairs, distance,
                                       value));
-        for (size_t i = 0; i < work->duos; i++)
+        for (size_t i = 0; i < work->pairs; i++)
             work->value[(2 * i) * m + k] = work->value[(2 * i + 1) * m + k] = value[i];
     }
 cleanup:
@@ -270,16 +276,16 @@ cleanup:
     return status;
 }
 
-/* ---- duos of santext and santext-plus ----
+/* ---- token pairs of santext and santext-plus ----
  *
- * With weights w_x(y) = exp(-eta/2 d(x, y)) over the V_S outputs that come out, Z_x their sum, and f = 1, or p
- * of a token that is not sensitive,
+ * With weights w_x(y) = exp(-eta/2 d(x, y)) over the V_S possible outputs, Z_x their sum, and f
+ * = 1, or p for a token that is not sensitive,
  *
  *     D_l(a || b) = 1/k { log sum_y w_a e^(k t) - l log Z_a + k log Z_b } + log 1/f_b,   t = log w_a/w_b,
  *
- * for a sensitive a; else +inf.  |t| <= h = eta/2 d(a, b), reached at y = a: k h is taken out of the sum.  A sensitive
- * token's largest weight is its own, 1; of another one all may be too small for a double, and its largest is taken
- * out of Z. */
+ * for a sensitive a; else +inf. |t| <= h = eta/2 d(a, b), with equality at y = a; k h is
+ * factored out of the sum. The largest weight of a sensitive token is its own, 1. All weights of
+ * another token may be too small for a double, so its largest weight is factored out of Z. */
 struct tile {
     double *weight, *log_weight; /* [tokens, WIDTH] */
     double *power;               /* [tokens, bases, WIDTH] e^(k log_weight) */
@@ -288,11 +294,11 @@ struct tile {
 };
 
 NVDP__CLONES
-static void add_duo(size_t m, const struct order *orders, double h, const double *w_a,
-                    const double *w_b, const double *log_a, const double *log_b,
-                    const double *power_a, const double *power_b, double *scratch, double *value) {
+static void add_pair(size_t m, const struct order *orders, double h, const double *w_a,
+                     const double *w_b, const double *log_a, const double *log_b,
+                     const double *power_a, const double *power_b, double *scratch, double *value) {
     for (size_t k = 0; k < m; k++) {
-        double *u = scratch + 2 * k * WIDTH, *v = u + WIDTH, here = 0, there = 0;
+        double *u = scratch + 2 * k * WIDTH, *v = u + WIDTH, forward = 0, backward = 0;
         const struct order *of = &orders[k];
         if (of->way == BASE) {
             const double scale = exp(-of->k * h);
@@ -319,19 +325,19 @@ static void add_duo(size_t m, const struct order *orders, double h, const double
         } else {
             continue;
         }
-#pragma omp simd reduction(+ : here, there)
+#pragma omp simd reduction(+ : forward, backward)
         for (size_t y = 0; y < WIDTH; y++) {
-            here += w_a[y] * u[y];
-            there += w_b[y] * v[y];
+            forward += w_a[y] * u[y];
+            backward += w_b[y] * v[y];
         }
-        value[k] += here;
-        value[m + k] += there;
+        value[k] += forward;
+        value[m + k] += backward;
     }
 }
 
-/* e^most sum, most the largest logarithm so far. */
+/* The sum is e^max sum, where max is the largest logarithm so far. */
 struct scaled {
-    double most, sum;
+    double largest, sum;
 };
 
 static void fill_tile(const struct work *work, struct tile *tile, size_t x, struct scaled *z) {
@@ -340,20 +346,20 @@ static void fill_tile(const struct work *work, struct tile *tile, size_t x, stru
     if (work->token[x] < 0) return;
     const double *from = nvdp_vectors_row(vectors, (size_t)work->token[x]);
     for (size_t y = 0; y < WIDTH; y++) {
-        const bool there = y < tile->width;
+        const bool backward = y < tile->width;
         log_weight[y] =
-            there ? -work->dchi->eta / 2 *
-                        nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
-                  : 0;
-        weight[y] = there ? exp(log_weight[y]) : 0;
+            backward ? -work->dchi->eta / 2 *
+                           nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
+                     : 0;
+        weight[y] = backward ? exp(log_weight[y]) : 0;
     }
-    double most = z->most;
-    for (size_t y = 0; y < tile->width && most < 0; y++)
-        most = fmax(most, log_weight[y]);
-    z->sum *= most > z->most ? exp(z->most - most) : 1;
-    z->most = most;
+    double largest = z->largest;
+    for (size_t y = 0; y < tile->width && largest < 0; y++)
+        largest = fmax(largest, log_weight[y]);
+    z->sum *= largest > z->largest ? exp(z->largest - largest) : 1;
+    z->largest = largest;
     for (size_t y = 0; y < tile->width; y++)
-        z->sum += most == 0 ? weight[y] : exp(log_weight[y] - most);
+        z->sum += largest == 0 ? weight[y] : exp(log_weight[y] - largest);
     for (size_t k = 0; k < work->m; k++) {
         const struct order *of = &work->orders[k];
         if (of->way != BASE) continue;
@@ -363,12 +369,12 @@ static void fill_tile(const struct work *work, struct tile *tile, size_t x, stru
     }
 }
 
-static bool is_sensitive(const struct work *work, uint32_t place) {
-    const int32_t token = work->token[place];
+static bool is_sensitive(const struct work *work, uint32_t token_index) {
+    const int32_t token = work->token[token_index];
     return work->dchi->sensitive == NULL || (token >= 0 && work->dchi->sensitive[token] != 0);
 }
 
-/* What the sums of a duo amount to in one direction. */
+/* Turns the sums of a token pair into divergences in one direction. */
 static void divergences(const struct work *work, uint32_t a, uint32_t b, double h,
                         const double *log_sum, double *value) {
     const double factor = is_sensitive(work, b) ? 0 : -log(work->dchi->p);
@@ -388,8 +394,8 @@ static void divergences(const struct work *work, uint32_t a, uint32_t b, double 
     }
 }
 
-/* Duos with an unknown token, and orders below 1, from both distributions. */
-static nvdp_status slow_duos(struct work *work) {
+/* Computes token pairs with an unknown token, and orders below 1, from both distributions. */
+static nvdp_status slow_pairs(struct work *work) {
     nvdp_status status = NVDP_OK;
     const size_t count = work->dchi->vectors->count, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
@@ -400,13 +406,13 @@ static nvdp_status slow_duos(struct work *work) {
     NVDP_TRY(NVDP__NEW(work->ctx, orders, m));
     for (size_t k = 0; k < m; k++)
         orders[k] = work->orders[k].order;
-    for (size_t first = 0; first < work->duos; first += 4096) {
-        const size_t end = first + 4096 < work->duos ? first + 4096 : work->duos;
+    for (size_t first = 0; first < work->pairs; first += 4096) {
+        const size_t end = first + 4096 < work->pairs ? first + 4096 : work->pairs;
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = first; i < end; i++) {
             const size_t thread = (size_t)omp_get_thread_num();
-            const int32_t a = work->token[work->duo[i].a], b = work->token[work->duo[i].b];
+            const int32_t a = work->token[work->pair[i].a], b = work->token[work->pair[i].b];
             const size_t n = a < 0 || b < 0 ? m : slow;
             double *row = rows + thread * 2 * count, *value = out + thread * m;
             if (n == 0) continue;
@@ -423,7 +429,7 @@ cleanup:
     return status;
 }
 
-static nvdp_status santext_duos(struct work *work) {
+static nvdp_status santext_pairs(struct work *work) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_dchi *dchi = work->dchi;
     const size_t count = dchi->vectors->count, dim = dchi->vectors->dim, m = work->m;
@@ -442,13 +448,13 @@ static nvdp_status santext_duos(struct work *work) {
     NVDP_TRY(NVDP__NEW(work->ctx, z, work->tokens));
     NVDP_TRY(NVDP__NEW(work->ctx, log_sum, work->tokens));
     NVDP_TRY(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, fast, work->duos));
+    NVDP_TRY(NVDP__NEW(work->ctx, fast, work->pairs));
     for (size_t x = 0; x < work->tokens; x++)
-        z[x].most = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
-    for (size_t i = 0; i < work->duos; i++) {
-        const struct token_pair *duo = &work->duo[i];
-        const bool known = work->token[duo->a] >= 0 && work->token[duo->b] >= 0;
-        if (known && (is_sensitive(work, duo->a) || is_sensitive(work, duo->b)))
+        z[x].largest = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
+    for (size_t i = 0; i < work->pairs; i++) {
+        const struct token_pair *pair = &work->pair[i];
+        const bool known = work->token[pair->a] >= 0 && work->token[pair->b] >= 0;
+        if (known && (is_sensitive(work, pair->a) || is_sensitive(work, pair->b)))
             fast[fasts++] = (uint32_t)i;
     }
     for (size_t y = 0; y < count && fasts > 0;) {
@@ -462,26 +468,26 @@ static nvdp_status santext_duos(struct work *work) {
             fill_tile(work, &tile, x, &z[x]);
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
         for (size_t i = 0; i < fasts; i++) {
-            const size_t a = work->duo[fast[i]].a, b = work->duo[fast[i]].b;
+            const size_t a = work->pair[fast[i]].a, b = work->pair[fast[i]].b;
             const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
-            add_duo(m, work->orders, h, tile.weight + a * WIDTH, tile.weight + b * WIDTH,
-                    tile.log_weight + a * WIDTH, tile.log_weight + b * WIDTH,
-                    tile.power + a * work->bases * WIDTH, tile.power + b * work->bases * WIDTH,
-                    scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH,
-                    work->value + (size_t)fast[i] * 2 * m);
+            add_pair(m, work->orders, h, tile.weight + a * WIDTH, tile.weight + b * WIDTH,
+                     tile.log_weight + a * WIDTH, tile.log_weight + b * WIDTH,
+                     tile.power + a * work->bases * WIDTH, tile.power + b * work->bases * WIDTH,
+                     scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH,
+                     work->value + (size_t)fast[i] * 2 * m);
         }
         nvdp__meter_update(&meter, y, (double)y, "output", NAN);
     }
     for (size_t x = 0; x < work->tokens; x++)
-        log_sum[x] = z[x].most + log(z[x].sum);
-    for (size_t i = 0; i < work->duos; i++) {
-        const uint32_t a = work->duo[i].a, b = work->duo[i].b;
+        log_sum[x] = z[x].largest + log(z[x].sum);
+    for (size_t i = 0; i < work->pairs; i++) {
+        const uint32_t a = work->pair[i].a, b = work->pair[i].b;
         if (work->token[a] < 0 || work->token[b] < 0) continue;
         const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
         divergences(work, a, b, h, log_sum, work->value + 2 * i * m);
         divergences(work, b, a, h, log_sum, work->value + (2 * i + 1) * m);
     }
-    NVDP_TRY(slow_duos(work));
+    NVDP_TRY(slow_pairs(work));
 cleanup:
     nvdp__meter_end(&meter);
     free(tile.weight);
@@ -497,7 +503,7 @@ cleanup:
 
 /* ---- the texts ---- */
 
-/* struct nvdp__divergence_source: sums over positions, in their order. */
+/* struct nvdp__divergence_source: sums over positions, in order. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts->texts, m = work->m;
@@ -515,15 +521,15 @@ static nvdp_status fill(void *of, double order, double *matrix) {
         const size_t text = work->by_shape[i], length = length_of(work->texts, text);
         for (size_t j = i + 1; j < work->group[i]; j++) {
             const size_t other = work->by_shape[j];
-            double here = 0, there = 0;
+            double forward = 0, backward = 0;
             for (size_t p = 0; p < length; p++, entry++) {
                 if (*entry == UINT32_MAX) continue;
                 const double *value = work->value + (size_t)(*entry / 2) * 2 * m + k;
-                here += value[*entry % 2 == 0 ? 0 : m];
-                there += value[*entry % 2 == 0 ? m : 0];
+                forward += value[*entry % 2 == 0 ? 0 : m];
+                backward += value[*entry % 2 == 0 ? m : 0];
             }
-            matrix[text * n + other] = here;
-            matrix[other * n + text] = there;
+            matrix[text * n + other] = forward;
+            matrix[other * n + text] = backward;
         }
     }
     return nvdp__check_cancelled(work->ctx, "cancelled");
@@ -536,21 +542,21 @@ static void release(struct work *work) {
     free(work->group);
     free(work->begin);
     free(work->entry);
-    free(work->duo);
+    free(work->pair);
     free(work->value);
 }
 
-/* No vector is further than this from another, times eta/2. */
+/* Upper bound of eta/2 times the distance of two vectors. */
 static double reach_of(const struct nvdp_dchi *dchi) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double most = 0;
+    double largest = 0;
     for (size_t x = 0; x < vectors->count; x++) {
         double square = 0;
         for (size_t k = 0; k < vectors->dim; k++)
             square += vectors->rows[x * vectors->dim + k] * vectors->rows[x * vectors->dim + k];
-        most = square > most ? square : most;
+        largest = square > largest ? square : largest;
     }
-    return dchi->eta * sqrt(most);
+    return dchi->eta * sqrt(largest);
 }
 
 static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options *options) {
@@ -558,13 +564,13 @@ static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options
     NVDP_RETURN_IF_FAILED(plan(work, options, random ? 0 : reach_of(work->dchi)));
     NVDP_RETURN_IF_FAILED(sort_texts(work));
     NVDP_RETURN_IF_FAILED(list_tokens(work));
-    NVDP_RETURN_IF_FAILED(list_duos(work));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->value, work->duos * 2 * work->m));
+    NVDP_RETURN_IF_FAILED(list_pairs(work));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->value, work->pairs * 2 * work->m));
     if (random) return NVDP_OK;
-    return nvdp__dchi_exact(work->dchi) ? santext_duos(work) : laplace_duos(work);
+    return nvdp__dchi_exact(work->dchi) ? santext_pairs(work) : laplace_pairs(work);
 }
 
-/* ---- the exact epsilon of the largest pair ---- */
+/* ---- the exact epsilon of the worst pair ---- */
 
 enum { MAX_EVALUATED = 64 };
 struct candidate {
@@ -578,7 +584,7 @@ static int descending(const void *left, const void *right) {
     return (a->q > b->q) - (a->q < b->q);
 }
 
-/* All releases of one pair: each is an independent text more. */
+/* Treats several releases of one pair as one longer text, because releases are independent. */
 static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
                                  struct nvdp_interval *out) {
     nvdp_status status = NVDP_OK;
@@ -598,16 +604,17 @@ cleanup:
     return status;
 }
 
-/* Whether nothing tells two texts of one shape apart: their outputs have one distribution. */
-static bool alike(const struct work *work, size_t p, size_t q) {
+/* True if two texts of the same shape have the same output distribution. */
+static bool same_output(const struct work *work, size_t p, size_t q) {
     const struct nvdp_token_texts *texts = work->texts;
     return nvdp__dchi_uniform(work->dchi) ||
            memcmp(texts->tokens + texts->offset[p], texts->tokens + texts->offset[q],
                   length_of(texts, p) * sizeof *texts->tokens) == 0;
 }
 
-/* A conversion is above the exact value, also where that is 0, which is known without it: in the order of the
- * conversions, until one is below what has been found. */
+/* A conversion is an upper bound of the exact value, even if that is 0, which is known without
+ * it. Evaluates pairs in decreasing order of their conversions until one is below the largest
+ * value found. */
 static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy_options *options,
                                    const double *epsilon, struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
@@ -619,7 +626,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
         for (size_t q = 0; q < n; q++)
             if (p != q && !isnan(epsilon[p * n + q]))
                 list[candidates++] =
-                    (struct candidate){alike(work, p, q) ? 0 : epsilon[p * n + q], p, q};
+                    (struct candidate){same_output(work, p, q) ? 0 : epsilon[p * n + q], p, q};
     qsort(list, candidates, sizeof *list, descending);
     for (; done < candidates && done < MAX_EVALUATED; done++) {
         struct nvdp_interval found;
@@ -627,7 +634,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
         NVDP_TRY(exact_epsilon(work, options->bdp.releases, options->bdp.delta, list[done].p,
                                list[done].q, &found));
-        found.high = fmin(found.high, list[done].epsilon); /* both are bounds */
+        found.high = fmin(found.high, list[done].epsilon); /* both are upper bounds */
         if (done == 0 || found.high > out->epsilon.high) {
             out->epsilon_p = list[done].p;
             out->epsilon_q = list[done].q;
@@ -681,7 +688,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                const struct nvdp__privacy_options *options, double *matrix,
                                struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
-    static const double most_work = 1.5e10; /* of the vocabulary's worst */
+    static const double max_work = 1.5e10; /* work limit for the vocabulary's worst case */
     const bool vectors = dchi->row->gives_vectors;
     struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
     const struct nvdp__divergence_source source = {fill, &work};
@@ -716,7 +723,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
             nvdp__privacy_measure_source(ctx, &shape, &source, &same, NULL, epsilon, &made.same));
         NVDP_TRY(largest_epsilon(&work, options, epsilon, &made));
     }
-    const double inputs = most_work / ((double)dchi->vectors->count * (double)dchi->vectors->dim);
+    const double inputs = max_work / ((double)dchi->vectors->count * (double)dchi->vectors->dim);
     NVDP_TRY(nvdp_dchi_worst(ctx, dchi,
                              inputs >= (double)dchi->vectors->count ? 0 : (size_t)fmax(inputs, 16),
                              options->pairs.seed, &made.worst));

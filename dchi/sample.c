@@ -1,4 +1,4 @@
-/* Draws: Laplace noise in R^d, tokens by proposals. */
+/* Draws of mechanisms: Laplace noise in R^d, then tokens by rejection sampling. */
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "tensor/ops.h"
@@ -7,7 +7,10 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { KEPT_BYTES = 256 << 20, PERTURBED = 2048 /* points, in whole blocks of nearest.c */ };
+enum {
+    KEPT_BYTES = 256 << 20,
+    PERTURBED = 2048 /* points, a multiple of the blocks of nearest.c */
+};
 
 /* ---- the mechanisms with Laplace noise ---- */
 
@@ -34,7 +37,7 @@ const struct nvdp__token_row nvdp__token_row_sequence_laplace = {
     .unknown = INFINITY,
     .place = 5};
 
-/* Where the draws of a call come from. */
+/* The source of randomness of a call. */
 struct source {
     struct nvdp__release_key key;
     struct nvdp__noise noise;
@@ -62,11 +65,12 @@ static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scrat
 
 /* ---- Laplace noise in R^d ----
  *
- * Density ~ exp(-eta |N|) (Feyisetan et al. 2020; Qu et al. 2021, Eq. 3): N = r u with u uniform on the
- * sphere, a normal vector over its norm, and r of density r^(d-1) exp(-eta r), which is the Gamma
- * distribution of shape d and scale 1/eta: for a whole d the sum of d exponentials,
+ * Density ~ exp(-eta |N|) (Feyisetan et al. 2020; Qu et al. 2021, Eq. 3): N = r u, where u is
+ * uniform on the sphere (a normal vector divided by its norm) and r has density ~ r^(d-1)
+ * exp(-eta r). This is the Gamma distribution of shape d and scale 1/eta, for integer d the sum
+ * of d exponentials:
  *
- *     r  =  -1/eta log (U_1 ... U_d),    16 factors a logarithm: above 2^-848. */
+ *     r  =  -1/eta log (U_1 ... U_d),    16 factors per logarithm: above 2^-848. */
 static void add_noise(struct nvdp__stream *stream, double eta, size_t dim, const double *x,
                       double *noise, double *out) {
     double radius = 0, square = 0;
@@ -147,8 +151,8 @@ nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double cl
     return NVDP_OK;
 }
 
-/* hypot() errs by less than 2^-52 of its result: the norm is lifted by the errors of all of them and of the scaling,
- * so that no rounding leaves the ball. */
+/* hypot() has a relative error below 2^-52. The norm is increased by the errors of all calls and
+ * of the scaling, so that rounding never leaves the ball. */
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out) {
     double norm = 0;
     bool finite = true;
@@ -198,27 +202,27 @@ cleanup:
 
 /* ---- tokens ----
  *
- * P(y|x) is proportional to w_y = exp(-eta/2 d_y).  Proposals are drawn with weights that are cheaper to
- * come by and never lower, v_y >= w_y, and y is kept with probability w_y / v_y, of its exact distance:
- * what is kept has the probabilities P(y|x) (von Neumann 1951).
+ * P(y|x) is proportional to w_y = exp(-eta/2 d_y).  Proposals are drawn with weights v_y >= w_y that are
+ * cheaper to compute, and y is accepted with probability w_y / v_y, computed from its exact distance.
+ * Accepted tokens have the probabilities P(y|x) (rejection sampling, von Neumann 1951).
  *
- *     v_y  =  exp(-eta/2 l_y),    l_y <= d_y,
+ *     v_y  =  exp(-eta/2 l_y),   l_y <= d_y,
  *     l_y  =  (sqrt(max(0, (|z|^2 + |c_y|^2) (1 - b) - 2 z.c_y)) (1 - 2^-20)) / s
  *
- * with z, c_y and s as in nearest.c and z.c_y a float32 product, which is off by at most
- * (d + 8) 2^-24 |z| |c_y| <= (d + 8) 2^-25 (|z|^2 + |c_y|^2); b = 1.01 (d + 24) 2^-24 has room for that
- * twice and for the roundings of the sum, 2^-20 for those of root, difference and factor behind it.
- * Weights are rounded up to bfloat16, half a per cent too large at most, so that 99 proposals of 100
- * are kept as a rule; where the table is so uneven that they are not, what is drawn is still P, and
- * after PROPOSALS in vain the row is computed in double.
+ * with z, c_y and s as in nearest.c and z.c_y a float32 product, whose error is at most
+ * (d + 8) 2^-24 |z| |c_y| <= (d + 8) 2^-25 (|z|^2 + |c_y|^2).  b = 1.01 (d + 24) 2^-24 covers twice that
+ * and the rounding of the sum; 2^-20 covers the rounding of root, difference and factor.  Weights are
+ * rounded up to bfloat16, at most half a percent too large, so usually 99 of 100 proposals are accepted.
+ * If the table is so uneven that they are not, the distribution is still P; after PROPOSALS rejections
+ * the row is computed in double.
  *
- * Products are such that no row depends on those beside it: what is drawn does not depend on the batch. */
+ * Rows of the products do not depend on other rows, so draws do not depend on the batch. */
 enum { SPAN = 64, PROPOSALS = 1000, MADE = 192 };
 
 NVDP__CLONES
 static float nearest_bound(size_t n, float own, float keep, const double *norm,
                            const unsigned char *comes_out, float *row) {
-    float least = INFINITY;
+    float smallest = INFINITY;
     for (size_t y = 0; y < n; y++) {
         float both = own + (float)(norm[y] * norm[y]);
         float square = both * keep - 2 * row[y];
@@ -227,13 +231,13 @@ static float nearest_bound(size_t n, float own, float keep, const double *norm,
     for (size_t y = 0; comes_out != NULL && y < n; y++)
         row[y] = comes_out[y] ? row[y] : INFINITY;
     for (size_t y = 0; y < n; y++)
-        least = row[y] < least ? row[y] : least;
-    return least;
+        smallest = row[y] < smallest ? row[y] : smallest;
+    return smallest;
 }
 
 NVDP__CLONES
 static void weigh(size_t n, float slope, float shift, const float *row, nvdp__bf16 *weight) {
-    for (size_t y = 0; y < n; y++) { /* the exponential is 2e-7 off at most */
+    for (size_t y = 0; y < n; y++) { /* the exponential has a relative error of at most 2e-7 */
         float w = row[y] < INFINITY ? nvdp__fast_exp(slope * (shift - row[y])) * (1 + 0x1p-20F) : 0;
         weight[y] = (nvdp__bf16)((nvdp__float_bits(w) + 0xffff) >> 16);
     }
@@ -243,7 +247,7 @@ static double weight_of(nvdp__bf16 weight) {
     return (double)nvdp__bfloat16_to_float(weight);
 }
 
-/* From row, the products of x's vector with all, which it overwrites. */
+/* Makes a proposal from row, the products of x's vector with all rows, which it overwrites. */
 static void make_proposal(const struct nvdp_dchi *dchi, int32_t x, float *row,
                           struct nvdp__proposal *made) {
     const struct nvdp_vectors *vectors = dchi->vectors;
@@ -264,7 +268,7 @@ static void make_proposal(const struct nvdp_dchi *dchi, int32_t x, float *row,
     }
 }
 
-/* The token below whose weights' sum a uniform share of all ends. */
+/* The token in whose share of the weights' sum the uniform falls. */
 static size_t propose(const struct nvdp__proposal *from, size_t count, double uniform) {
     size_t low = 0, high = nvdp__blocks(count, SPAN), found = 0;
     double left = uniform * from->sum[high];
@@ -275,14 +279,14 @@ static size_t propose(const struct nvdp__proposal *from, size_t count, double un
     left -= from->sum[low];
     for (size_t y = low * SPAN; y < count && y < (low + 1) * SPAN; y++) {
         if (from->weight[y] == 0) continue;
-        found = y; /* the last, where rounding leaves a rest */
+        found = y; /* the last one if rounding leaves a remainder */
         if (left < weight_of(from->weight[y])) break;
         left -= weight_of(from->weight[y]);
     }
     return found;
 }
 
-/* Among what may come out, from the row in double; row [count] is scratch. */
+/* Draws an output from the exact row in double; row [count] is scratch. */
 static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp__stream *stream,
                             double *row) {
     const size_t count = dchi->vectors->count;
@@ -292,7 +296,7 @@ static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp
     for (size_t y = 0; y < count && left >= 0; y++) {
         if (!nvdp__comes_out(dchi, y) || exp(row[y]) <= 0) continue;
         left -= exp(row[y]);
-        found = y; /* the last, where rounding leaves a rest */
+        found = y; /* the last one if rounding leaves a remainder */
     }
     return (int32_t)found;
 }
@@ -314,25 +318,26 @@ static int32_t draw(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__
 
 void nvdp__dchi_forget(struct nvdp_dchi *dchi) {
     for (size_t x = 0; dchi->kept != NULL && x < dchi->vectors->count; x++)
-        free(dchi->kept[x].sum); /* and the weights, behind it */
+        free(dchi->kept[x].sum); /* also frees the weights, which follow it */
     free(dchi->kept);
 }
 
-/* A copy, where there is room for it. */
+/* Caches a copy if there is room. */
 static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
                  struct nvdp__proposal *kept) {
     const size_t count = dchi->vectors->count, sums = nvdp__blocks(count, SPAN) + 1;
     const size_t bytes = count * sizeof *made->weight + sums * sizeof *made->sum;
     if (dchi->kept_bytes + bytes > KEPT_BYTES) return;
     double *memory = malloc(bytes);
-    if (memory == NULL) return; /* it is made again */
+    if (memory == NULL) return; /* then it is computed again when needed */
     dchi->kept_bytes += bytes;
     *kept = (struct nvdp__proposal){(nvdp__bf16 *)(void *)(memory + sums), memory, made->shift};
     memcpy(kept->weight, made->weight, count * sizeof *kept->weight);
     memcpy(kept->sum, made->sum, sums * sizeof *kept->sum);
 }
 
-/* Positions of one token are a list: head[x], then next[i], from the last to the first; -1 ends. */
+/* Positions with the same token form a list: head[x], then next[i], from the last to the first;
+ * -1 ends it. */
 struct lists {
     int64_t *head, *next;
     int32_t *distinct;
@@ -369,11 +374,11 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     nvdp__bf16 *weights = NULL;
     double *sum = NULL, *rows = NULL;
     NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
-    const size_t most = nvdp__min(lists.n, MADE);
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, most * dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, most * count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, most * count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, sum, most * sums));
+    const size_t largest = nvdp__min(lists.n, MADE);
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, largest * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, largest * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, largest * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, sum, largest * sums));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)dev.threads * count));
     if (scratch->rowwise == NULL) NVDP_TRY(nvdp__rowwise_create(&dev, dim, &scratch->rowwise));
     dev.rowwise = scratch->rowwise;

@@ -1,4 +1,6 @@
-/* Sanitizers: a table, what its rows stand for, the mechanism over it. */
+/* Sanitizers: a table of vectors, the words or WordPieces of its rows, and the mechanism over
+ * it. Texts are tokenized, drawn and written; then sensitive tokens are chosen and tables are
+ * read. */
 #include "dchi/sanitizer.h"
 #include "text/word_vectors.h"
 
@@ -9,27 +11,27 @@
 #include <stdlib.h>
 
 struct nvdp_sanitizer {
-    struct nvdp__sanitizer_options options; /* without its texts */
+    struct nvdp__sanitizer_options options; /* without its strings */
     struct nvdp_vectors *vectors;
-    struct nvdp_dchi *dchi; /* NULL: V_S is still to be chosen */
+    struct nvdp_dchi *dchi; /* NULL until V_S is chosen */
     unsigned char *sensitive;
     size_t sensitives;
-    uint64_t *times; /* [V] counts that the vocabulary or V_S is chosen by; NULL: none */
-    /* words of the table before vocabulary-from, and those of its V words that no text can have */
+    uint64_t *times; /* [V] counts that determine the vocabulary or V_S; NULL: none */
+    /* words of the table before vocabulary-from; words of V that no text can contain */
     size_t table, unmatched;
-    bool own_words;         /* the vocabulary is that of the texts of `task` themselves */
-    bool uncounted;         /* it is still the whole table */
-    enum nvdp_task_id task; /* whose texts they are */
+    bool own_words;         /* the vocabulary is that of the texts of `task` */
+    bool uncounted;         /* the vocabulary is still the whole table */
+    enum nvdp_task_id task; /* task of own_words */
     char *later[2];         /* sensitive-from and sensitive-list, read when the words are known */
     size_t equal;
     int32_t equal_pair[2];
-    /* words of a file: row = number */
+    /* words of a file: row = index of the word */
     struct nvdp__strings words;
     struct nvdp__word_rules rules;
     /* or WordPieces */
     const struct nvdp_tokenizer *tokenizer;
-    struct nvdp_tokenizer *own; /* tokenizer, where it is the sanitizer's */
-    int32_t *row, *piece;       /* [pieces] and [V]: each the other's inverse, -1: none */
+    struct nvdp_tokenizer *own; /* tokenizer, if the sanitizer owns it */
+    int32_t *row, *piece;       /* [pieces] and [V]: inverse to each other, -1: none */
 };
 
 void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
@@ -47,7 +49,7 @@ void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
     free(sanitizer);
 }
 
-/* ---- what it is ---- */
+/* ---- description ---- */
 
 nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
                                     struct nvdp_sanitizer_info *out) {
@@ -94,7 +96,7 @@ const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanit
     return sanitizer->sensitive;
 }
 
-/* ---- by which it is known again ---- */
+/* ---- digests that identify it ---- */
 
 void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
                                   char hex[NVDP__DIGEST_HEX]) {
@@ -254,7 +256,7 @@ nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_bat
     return NVDP_OK;
 }
 
-/* The first failure of threads that work without a context. */
+/* Reports the first failure of threads that worked without a context. */
 static nvdp_status recorded(struct nvdp_context *ctx, nvdp_status status) {
     return status == NVDP_OK ? NVDP_OK : nvdp__fail(ctx, status, "out of memory");
 }
@@ -321,7 +323,7 @@ void nvdp__text_batch_release(struct nvdp__text_batch *batch) {
     *batch = (struct nvdp__text_batch){0};
 }
 
-/* ---- which tokens are sensitive ---- */
+/* ---- choice of sensitive tokens ---- */
 
 void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token) {
     for (size_t i = 0; i < n && sanitizer->times != NULL; i++)
@@ -339,14 +341,14 @@ static int rarer(const void *left, const void *right) {
     return (a->token > b->token) - (a->token < b->token);
 }
 
-/* Yue et al. 2021, section 4.3: the share w of the vocabulary with the lowest counts. */
+/* Yue et al. 2021, section 4.3: the fraction w of the vocabulary with the lowest counts. */
 static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const size_t count = nvdp_vectors_count(sanitizer->vectors);
-    /* w V as it is meant: .29 x 100 is below 29 in binary */
+    /* corrects the rounding of w V: .29 x 100 is below 29 in binary */
     const double share = sanitizer->options.sensitive * (double)count * (1 + 1e-12);
-    const size_t most = share < (double)count ? (size_t)share : count;
+    const size_t max = share < (double)count ? (size_t)share : count;
     struct counted *order = NULL;
-    if (most < 1)
+    if (max < 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "sensitive: %g of %zu tokens is none, expected at least one",
                           sanitizer->options.sensitive, count);
@@ -355,7 +357,7 @@ static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *
         order[x] = (struct counted){sanitizer->times[x], x};
     qsort(order, count, sizeof *order, rarer);
     memset(sanitizer->sensitive, 0, count);
-    for (size_t i = 0; i < most; i++)
+    for (size_t i = 0; i < max; i++)
         sanitizer->sensitive[order[i].token] = 1;
     free(order);
     return NVDP_OK;
@@ -442,7 +444,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
         word[field.size] = '\0';
         const int32_t token = nvdp_sanitizer_find(sanitizer, word);
         if (token < 0 && sanitizer->table > nvdp_vectors_count(sanitizer->vectors))
-            continue; /* vocabulary-from has left it out */
+            continue; /* excluded by vocabulary-from */
         if (token < 0)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                                 "%s:%zu: sensitive token %s: expected one of the vocabulary's %zu",
@@ -462,7 +464,7 @@ cleanup:
 
 /* ---- tables ---- */
 
-/* Rows in an order that puts equal ones side by side. */
+/* Rows sorted such that equal ones are adjacent. */
 struct hashed {
     uint64_t hash;
     const double *row;
@@ -491,7 +493,7 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     for (size_t x = 0; x < count; x++) {
         order[x] = (struct hashed){NVDP__HASH_EMPTY, nvdp_vectors_row(vectors, x), dim, x};
         for (size_t k = 0; k < dim; k++) {
-            const double value = order[x].row[k] + 0.0; /* -0 is 0 */
+            const double value = order[x].row[k] + 0.0; /* -0 becomes 0 */
             uint64_t bits;
             memcpy(&bits, &value, sizeof bits);
             order[x].hash = (order[x].hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
@@ -519,7 +521,8 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     return NVDP_OK;
 }
 
-/* Counts the words that no text can have: a text is read in lower case, without accents, punctuation apart. */
+/* Counts the words that no text can contain: texts are read in lower case, without accents, with
+ * punctuation separated. */
 static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     nvdp_status status = NVDP_OK;
     struct nvdp__words words = {.rules = &sanitizer->rules, .ctx = ctx};
@@ -549,7 +552,7 @@ cleanup:
     return status;
 }
 
-/* All but the mechanism is there. */
+/* Completes a sanitizer that has everything except the mechanism. */
 static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const struct nvdp__sanitizer_options options = sanitizer->options;
     sanitizer->options.sensitive_from = sanitizer->options.sensitive_list = NULL;
@@ -591,7 +594,7 @@ static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer 
     return NVDP_OK;
 }
 
-/* Keeps the words that were counted, in their order, with their counts. */
+/* Keeps the counted words, in their order, with their counts. */
 static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     nvdp_status status = NVDP_OK;
     const size_t dim = nvdp_vectors_dim(sanitizer->vectors);

@@ -1,4 +1,4 @@
-/* Sanitizers, internal. */
+/* Sanitizers, internal: creation, digests, batches of texts. */
 #ifndef NVDP_DCHI_SANITIZER_H
 #define NVDP_DCHI_SANITIZER_H
 
@@ -8,45 +8,45 @@
 #include "text/tokenizer.h"
 #include <nvdp/dataset.h>
 
-/* Of an encoder's table in memory: pieces of the tokenizer x dim floats.  The tokenizer must outlive
- * it.  options->vectors is not read. */
+/* Creates a sanitizer from an encoder's table in memory: pieces of the tokenizer x dim floats.
+ * The tokenizer must outlive it. Ignores options->vectors. */
 nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
                                      const struct nvdp__sanitizer_options *options,
                                      const struct nvdp_tokenizer *tokenizer, size_t dim,
                                      const float *table, struct nvdp_sanitizer **out);
-/* Of options->vectors, or of the folder `model`. */
+/* Creates a sanitizer from options->vectors or from the folder `model`. */
 nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
                                    const struct nvdp__sanitizer_options *options, const char *model,
                                    struct nvdp_sanitizer **out);
 
-/* True if the vocabulary is that of the texts of `*task` themselves. */
+/* True if the vocabulary is that of the texts of `*task`. */
 bool nvdp__sanitizer_own_words(const struct nvdp_sanitizer *sanitizer, enum nvdp_task_id *task);
 
-/* By which a table is known again: tokens and vectors, in their order. */
+/* A digest that identifies the table: tokens and vectors in order. */
 void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
                                   char hex[NVDP__DIGEST_HEX]);
-/* And V_S over it; "" where the mechanism has none. */
+/* A digest of V_S over this table; "" if the mechanism has none. */
 void nvdp__sanitizer_sensitive_digest(const struct nvdp_sanitizer *sanitizer,
                                       char hex[NVDP__DIGEST_HEX]);
 
-/* Texts that are sanitized together; what it holds is kept from batch to batch.  Zero it, release it. */
+/* Texts that are sanitized together; memory is reused from batch to batch. Zero it, release it. */
 struct nvdp__text_batch {
     size_t texts, capacity;
     struct nvdp__field *text;     /* [texts] in */
     struct nvdp_token_list *list; /* [capacity] their tokens */
     size_t *offset;               /* [texts + 1] */
-    int32_t *token, *drawn;       /* [offset[texts]] in and out */
+    int32_t *token, *drawn;       /* [offset[texts]] input and output tokens */
     char **out;                   /* [capacity] texts out */
     size_t offset_capacity, text_capacity, out_capacity, token_capacity, drawn_capacity;
 };
-/* Adds a text, whose bytes must stay in place. */
+/* Adds a text, whose bytes must remain valid. */
 nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_batch *batch,
                                  struct nvdp__field text);
-/* list, offset, token: of all texts, on the context's threads. */
+/* Sets list, offset and token of all texts, using the context's threads. */
 nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
                                       const struct nvdp_sanitizer *sanitizer,
                                       struct nvdp__text_batch *batch);
-/* drawn and out, with the streams of nvdp_dchi_sample() from text `first` on. */
+/* Sets drawn and out, with the streams of nvdp_dchi_sample() from text `first` on. */
 nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                   struct nvdp__text_batch *batch, const uint64_t *seed,
                                   uint64_t first);

@@ -1,4 +1,4 @@
-/* Memory that one call keeps from batch to batch. */
+/* Scratch memory that one call reuses from batch to batch. */
 #include "dchi/dchi.h"
 #include "tensor/ops.h"
 

@@ -1,4 +1,5 @@
-/* The privacy of one noised vector a text (Qu et al. 2021, section 3.2.3), over all pairs of a data set. */
+/* The privacy of one noised vector per text (Qu et al. 2021, section 3.2.3), over all pairs of a
+ * data set. */
 #include "dchi/privacy.h"
 #include "rdp/loss.h"
 #include "rdp/pairs.h"
@@ -8,10 +9,10 @@
 struct work {
     struct nvdp_context *ctx;
     size_t texts, dim;
-    double *distance, *value; /* [N (N-1) / 2] eta |s - s'|, of texts i > j in their order; D_l */
+    double *distance, *value; /* [N (N-1) / 2] eta |s - s'| for texts i > j in order; D_l */
 };
 
-/* struct nvdp__divergence_source: noise of one kind on both sides, so that both directions are alike. */
+/* struct nvdp__divergence_source: both sides have the same noise, so both directions are equal. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts;

@@ -1,4 +1,4 @@
-/* The table of word vectors, and distances to it. */
+/* The table of word vectors, and distances to its rows. */
 #include "dchi/dchi.h"
 #include "tensor/vector.h"
 
@@ -9,7 +9,7 @@ nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t d
     nvdp_status status = NVDP_OK;
     struct nvdp_vectors *made = NULL;
     for (size_t i = 0; i < count * dim; i++)
-        if (!(fabs(rows[i]) <= 1e150)) /* whose square is finite */
+        if (!(fabs(rows[i]) <= 1e150)) /* so that its square is finite */
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                                 "word vectors: token %zu, dimension %zu is %g, expected a finite "
                                 "number of at most 1e150",
