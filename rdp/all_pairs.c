@@ -1,17 +1,18 @@
-/* All ordered pairs of a set, and their statistics.
+/* The divergences of all ordered pairs of a set, and their statistics.
  *
- * Texts are taken in tiles, and both directions of a pair at once.  Within a tile the Gaussian part
- * walks over blocks of dimensions (struct nvdp__pairs), so that the blocks of a tile's texts serve
- * all its pairs from the cache: the rows of a text lie one after the other, hence component c of
- * one text faces component c of the other in two flat arrays, whatever the width.  Components that
- * only one text has face padding, which is the same for everyone: those divergences are summed once
- * per text.  Padding against padding is 0. */
+ * Texts are processed in tiles, and both directions of a pair together. Within a tile, the
+ * Gaussian part iterates over blocks of dimensions (struct nvdp__pairs), so that the blocks of
+ * the tile's texts serve all its pairs from the cache. The rows of a text are contiguous, so
+ * component c of one text aligns with component c of the other in two flat arrays of any width.
+ * Components that only one text has are compared with padding, which is the same for all texts:
+ * these divergences are summed once per text. Padding against padding is 0. Start with
+ * nvdp__pairs_pass. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
-/* A tile has up to TILE x TILE pairs, taken GROUP rows at a time: GROUP blocks stay in the first
- * cache, 2 TILE blocks in the second.  Of few texts tiles are smaller, so that there are enough of
- * them for all threads. */
+/* A tile has up to TILE x TILE pairs, processed GROUP rows at a time: GROUP blocks stay in the
+ * first-level cache, 2 TILE blocks in the second-level cache. If there are few texts, tiles are
+ * smaller, so that there are enough for all threads. */
 enum { TILE = 32, FEWEST = 8, GROUP = 2 };
 
 static size_t tile_side(size_t texts) {
@@ -25,7 +26,8 @@ struct tile {
     struct nvdp__both pair[TILE][TILE];
 };
 
-/* What the matrix is to hold where nothing is to be computed; else *wanted and the start. */
+/* Returns the matrix entry if nothing needs to be computed; else sets *wanted and returns the
+ * initial value. */
 static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                     double kept, size_t i, size_t j, bool *wanted) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -51,14 +53,14 @@ static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs
             size_t j = tile->first_j + b;
             struct nvdp__both *pair = &tile->pair[a][b];
             *pair = (struct nvdp__both){.small = false};
-            if (i >= j) continue; /* a tile of the diagonal: the other half has it */
+            if (i >= j) continue; /* in a diagonal tile, the other half has this pair */
             pair->value[0] = begin(pairs, pass, matrix[i * texts + j], i, j, &pair->wanted[0]);
             pair->value[1] = begin(pairs, pass, matrix[j * texts + i], j, i, &pair->wanted[1]);
         }
     }
 }
 
-/* A block of every pair, GROUP texts at a time. */
+/* Adds a block of every pair, GROUP texts at a time. */
 static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t row,
                        size_t piece, struct tile *tile) {
     for (size_t group = 0; group < tile->count_j; group += GROUP) {
@@ -106,7 +108,8 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     tile_end(pairs, plan, tile, matrix);
 }
 
-/* Tiles between two looks at the clock and at the wish to stop: about a tenth of a second. */
+/* Number of tiles between two progress reports and checks for cancellation: about a tenth of a
+ * second. */
 static size_t tiles_a_round(const struct nvdp_posteriors *set, int threads) {
     double elements = (double)set->offset[set->texts] * (double)set->dim;
     double side = (double)tile_side(set->texts);
@@ -159,12 +162,12 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs
     return NVDP_OK;
 }
 
-/* --- Statistics.  An infinite divergence takes part in every one of them: it makes the maximum and
- * the mean infinite, and stands above all others in the quantiles.  What is said of the finite
- * pairs alone has a name of its own --- */
+/* --- Statistics. An infinite divergence counts in all of them: it makes the maximum and the
+ * mean infinite and is above all others in the quantiles. Statistics of the finite pairs alone
+ * have names of their own --- */
 
-/* One pass over the matrix: values[] receives those of the adjacent pairs, row by row; their
- * number. */
+/* One pass over the matrix: values[] receives the values of the adjacent pairs, row by row.
+ * Returns their number. */
 static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, const double *matrix,
                       double *values, struct nvdp_divergence_summary *out, size_t *infinite) {
     size_t pairs = 0;
@@ -173,7 +176,7 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, c
     *infinite = 0;
     for (size_t i = 0; i < set->texts; i++) {
         double row = 0;
-        double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of one size */
+        double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of the same size */
         for (size_t j = 0; j < set->texts; j++) {
             double value = matrix[i * set->texts + j] / by;
             if (i == j || isnan(value)) continue; /* not adjacent */
@@ -199,8 +202,7 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, c
     return pairs;
 }
 
-/* The pairs that may hold the largest finite value of a unit, evaluated once more in exact
- * arithmetic. */
+/* Recomputes in exact arithmetic the pairs that may hold the largest finite value of a unit. */
 static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                    double *matrix, double *values) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -259,7 +261,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
         size_t n = collect(set, unit, matrix, values, part, &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-            /* Samples of one size: dividing keeps the order. */
+            /* samples have the same size, so dividing keeps the order */
             part->quantile[level] =
                 unit != NVDP__SUM && set->policy == NVDP_LENGTH_HIDDEN
                     ? made.sum.quantile[level] / nvdp__divisor(set, unit, 0)

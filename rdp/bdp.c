@@ -1,5 +1,5 @@
-/* Bayesian differential privacy: the moments accountant over data instead of over the worst case.
- */
+/* Bayesian differential privacy: the moments accountant over the data distribution instead of
+ * the worst case. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
@@ -8,12 +8,12 @@ double nvdp__bdp_epsilon(const struct nvdp__bdp_options *options, double moment,
     return (calls * cost - log(options->delta - nvdp__bdp_spent(options->gamma, calls))) / moment;
 }
 
-/* Triastcyn & Faltings 2020, Theorem 2, in its finite-sample form: for one text,
- * X_j over a population of m others, T releases,
+/* Triastcyn & Faltings 2020, Theorem 2, in its finite-sample form: for one text, X_j over a
+ * population of m others, T releases,
  *     cost = 1/T log[ M + t S / sqrt(m-1) ],   M = mean e^X, S = population deviation of e^X,
- * t the upper gamma-quantile of Student's t with m-1 degrees of freedom.
- * Domain: m >= 2, X >= 0.  Two passes over e^(X - max X), so nothing overflows; any X = +inf makes
- * the cost +inf; all X equal makes S 0 (log S = -inf) and the cost X/T. */
+ * t the upper gamma-quantile of Student's t with m-1 degrees of freedom. Domain: m >= 2, X >= 0.
+ * Two passes over e^(X - max X) avoid overflow. Any X = +inf makes the cost +inf. If all X are
+ * equal, S is 0 (log S = -inf) and the cost is X/T. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *options, double moment,
                                     double scale, size_t m, const double *x) {
     struct nvdp_bdp_cost made = {.struct_size = sizeof made, .moment = moment, .m = m};
@@ -96,8 +96,8 @@ static double log_binomial(int n, int i, double q) {
     return choose + hit + miss;
 }
 
-/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020).
- * D_0 = D_1's factor is 1; a weight of zero silences an infinite D_i. */
+/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020). The factor
+ * of D_0 and D_1 is 1; an infinite D_i with weight zero does not count. */
 static double subsampled(int moment, double rate, size_t m, const double *d, size_t j) {
     double most = -INFINITY;
     double sum = 0;
@@ -113,7 +113,7 @@ static double subsampled(int moment, double rate, size_t m, const double *d, siz
             sum += exp(term - most);
         }
     }
-    return fmax(most + log(sum), 0); /* >= 0: a mean of e^(something >= 0) */
+    return fmax(most + log(sum), 0); /* >= 0: the mean of e^(a number >= 0) */
 }
 
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double gamma, int releases,

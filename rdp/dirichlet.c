@@ -5,17 +5,17 @@
  *     D_l = [ lnB(c) - lnB(a_p) ] / s  -  [ lnB(a_p) - lnB(a_q) ]
  *
  * (Gil, Alajaji & Linder 2013; also written [lnB(c) - l lnB(a_p)]/(l-1) + lnB(a_q)).
- * Domain: +inf where any c_i <= 0.  Printed like this it loses every digit for large pseudo-counts:
- * at a = e^10 and a hundred components lnB is about 1e7, divided by s = 0.1, while the answer may
+ * Domain: +inf if any c_i <= 0.  Evaluated literally, it loses every digit for large pseudo-counts:
+ * at a = e^10 and a hundred components lnB is about 1e7, divided by s = 0.1, while the result may
  * be 1e-2.
  *
  * Stable form.  Write lnG(x) = x log x - x + w(x).  The part x log x of all components and of their
- * total is a difference of two large numbers; jointly it is a sum of Bregman divergences of
+ * total is a difference of two large numbers.  Together it is a sum of Bregman divergences of
  * x log x, each >= 0 (for s > 0).  With the totals A_p, A_q, A_c and
  *
- *     k_i = 1 - a_qi/a_pi,    K = 1 - A_q/A_p,    d_i = k_i - K,
+ *     k_i = 1 - a_qi/a_pi,   K = 1 - A_q/A_p,   d_i = k_i - K,
  *
- * component i has the part
+ * component i contributes
  *
  *     a_pi { (A_c/A_p) phi(y1) / s  +  (A_q/A_p) phi(y2) },
  *
@@ -23,9 +23,9 @@
  *     1 + y1 = (c_i/a_pi) / (A_c/A_p),
  *     1 + y2 = (a_qi/a_pi) / (A_q/A_p),
  *
- * the terms linear in d_i summing to zero over the components.  What is left, w, is of order log x:
- * its second differences are taken in closed form (below).  s = 0 replaces the quotients by their
- * limits: Kullback-Leibler.
+ * because the terms linear in d_i sum to zero over the components.  The remainder w is of order log x;
+ * its second differences have a closed form (below).  For s = 0 the quotients become their limits:
+ * Kullback-Leibler.
  *
  * Order infinity: with delta = a_p - a_q,
  *
@@ -42,21 +42,21 @@
 
 /* --- The second difference of w --- */
 
-/* From here on Stirling's series is exact to rounding with the six terms below. */
+/* From this argument on, the six terms below make Stirling's series exact to rounding. */
 static const double stirling_from = NVDP__SHIFTS;
 /* lnG(x) - (x - 1/2) log x + x - 1/2 log 2 pi = sum_n b_n / x^(2n-1), b_n = B_2n / (2n (2n-1)). */
 static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                    -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
 
-/* Second difference of x^-j summed over Stirling's series, for arguments >= stirling_from.  With
- * r_c = p/c, likewise at q, no division by s is left,
+/* Second difference of x^-j, summed over Stirling's series, for arguments >= stirling_from. With
+ * r_c = p/c and likewise r_q, there is no division by s,
  *
  *     (c^-j - p^-j) / s = -p^-j k (r_c + ... + r_c^j),
  *
- * and of the two halves none by what they share:
+ * and the common part of the two halves cancels analytically:
  *
- *     r_q^i - r_c^i = (r_q - r_c) h_i,    r_q - r_c = k (1 + s) r_q r_c,
- *     h_i = r_q^(i-1) + r_q^(i-2) r_c + ... + r_c^(i-1). */
+ *     r_q^i - r_c^i = (r_q - r_c) h_i,     r_q - r_c = k (1 + s) r_q r_c,
+ *     h_i           = r_q^(i-1) + r_q^(i-2) r_c + ... + r_c^(i-1). */
 static double stirling_second_difference(double s, double p, double k, double ratio_q,
                                          double ratio_c) {
     double rq = 1 / ratio_q;
@@ -103,10 +103,11 @@ static double remainder_slope(double s, double p, double k, double ratio_c) {
     return sum;
 }
 
-/* Second difference of w(x) = lnG(x) - x log x + x for finite s.  Points far apart are taken from
- * the values (w is of order log x: nothing to lose), where c is near a large p from its slope there: shifted, x log x of
- * p would be left over to its rounding.  Close ones are taken term by term, small
- * arguments raised by n through lnG(x) = lnG(x + n) - sum_{r<n} log(x + r). */
+/* Second difference of w(x) = lnG(x) - x log x + x for finite s. Distant points use the values
+ * of w, which is of order log x, so nothing cancels. If c is near a large p, the slope at p is
+ * used: with the shift below, the rounding error of x log x at p would remain. Close points are
+ * computed term by term; small arguments are raised by n through lnG(x) = lnG(x + n) - sum_{r<n}
+ * log(x + r). */
 static double remainder_second_difference(double s, double p, double q, double c, double delta) {
     if (delta == 0) return 0;
     if (fabs(delta) >= 0.5 * p && fabs(s * delta) >= 0.5 * p) {
@@ -139,7 +140,7 @@ static double remainder_second_difference(double s, double p, double q, double c
            stirling_second_difference(s, p, k, q / p, c / p);
 }
 
-/* That of x log x, and of w. */
+/* The sum of the second differences of x log x and w. */
 double nvdp__log_gamma_second_difference(double order, double p, double q) {
     const double s = order - 1, delta = p - q, c = nvdp__extrapolate(order, p, q);
     if (c <= 0) return INFINITY;
@@ -157,7 +158,7 @@ struct line {
     double delta;            /* A_p - A_q, summed from the components */
     double k;                /* delta / A_p */
     double ratio_q;          /* A_q / A_p = 1 - k */
-    double ratio_c;          /* A_c / A_p = 1 + s k; 0 for order infinity, where it is not used */
+    double ratio_c;          /* A_c / A_p = 1 + s k; 0 for order infinity, which does not use it */
     double sum;
 };
 
@@ -188,7 +189,7 @@ static double bregman(const struct line *line, double d, double ratio_q, double 
         double first = s == 0 ? 0 : line->ratio_c * nvdp__xlogx(y1, c) / s;
         return first + line->ratio_q * nvdp__xlogx(y2, q);
     }
-    /* the linear terms, +d and -d, are large here: leave them out */
+    /* the linear terms +d and -d are large here and are left out */
     double first = s == 0 ? d : ratio_c * nvdp__log_ratio(y1, c) / s;
     return first + (q > 0 ? ratio_q * log(q) : 0);
 }
@@ -197,7 +198,7 @@ static double bregman(const struct line *line, double d, double ratio_q, double 
 static void line_add(struct line *line, double p, double q, int kappa, double count) {
     if (count == 0) return;
     double delta = p - q;
-    /* K near 1: both k are 1 less a ratio that may be all there is to tell them by */
+    /* If K is near 1, both k are 1 minus a ratio, and only the ratios may distinguish them. */
     double d = fabs(line->k) < 0.5 ? delta / p - line->k : line->ratio_q - q / p;
     if (isinf(line->order)) {
         if (delta < 0) {
@@ -233,8 +234,7 @@ static double line_end(const struct line *line) {
         total = remainder_second_difference(line->s, line->total_p, line->total_q, c, line->delta);
     }
     double value = line->sum - total;
-    /* NaN only where ratios of pseudo-counts leave the range of double: overstate, never
-     * understate. */
+    /* NaN only if ratios of pseudo-counts exceed the range of double: return an upper bound. */
     return isnan(value) ? INFINITY : fmax(value, 0);
 }
 
@@ -249,7 +249,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
         total_q += alpha_q[i];
         delta += alpha_p[i] - alpha_q[i];
     }
-    if (m < 2) return 0; /* one weight is always 1 */
+    if (m < 2) return 0; /* a single weight is always 1 */
     struct line line = line_begin(order, total_p, total_q, delta);
     for (size_t i = 0; i < m; i++) {
         line_add(&line, alpha_p[i], alpha_q[i], 1, 1);
@@ -257,7 +257,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
     return line_end(&line);
 }
 
-/* Components 0 (prior), 1..longest (tokens, or padding in one of them), then padding in both. */
+/* Components 0 (prior), 1..longest (tokens, or padding in one text), then padding in both. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
     size_t longest = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     double padding = 0;
@@ -283,22 +283,22 @@ double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, si
     return line_end(&line);
 }
 
-/* --- All pairs: from what is kept of each text ---
+/* --- All pairs, from values stored per text ---
  *
  *     D(P||Q) = [lnB(c) - lnB(p)] / s  -  [lnB(p) - lnB(q)],    c = p + s (p - q),
  *
- * with lnB of the texts computed once, so that a pair costs the lnG of its c only.  Order 1:
+ * with lnB of each text computed once, so that a pair only costs the lnG of its c. Order 1:
  *
  *     lnB(q) - lnB(p) + sum (p - q) psi(p) - (P - Q) psi(P),    P and Q the totals;
  *
- * the digammas are computed once as well.  Components with the same pseudo-count in both texts
- * (prior, padding against padding) cancel and are left out.  Where the rounding is not small
- * against the whole divergence, and near the edge where a c is 0, the plain form answers. */
+ * the digammas are also computed once. Components with the same pseudo-count in both texts
+ * (prior, padding against padding) cancel and are left out. If rounding is not small compared
+ * with the whole divergence, and near the edge where a c is 0, the plain form is used. */
 
 enum { BLOCK = 64 };
 
-/* Adds count * lnG(x) to a sum that keeps the size its rounding is relative to: the value, and
- * x psi(x) for the rounding of x itself. */
+/* Adds count * lnG(x) to `sum`, and to `size` the magnitude that determines its rounding: the
+ * value, and x psi(x) for the rounding of x itself. */
 static void add_log_gamma(double x, double count, double *sum, double *size) {
     double value = count * nvdp__log_gamma(x);
     *sum += value;
@@ -328,7 +328,8 @@ nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_pos
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->alpha, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->psi, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->texts, set->texts));
-    /* Arguments from 1e-100/kappa to 1e100 rows (nvdp_posteriors_check): psi has no error there. */
+    /* Arguments lie between 1e-100/kappa and 1e100 rows (nvdp_posteriors_check), where psi
+     * cannot fail. */
     for (size_t r = 0; r < rows; r++) {
         out->alpha[r] = set->alpha[r] / set->kappa;
         out->psi[r] = gsl_sf_psi(out->alpha[r]);
@@ -359,15 +360,15 @@ bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, si
     return false;
 }
 
-/* kappa sum lnG(c/kappa) of both directions. */
+/* kappa sum lnG(c/kappa) in both directions. */
 struct far {
     double sum[2];
     double size[2];
     bool near_edge[2]; /* some c is at or near 0 */
 };
 
-/* Counts [first, first + BLOCK) of text i, padding after its tokens, 1 from `longest` to a whole
- * number of vectors: equal counts there, and lnG(1) = 0. */
+/* Copies counts [first, first + BLOCK) of text i: padding after its tokens, and 1 from `longest`
+ * to a whole number of vectors, where equal counts and lnG(1) = 0 add nothing. */
 static void fill(const struct nvdp__weights *weights, size_t i, size_t first, size_t longest,
                  double *to) {
     const struct nvdp_posteriors *set = weights->set;
@@ -437,13 +438,14 @@ static struct beta own_beta(const struct nvdp_posteriors *set,
     return made;
 }
 
-/* Whether `rounding`, a few epsilons of what was added, is small against the whole divergence. */
+/* True if `rounding`, a few epsilons of the summed magnitudes, is small compared with the whole
+ * divergence. */
 static bool sure(const struct nvdp__plan *plan, double rounding, double whole) {
     bool exact = plan->arithmetic == NVDP_PAIRS_EXACT;
     return exact ? 2 * rounding < 3e-13 * whole : 8 * rounding < 1e-7 * whole;
 }
 
-/* Order 1, one direction; NaN where the rounding is not small. */
+/* Order 1, one direction; NaN if the rounding is not small. */
 static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights *weights, size_t i,
                        size_t j, const struct beta *p, const struct beta *q, double gaussian) {
     const struct nvdp_posteriors *set = weights->set;
@@ -467,7 +469,7 @@ static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights
     return value > 0 && sure(plan, rounding, value + gaussian) ? value : NAN;
 }
 
-/* Other orders, one direction; NaN near an edge as well. */
+/* Other orders, one direction; NaN also near an edge. */
 static double quick(const struct nvdp__plan *plan, const struct far *far, int side,
                     const double total[2], const struct beta own[2], double gaussian) {
     double s = plan->order - 1;

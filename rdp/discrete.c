@@ -1,15 +1,17 @@
-/* Renyi divergence of two distributions over the same finite set, given by their logarithms. */
+/* Renyi divergence of two distributions over the same finite set, given by their logarithms, and
+ * the largest probability that a divergence allows. */
 #include "rdp/divergence.h"
 
 /* Van Erven & Harremoes 2014, Eq. 1, with t = log p/q, over the y with p > 0:
  *
- *     l = 1          sum p t
- *     l = inf        max t
- *     otherwise      1/(l-1) log sum p exp((l-1) t).
+ *     l = 1       sum p t
+ *     l = inf     max t
+ *     otherwise   1/(l-1) log sum p exp((l-1) t).
  *
- * Near order 1 the sum is near 1: where no |(l-1) t| exceeds 1/2 it is 1 + sum p expm1((l-1) t), and
- * its logarithm a log1p.  Elsewhere the largest exponent is taken out.  q = 0 < p is +inf from l = 1
- * on, and leaves nothing to the sum below; l < 1 is +inf where the supports have nothing in common. */
+ * Near order 1 the sum is near 1: if no |(l-1) t| exceeds 1/2, it is computed as 1 + sum p
+ * expm1((l-1) t), and its logarithm as a log1p. Otherwise the largest exponent is factored out.
+ * q = 0 < p gives +inf for l >= 1 and adds nothing to the sum for l < 1. l < 1 is +inf if the
+ * supports are disjoint. */
 double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const double *log_q) {
     order = nvdp__order(order);
     if (isnan(order)) return NAN;
@@ -42,7 +44,8 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
     return value > 0 ? value : 0;
 }
 
-/* In logits t, p = 1/(1 + e^-t), which keep p near 1: the divergence of two outcomes rises with p from q on. */
+/* Works in logits t, p = 1/(1 + e^-t), which resolve p near 1. The divergence of two outcomes
+ * increases with p from q on. */
 double nvdp_renyi_most(double order, double divergence, double chance) {
     enum { HALVINGS = 200 };
     const double log_q[] = {log(chance), log1p(-chance)};

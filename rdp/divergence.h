@@ -1,15 +1,15 @@
-/* The plain forms of the divergences: one Gaussian, one Dirichlet, two texts, term by term.  What
- * every faster form falls back on, decides infinities by, and is tested against.
+/* The plain forms of the divergences, term by term: one Gaussian, one Dirichlet, two texts.
+ * Faster forms fall back on them, use them to decide infinities, and are tested against them.
  *
- * A Renyi divergence of order l = 1 + s between members of an exponential family is a difference of
- * two slopes of the log-partition function along the line q -> p -> c = p + s (p - q)
- * (Gil, Alajaji & Linder 2013).  For G = log x and G = x log x this second difference,
+ * A Renyi divergence of order l = 1 + s between members of an exponential family is a difference
+ * of two slopes of the log-partition function along the line q -> p -> c = p + s (p - q) (Gil,
+ * Alajaji & Linder 2013). For G = log x and G = x log x this second difference,
  *
  *     [G(c) - G(p)] / s  -  [G(p) - G(q)],
  *
- * is written below in k = (p - q)/p, with q/p = 1 - k and c/p = 1 + s k.  The terms linear in k
- * cancel exactly, so they are left out: what remains has one sign and keeps its digits for q -> p
- * and for s -> 0, where the quotient is replaced by its limit (Kullback-Leibler). */
+ * is written below in k = (p - q)/p, with q/p = 1 - k and c/p = 1 + s k. The terms linear in k
+ * cancel exactly and are left out. The remainder has one sign and keeps its digits for q -> p
+ * and for s -> 0, where the quotient becomes its limit (Kullback-Leibler). */
 #ifndef NVDP_RDP_DIVERGENCE_H
 #define NVDP_RDP_DIVERGENCE_H
 
@@ -19,8 +19,9 @@
 #define NVDP__LN2 0.693147180559945309417232121458
 #define NVDP__HALF_LOG_2PI 0.918938533204672741780329736406
 
-/* NaN where the order is not > 0.  Orders from 1e100 on are answered with the max-divergence, which
- * is never smaller (the divergence does not decrease in its order) and equal to rounding there. */
+/* Returns the order, or NaN unless it is > 0. Orders from 1e100 on become infinity: the
+ * max-divergence is never smaller (divergences do not decrease in their order) and equal up to
+ * rounding. */
 static inline double nvdp__order(double order) {
     if (!(order > 0)) return NAN;
     return order >= 1e100 ? INFINITY : order;
@@ -31,13 +32,13 @@ static inline double nvdp__log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* log(1 + x) - x for |x| < 1/4, to a few units in the last place.  With y = x / (2 + x),
+/* log(1 + x) - x for |x| < 1/4, to a few units in the last place. With y = x / (2 + x),
  *
- *     log(1 + x)     = 2 atanh y,
- *     2 y - x        = -x y,
- *     log(1 + x) - x = -x y + 2 y^3 (1/3 + y^2/5 + y^4/7 + ...),    y^2 <= 1/49;
+ *     log(1 + x)      = 2 atanh y,
+ *     2 y - x         = -x y,
+ *     log(1 + x) - x  = -x y + 2 y^3 (1/3 + y^2/5 + y^4/7 + ...),    y^2 <= 1/49;
  *
- * ten terms leave less than 1e-17. */
+ * ten terms leave an error below 1e-17. */
 static inline __attribute__((always_inline)) double nvdp__log1pmx_series(double x) {
     double y = x / (2 + x);
     double z = y * y;
@@ -54,7 +55,7 @@ static inline __attribute__((always_inline)) double nvdp__log1pmx_series(double 
     return 2 * y * z * tail - x * y;
 }
 
-/* log(1 + y), where `ratio` is 1 + y computed without the cancellation y may carry near -1. */
+/* log(1 + y), where `ratio` is 1 + y computed without the cancellation that y may have near -1. */
 static inline double nvdp__log_ratio(double y, double ratio) {
     return fabs(y) < 0.5 ? log1p(y) : log(ratio);
 }
@@ -70,8 +71,8 @@ static inline double nvdp__xlogx(double y, double ratio) {
     return ratio > 0 ? ratio * nvdp__log_ratio(y, ratio) - y : -y;
 }
 
-/* The second difference of -log x,  -[ log(c/p) / s + log(q/p) ] >= 0,  for finite s > -1;
- * k = 1 - q/p. */
+/* The second difference of -log x,  -[ log(c/p) / s + log(q/p) ] >= 0,  for finite s > -1; k = 1
+ * - q/p. */
 static inline double nvdp__log_second_difference(double s, double k, double ratio_q,
                                                  double ratio_c) {
     if (fabs(k) < 0.5) {
@@ -82,8 +83,8 @@ static inline double nvdp__log_second_difference(double s, double k, double rati
     return -(far + log(ratio_q));
 }
 
-/* (c/p) log(c/p) / s + (q/p) log(q/p) >= 0,  for finite s > -1: p times it is the second
- * difference of x log x. */
+/* (c/p) log(c/p) / s + (q/p) log(q/p) >= 0,  for finite s > -1. Multiplied by p, it is the
+ * second difference of x log x. */
 static inline double nvdp__xlogx_second_difference(double s, double k, double ratio_q,
                                                    double ratio_c) {
     if (fabs(k) < 0.5) {
@@ -95,30 +96,31 @@ static inline double nvdp__xlogx_second_difference(double s, double k, double ra
 }
 
 /* --- gaussian.c --- */
-/* As nvdp_renyi_gaussian, for an order that went through nvdp__order and valid parameters. */
+/* Like nvdp_renyi_gaussian, for valid parameters and an order from nvdp__order. */
 double nvdp__gaussian(double order, size_t n, const double *mu_p, const double *var_p,
                       const double *mu_q, const double *var_q);
 
 /* --- dirichlet.c --- */
-/* c = l p + (1-l) q, without cancellation where there need be none.  Monotone in p and q. */
+/* c = l p + (1-l) q, without avoidable cancellation. Monotone in p and q. */
 static inline double nvdp__extrapolate(double order, double p, double q) {
     double s = order - 1;
     return s < 0 ? order * p - s * q : p + s * (p - q);
 }
 
-/* The second difference of lnGamma, [lnG(c) - lnG(p)]/s - [lnG(p) - lnG(q)] >= 0, for a finite order; +inf where c <= 0. */
+/* The second difference of lnGamma, [lnG(c) - lnG(p)]/s - [lnG(p) - lnG(q)] >= 0, for a finite
+ * order; +inf if c <= 0. */
 double nvdp__log_gamma_second_difference(double order, double p, double q);
 /* D_l between the weights of texts i and j in its stable form, for an order from nvdp__order:
  * Dirichlets over the pseudo-counts alpha/kappa, each kappa times, of prior, tokens and padding.
- * Not +inf for lack of equal lengths: the caller decides that. */
+ * Different public lengths do not make it +inf here; the caller handles them. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j);
 
-/* Tokens of text i. */
+/* Number of tokens of text i. */
 static inline size_t nvdp__rows(const struct nvdp_posteriors *set, size_t i) {
     return set->offset[i + 1] - set->offset[i];
 }
 
-/* Pseudo-count of text i's component c: token, or padding after the last. */
+/* Pseudo-count of component c of text i: a token, or padding after the last token. */
 static inline double nvdp__token_alpha(const struct nvdp_posteriors *set, size_t i, size_t c) {
     return c < nvdp__rows(set, i) ? set->alpha[set->offset[i] + c] : set->pad_alpha;
 }

@@ -1,64 +1,66 @@
 /* The exact privacy loss of a pair: delta(eps), its inverse, the trade-off curve.
  *
  * L = log P(S)/Q(S), S ~ P, has the moment generating function M(z) = E e^(z L) = exp K(z), K(z) = z D_{z+1}(P||Q),
- * analytic but for cuts and poles on the real axis, left of -1 and right of some s > 0.  With
+ * analytic except for cuts and poles on the real axis, left of -1 and right of some s > 0. With
  *
- *     W(z)  =  e^(K(z) - z eps) / (z (z+1)),        J_g  =  1/(2 pi i) int g(z) W(z) dz
+ *     W(z)     =  e^(K(z) - z eps) / (z (z+1)),     J_g  =  1/(2 pi i) int g(z) W(z) dz
  *
- * upwards along a path that crosses the real axis at c > 0,
+ * upward along a path that crosses the real axis at c > 0,
  *
  *     J_1      =  delta(eps)  =  E (1 - e^(eps-L))_+,
- *     J_{z+1}  =  P(L > eps),        J_z  =  e^eps Q(L > eps);
+ *     J_{z+1}  =  P(L > eps),     J_z  =  e^eps Q(L > eps);
  *
- * for -1 < c < 0 the pole at 0 is passed on its other side: J_1 = delta - 1, J_{z+1} = P(L > eps) - 1, J_z is the same
- * (Lugannani & Rice 1980 do this for sums).  c is where |W| is least on the real axis, on the side of 0 on which the
- * mean of e^(c L) P reaches eps: nothing cancels, and the value is as accurate as the exponent, however small it is.
+ * for -1 < c < 0 the path passes the pole at 0 on its other side: J_1 = delta - 1, J_{z+1} = P(L > eps) - 1, J_z is
+ * the same (Lugannani & Rice 1980 do this for sums). c is where |W| is smallest on the real axis, on the side of 0
+ * on which the mean of e^(c L) P reaches eps. Nothing cancels there, and the value is as accurate as the exponent,
+ * however small.
  *
- * Path: the hyperbola through the saddle that follows the path of steepest descent to its second order,
+ * Path: the hyperbola through the saddle that follows the path of steepest descent to second order,
  *
- *     z(u)  =  c + k (i sinh u + b (cosh u - 1)),     k = f''^(-1/2),  b = k f'''/(3 f''),  f = log |W|,
+ *     z(u)  =  c + k (i sinh u + b (cosh u - 1)),     k = f''^(-1/2),   b = k f'''/(3 f''),   f = log |W|,
  *
- * or one bent by 1/2 to either side where |W| falls sooner: where only a few dimensions have unequal variances W falls
- * like a power along a straight path, exponentially along a bent one.  As f'' >= 1/c^2, 1/(1+c)^2 and as much for each
- * singularity, the nearest is k away or more: W is analytic in a strip of u half a unit wide at least, and the
- * trapezoidal rule's error falls like exp(-2 pi 1/2 / h) or faster (Trefethen & Weideman 2014).  The step is halved until
- * two sums agree; from h = 1/100 on what is left between them is rounding alone, and up to 1e-8 of it is taken.  Where that,
- * or the rounding of K(c) - c eps, is more, the pair has no exact number: exact_bound.c.
+ * or one bent by 1/2 to either side if |W| decreases sooner there: if only a few dimensions have unequal variances,
+ * W decreases like a power along a straight path but exponentially along a bent one. As f'' >= 1/c^2, 1/(1+c)^2 and
+ * as much for each singularity, the nearest singularity is at least k away. W is therefore analytic in a strip of u
+ * at least half a unit wide, and the error of the trapezoidal rule decreases like exp(-2 pi 1/2 / h) or faster
+ * (Trefethen & Weideman 2014). The step is halved until two sums agree. From h = 1/100 on their difference is only
+ * rounding, of which up to 1e-8 is accepted. If it is larger, or the rounding of K(c) - c eps is, the pair has no
+ * exact number: exact_bound.c.
  *
- * What a dimension adds to K, with r = var_P/var_Q, y = r-1, q0 = var_P (mu_P-mu_Q)^2/var_Q^2, x = 1 - c y,
- * q = q0/x, d = y/x:
+ * The contribution of a dimension to K, with r = var_P/var_Q, y = r-1, q0 = var_P (mu_P-mu_Q)^2/var_Q^2,
+ * x = 1 - c y, q = q0/x, d = y/x:
  *
- *     K(c)          =  c E + c^2 q/2 - [log(1 - c y) + c y]/2,      E = -[log r - y]/2 + (mu_P-mu_Q)^2/(2 var_Q),
- *     K(c+t) - K(c) =  t K'(c) + [(c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)]/2 - [log(1 - d t) + d t]/2;
+ *     K(c)           =  c E + c^2 q/2 - [log(1 - c y) + c y]/2,      E = -[log r - y]/2 + (mu_P-mu_Q)^2/(2 var_Q),
+ *     K(c+t) - K(c)  =  t K'(c) + [(c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)]/2 - [log(1 - d t) + d t]/2;
  *
- * every term is of second order in y and mu_P - mu_Q.  Where y > 1 there is nothing to gain by that, and c y, which stands
- * in both E and the logarithm, is as large as the ratio of the variances and would leave its rounding in their sum.
+ * every term is of second order in y and mu_P - mu_Q. If y > 1, this form has no advantage: c y, which occurs in
+ * both E and the logarithm, is as large as the ratio of the variances, and its rounding would remain in their sum.
  * Without it, with s = (mu_P - mu_Q)^2/var_Q,
  *
- *     K(c)  =  -c log(r)/2 + c (1+c) s/(2 x) - log(1 - c y)/2,
- *     K'(c) =  -log(r)/2 + (1 + 2 c - c^2 y) s/(2 x^2) + d/2.
+ *     K(c)   =  -c log(r)/2 + c (1+c) s/(2 x) - log(1 - c y)/2,
+ *     K'(c)  =  -log(r)/2 + (1 + 2 c - c^2 y) s/(2 x^2) + d/2.
  *
- * Dimensions with |d t| <= 1/4 all along the path enter by their
- * power sums, which are the same for all points: few others are left, as sum d^2 t^2 is of order 100 where W has
- * fallen to nothing.
+ * Dimensions with |d t| <= 1/4 all along the path enter through their power sums, which are the same for all points.
+ * Few others remain, because sum d^2 t^2 is of order 100 where W has become negligible.
  *
- * What the weights add is lnB(x), x = alpha_P + c v, v = alpha_P - alpha_Q, and parts linear in c.  As in dirichlet.c the
- * x log x of all components and of their total are taken together.  With X, V, A the sums of x, v, alpha_P,
- * d_i = v_i A - V alpha_Pi and phi(y) = (1 + y) log(1 + y) - y,
+ * The weights contribute lnB(x), x = alpha_P + c v, v = alpha_P - alpha_Q, and parts linear in c. As in dirichlet.c,
+ * the x log x of all components and of their total are combined. With X, V, A the sums of x, v, alpha_P, d_i = v_i
+ * A - V alpha_Pi and phi(y) = (1 + y) log(1 + y) - y,
  *
  *     K(c+t) - K(c) - t K'(c)  =  (1 + V t/X) sum x_i phi(y_i) + sum tau(x_i, v_i t) - tau(X, V t),
  *     y_i                      =  d_i t / (x_i (X + V t)),       1 + y_i  =  (1 + v_i t/x_i) / (1 + V t/X),
  *     tau(x, w)                =  lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x);
  *
- * sum x_i y_i = 0, every y_i is of first order in how far the pseudo-counts are from proportional ones, and tau is of order
- * log x.  Weights that P and Q share have v = 0 and stand in the sum as one.
+ * sum x_i y_i = 0, every y_i is of first order in the distance of the pseudo-counts from proportional ones, and tau
+ * is of order log x. Weights that P and Q share have v = 0 and enter the sum as one.
  *
- * Unit: with h, a power of 2 near the inverse of the largest dimension's spread, all of this is held for the loss h L,
+ * Unit: with h, a power of 2 near the inverse of the largest dimension's spread, everything is stored for the loss h
+ * L,
  *
- *     c h for c,    h eps for eps,    h y, h^2 q0, h s, h E, h (alpha_P - alpha_Q) for those above,
- *     W  =  e^(K(c) - c eps) / (c (1 + h c)),        J_z  =  h/(2 pi i) int c W(c) dc:
+ *     c h for c,   h eps for eps,   h y, h^2 q0, h s, h E, h (alpha_P - alpha_Q) for those above,
+ *     W  =  e^(K(c) - c eps) / (c (1 + h c)),     J_z  =  h/(2 pi i) int c W(c) dc:
  *
- * the numbers stay within range for pairs however far and however near. */
+ * this keeps numbers within range for very distant and very close pairs. */
 #include "rdp/pairs.h"
 
 #include <complex.h>
@@ -67,30 +69,30 @@
 #include <stdlib.h>
 
 enum {
-    TERMS = 26, /* of the power sums: (1/4)^26 = 2e-16 */
+    TERMS = 26, /* number of power sums: (1/4)^26 = 2e-16 */
     LANES = 8,
     MAX_HALVINGS = 9,
-    MAX_STEPS = 200 /* of a search for a root */
+    MAX_STEPS = 200 /* of a root search */
 };
-static const double far = 40;      /* u beyond which no path goes */
-static const double lost = 1e-20;  /* a term that is none */
-static const double agree = 1e-12; /* of two sums */
-/* With steps below `fine` only rounding is between two sums: at most `noise`. */
+static const double far = 40;      /* no path extends beyond this u */
+static const double lost = 1e-20;  /* relative size of a negligible term */
+static const double agree = 1e-12; /* required agreement of two sums */
+/* With steps below `fine`, two sums differ only by rounding: at most by `noise`. */
 static const double fine = 1. / 100, noise = 1e-8;
-static const double wild = 1e4;   /* |W| grows so far on a path past the next singularity */
-static const double steep = 1e12; /* c times the spread, where epsilon is above every loss */
-static const double nothing =
-    -800; /* logarithm of a probability that a double tells from 0 no more */
-/* The most that the logarithm of an exact probability may be wrong by where its exponent is large. */
+static const double wild = 1e4; /* |W| grows this much on a path past the next singularity */
+/* bound of c times the spread; beyond, epsilon exceeds every loss */
+static const double steep = 1e12;
+static const double nothing = -800; /* below this logarithm, a probability is 0 in double */
+/* Max error of the logarithm of an exact probability if its exponent is large. */
 static const double rounding = 1e-6;
-/* mu from which Gaussians of equal variances have the closed form alone. */
+/* From this mu on, only the closed form is used for Gaussians of equal variances. */
 static const double far_apart = 1e6;
 
 struct derivatives {
     double first, second, third; /* K', K'', K''' */
 };
 
-/* A sum, and the size that its rounding is relative to. */
+/* A sum, and the magnitude that determines its rounding. */
 struct sized {
     double value, size;
 };
@@ -101,34 +103,37 @@ static void add(struct sized *sum, double part) {
 }
 
 struct nvdp_exact {
-    /* the pair the other way round, where P is so much the narrower that 1 + c, too, has to be small: else NULL */
+    /* The pair in the other direction, if P is so much narrower that 1 + c must be small too;
+     * else NULL. */
     struct nvdp_exact *mirror;
-    bool apart;     /* told apart for certain: delta is 1 */
-    double unit;    /* h: from here on all are of the loss h L */
-    size_t n, wide; /* dimensions of unequal variances; those of y > 1 stand first */
+    bool apart;     /* P and Q are disjoint: delta is 1 */
+    double unit;    /* h: all following members are for the loss h L */
+    size_t n, wide; /* dimensions of unequal variances; those with y > 1 come first */
     double *y, *q0; /* [n] */
     double *s;      /* [wide] */
-    double times;   /* of each of them */
-    double first;   /* times sum E, of all dimensions; of wide ones times sum -log(r)/2 */
-    /* times sum q0 of those of equal variances: K = (c^2 + c/h)/2 of it, whose c/h is in `first` */
+    double times;   /* multiplicity of each dimension */
+    double first;   /* times sum E over all dimensions; for wide ones times sum -log(r)/2 */
+    /* times sum q0 over those of equal variances: they add (c^2 + c/h)/2 of it to K, of which
+     * the c/h part is in `first` */
     double quadratic;
     double *large;     /* [n, 2] scratch */
     size_t all;        /* weights */
     double *p, *q;     /* [all] pseudo-counts */
-    size_t weights;    /* of different pseudo-counts in P and Q; the largest stands first */
-    double *a, *v, *d; /* [weights] of P, P's less Q's, and v A - V a */
-    double all_a, all_v, releases; /* A, V: of all weights together */
+    size_t weights;    /* with different pseudo-counts in P and Q; the largest is first */
+    double *a, *v, *d; /* [weights] of P; P's minus Q's; v A - V a */
+    double all_a, all_v, releases; /* A and V of all weights */
     double same;                   /* sum of the pseudo-counts that P and Q share */
-    double mean;                   /* the weights' K'(0): their Kullback-Leibler divergence */
+    double mean;                   /* K'(0) of the weights: their Kullback-Leibler divergence */
     struct sized beta;             /* lnB(q) - lnB(p) */
     double strip;                  /* s */
-    struct derivatives zero;       /* at 0: the loss's mean, variance and third cumulant */
+    struct derivatives zero;       /* at 0: mean, variance and third cumulant of the loss */
 };
 
 /* ---- real c ---- */
 
-/* psi(u) - log u, u^2 psi'(u) - u, u^3 psi''(u) + u, of which nothing is lost for large u: DLMF 5.15.8 and its
- * derivatives from u = 16 on, the recurrence below.  u <= 0, where c was rounded to the strip's end, is as good as 0. */
+/* psi(u) - log u, u^2 psi'(u) - u and u^3 psi''(u) + u, without cancellation for large u: DLMF
+ * 5.15.8 and its derivatives from u = 16 on, the recurrence below. u <= 0, which occurs if c was
+ * rounded to the strip's end, is treated as 0. */
 static void digammas(double u, double out[3]) {
     double shift[3] = {0, 0, 0}, at = u = fmax(u, 1e-100);
     for (; at < 16; at++) {
@@ -147,7 +152,7 @@ static void digammas(double u, double out[3]) {
     out[2] = u * (u * u * (shift[2] - z + z * x * out[2]) + 1);
 }
 
-/* K' of the wide dimensions, less what is in `first`. */
+/* K' of the wide dimensions without the part in `first`. */
 static double wide_slope(const struct nvdp_exact *e, double c) {
     double sum = 0;
     for (size_t i = 0; i < e->wide; i++) {
@@ -157,8 +162,9 @@ static double wide_slope(const struct nvdp_exact *e, double c) {
     return sum / 2;
 }
 
-/* The weights' K', K'', K'''.  K' is summed from 0 on, and as it stands, beta + sum v psi(x) - V psi(X): the former keeps its
- * digits for pairs that are near, the latter for those that are far.  The sum with the smaller parts is taken. */
+/* K', K'' and K''' of the weights. K' is summed in two ways: from 0 on, which keeps its digits
+ * for close pairs, and directly as beta + sum v psi(x) - V psi(X), which keeps them for distant
+ * pairs. The sum with the smaller parts is used. */
 static struct derivatives derive_weights(const struct nvdp_exact *e, double c) {
     const double total = e->all_a + c * e->all_v;
     const double slope = e->all_v / e->all_a, rate = e->all_v / total;
@@ -179,7 +185,7 @@ static struct derivatives derive_weights(const struct nvdp_exact *e, double c) {
         add(&from_0, v * (own[0] - near[0]));
         add(&direct, v * (own[0] + log(x)));
         gap = x * off * off;
-        /* the total's part is taken from the largest weight's */
+        /* the part of the total is subtracted from that of the largest weight */
         second += gap + (i == 0 ? off * (r + rate) * own[1] + rate * rate * (own[1] - end[1])
                                 : r * r * own[1]);
         third += r * r * r * own[2] - gap * (r + 2 * rate);
@@ -239,13 +245,14 @@ static double complex log_of_1_plus(double complex w) {
     return complex_of(log1p(x * (2 + x) + y * y) / 2, atan2(y, 1 + x));
 }
 
-/* Without the care for what overflows. */
+/* 1/z without protection against overflow. */
 static double complex inverse_of(double complex z) {
     const double square = creal(z) * creal(z) + cimag(z) * cimag(z);
     return complex_of(creal(z) / square, -cimag(z) / square);
 }
 
-/* The part of Stirling's series that goes to 0 (DLMF 5.11.1): |z| >= 16 leaves 1e-17 (in a sector of 120 degrees to either side, 1e-14). */
+/* The part of Stirling's series that tends to 0 (DLMF 5.11.1): at |z| >= 16 its error is 1e-17
+ * (1e-14 in a sector of 120 degrees to either side). */
 static double complex stirling(double complex z) {
     static const double b[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
                                1. / 1188, -691. / 360360, 1. / 156,  -3617. / 122400};
@@ -271,8 +278,9 @@ static double complex bregman(double complex y) {
     return y * y + (1 + y) * log_rest(y);
 }
 
-/* lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x), x > 0, w off the real axis or small: from x = 16 on Stirling's
- * series, smaller x are moved up there by the recurrence, whose logarithms are principal on either side of the axis. */
+/* lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x), x > 0, w off the real axis or small:
+ * Stirling's series from x = 16 on. The recurrence raises smaller x to that range; its
+ * logarithms are principal on either side of the axis. */
 static double complex log_gamma_rest(double x, double complex w) {
     double complex sum = 0;
     if (x < 16) {
@@ -286,18 +294,19 @@ static double complex log_gamma_rest(double x, double complex w) {
     return sum - log_rest(w / x) / 2 + stirling(x + w) - stirling(x) + w * slope;
 }
 
-/* What K(c+t) - K(c) is computed from: with w = q (1 + c d)^2 of a dimension,
+/* The data for K(c+t) - K(c): with w = q (1 + c d)^2 of a dimension,
  *
  *     (c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)  =  t^2 w / (1 - d t).
  *
- * t is held in units of the radius R, d as d R, w as w R^2: high powers of either alone leave the range of double. */
+ * t is stored in units of the radius R, d as d R, w as w R^2, because high powers of each alone
+ * exceed the range of double. */
 struct expansion {
     struct nvdp_exact *of;
     double c, first; /* K'(c) */
-    double radius;   /* |t| up to which this holds */
+    double radius;   /* max |t| for which this holds */
     double log_power[TERMS],
-        w_power[TERMS]; /* sums of (d R)^(k+2)/(k+2), w R^2 (d R)^k of small dimensions */
-    size_t large;       /* others, whose d and w are in of->large */
+        w_power[TERMS]; /* sums over small dimensions of (d R)^(k+2)/(k+2) and w R^2 (d R)^k */
+    size_t large;       /* number of other dimensions, whose d and w are in of->large */
 };
 
 static void expand(struct expansion *x, double radius) {
@@ -341,7 +350,7 @@ static void expand(struct expansion *x, double radius) {
     }
 }
 
-/* The weights' K(c+t) - K(c) - t K'(c). */
+/* K(c+t) - K(c) - t K'(c) of the weights. */
 static double complex weights_rest(const struct nvdp_exact *e, double c, double complex t) {
     const double total = e->all_a + c * e->all_v;
     const double complex moved = t * e->all_v, end = total + moved, step = t * inverse_of(end);
@@ -355,7 +364,7 @@ static double complex weights_rest(const struct nvdp_exact *e, double c, double 
     return sum + gap * end / total;
 }
 
-/* Sum over the weights of their Bregman divergences of x log x from c to 0. */
+/* Sum over the weights of the Bregman divergences of x log x from c to 0. */
 static double weights_gap(const struct nvdp_exact *e, double c) {
     const double total = e->all_a + c * e->all_v, last = -c * e->all_v / total;
     double gap = e->same > 0 ? e->same * nvdp__xlogx(last, e->all_a / total) : 0;
@@ -366,7 +375,7 @@ static double weights_gap(const struct nvdp_exact *e, double c) {
     return gap * total / e->all_a;
 }
 
-/* No pseudo-count at c is below half of that at 0: Stirling's series holds for it. */
+/* True if no pseudo-count at c is below half of its value at 0: Stirling's series holds. */
 static bool is_inside(const struct nvdp_exact *e, double c) {
     bool inside = c * e->all_v > -e->all_a / 2;
     for (size_t i = 0; i < e->weights; i++)
@@ -374,8 +383,9 @@ static bool is_inside(const struct nvdp_exact *e, double c) {
     return inside;
 }
 
-/* The weights' K(c), of one release; near 0 without the order 1 + h c, in which c may be lost: where both fail its size is
- * infinite.  Left of 0 the parts of the divergence have both signs. */
+/* K(c) of the weights, for one release. Near 0 it does not use the order 1 + h c, which may lose
+ * c; if both ways fail, its size is infinite. Left of 0, the parts of the divergence have both
+ * signs. */
 static struct sized weights_moment(const struct nvdp_exact *e, double c) {
     static const double near = 1e-3, nearest = 1e-8;
     const double s = e->unit * c;
@@ -392,7 +402,7 @@ static struct sized weights_moment(const struct nvdp_exact *e, double c) {
     return made;
 }
 
-/* K(c) = c D_{c+1}; *size: what its rounding is relative to. */
+/* K(c) = c D_{c+1}; *size is the magnitude that determines its rounding. */
 static double log_moment(const struct nvdp_exact *e, double c, double *size) {
     const double order = 1 + e->unit * c;
     double sum = 0, all = 0;
@@ -442,14 +452,15 @@ static double complex exponent(struct expansion *x, double epsilon, double compl
 struct path {
     struct expansion at;
     double epsilon, c, k, b;
-    double below, beside; /* 1/c and h/(1 + h c): of the saddle's distances from the poles */
-    double order;         /* 1/(1 + h c) */
-    double error;         /* of the integrals, relative */
+    /* 1/c and h/(1 + h c), the inverse distances of the saddle from the poles */
+    double below, beside;
+    double order; /* 1/(1 + h c) */
+    double error; /* relative error of the integrals */
 };
 
 enum { OF_1, OF_Z, OF_Z_PLUS_1, INTEGRALS };
 
-/* g(z(u)) z'(u) W(z(u)) / (i k W(c)) of g = 1, of z and of (z+1)/(1 + h c). */
+/* g(z(u)) z'(u) W(z(u)) / (i k W(c)) for g = 1, z and (z+1)/(1 + h c). */
 static void integrand(struct path *path, double u, double complex out[INTEGRALS]) {
     const double c = path->c, half = sinh(u / 2);
     const double complex t = path->k * complex_of(2 * path->b * half * half, sinh(u));
@@ -464,7 +475,8 @@ static bool is_lost(const double complex value[INTEGRALS], double c) {
            !(cabs(value[OF_Z_PLUS_1]) > lost);
 }
 
-/* Where the integrand is lost for good: twice, a quarter of a unit apart; INFINITY: nowhere. */
+/* The u from which the integrand is negligible (at two points a quarter apart); INFINITY if
+ * there is none. */
 static double reach(struct path *path) {
     double complex value[INTEGRALS];
     bool before = false;
@@ -478,7 +490,7 @@ static double reach(struct path *path) {
     return INFINITY;
 }
 
-/* The integrals of those over 2 pi. */
+/* Computes the integrals of these functions over 2 pi. */
 static bool integrate(struct path *path, double out[INTEGRALS]) {
     const double skew = path->b, bends[] = {skew, 0.5, -0.5, 0};
     double end = INFINITY, chosen = skew;
@@ -505,7 +517,7 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
         path->error = 0;
         for (int g = 0; g < INTEGRALS; g++) {
             out[g] = sum[g] * step * path->k / M_PI;
-            /* the last may cancel: it is the first's part that the second is not */
+            /* the last integral may cancel: it is compared with the first one's part in it */
             const double least = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
             const double off = fabs(out[g] - last[g]) / fmax(fabs(out[g]), least);
             if (out[g] != last[g] && !(off <= path->error)) path->error = off;
@@ -518,9 +530,10 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
 
 /* ---- the saddle ---- */
 
-/* On c's side of 0 the least of |W|: the root of K'(c) - eps - 1/c - h/(1 + h c), which rises; beyond `steep`
- * there is none.  Newton's steps start from the root of K'(0) + c K''(0) - eps - m/c, m poles; where the loss is far
- * from normal the root can be hundreds of decades away, which middles of the logarithm find. */
+/* The minimum of |W| on c's side of 0: the root of K'(c) - eps - 1/c - h/(1 + h c), which
+ * increases. Beyond `steep` there is none. Newton's method starts from the root of K'(0) + c
+ * K''(0) - eps - m/c with m poles. If the loss is far from normal, the root can be hundreds of
+ * decades away; then bisection of the logarithm finds it. */
 static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
                      struct derivatives *k) {
     const double h = e->unit;
@@ -539,7 +552,7 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
         double next = c - f / slope;
         if (!(next > low && next < high))
             next = isinf(high) ? 4 * c : low + (high - low) * (f > 0 ? 0.25 : 0.75);
-        if (fabs(next - c) * sqrt(slope) < 0.01) return c; /* near it is as good */
+        if (fabs(next - c) * sqrt(slope) < 0.01) return c; /* near the root, c is as good */
         if (i > 8 && i % 2 == 0 && low != 0 && high != 0 && isfinite(high))
             next = (right ? 1 : -1) * sqrt(fabs(low)) * sqrt(fabs(high));
         c = next;
@@ -550,7 +563,7 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
 /* ---- points of the curve ---- */
 
 static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilon) {
-    const double one = e->apart ? 1 : 0; /* else epsilon is above every loss */
+    const double one = e->apart ? 1 : 0; /* else epsilon exceeds every loss */
     return (struct nvdp_exact_point){.epsilon = epsilon,
                                      .delta = one,
                                      .log_delta = log(one),
@@ -559,7 +572,7 @@ static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilo
                                      .fpr = 0};
 }
 
-/* Of two equal distributions, whose loss is 0: the integral has nothing to fall by. */
+/* Two equal distributions, whose loss is 0: the integrand would not decrease. */
 static struct nvdp_exact_point equal(double epsilon) {
     const double one = epsilon < 0 ? 1 : 0, delta = fmax(-expm1(epsilon), 0);
     return (struct nvdp_exact_point){.epsilon = epsilon,
@@ -570,12 +583,12 @@ static struct nvdp_exact_point equal(double epsilon) {
                                      .fpr = one};
 }
 
-/* What the integrals give, in logarithms. */
+/* The results of the integrals, as logarithms. */
 struct values {
-    bool right;          /* of 0 is the saddle */
-    double side;         /* delta; left of 0, 1 - delta */
-    double positive;     /* P(L > eps); left of 0, P(L <= eps) */
-    double fpr, weighed; /* Q(L > eps), e^eps of it */
+    bool right;          /* the saddle is right of 0 */
+    double side;         /* delta; if the saddle is left of 0, 1 - delta */
+    double positive;     /* P(L > eps); if the saddle is left of 0, P(L <= eps) */
+    double fpr, weighed; /* Q(L > eps), and e^eps times it */
     double error;        /* of the integrals */
 };
 
@@ -587,9 +600,9 @@ static bool probabilities(const struct values *v) {
 
 static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out);
 
-/* Of the pair the other way round, at -eps: with its loss -L
+/* The values from the pair in the other direction, at -eps, with its loss -L:
  *
- *     1 - delta  =  e^eps (1 - delta'),      Q(L > eps)  =  1 - P'(L' > -eps),      P(L <= eps)  =  Q'(L' > -eps). */
+ *     1 - delta  =  e^eps (1 - delta'),   Q(L > eps)  =  1 - P'(L' > -eps),   P(L <= eps)  =  Q'(L' > -eps). */
 static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
     struct values v;
     if (!through(e, -epsilon, e->zero.first <= -e->unit * epsilon, &v)) return false;
@@ -599,8 +612,8 @@ static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
     return true;
 }
 
-/* P(L > eps) <= e^(K - c eps) (Chernoff): it is below what a double tells from 0, however bad the saddle, which may lie on the
- * strip's very end. */
+/* True if P(L > eps) <= e^(K - c eps) (Chernoff) is 0 in double. This holds for any saddle, even
+ * one at the very end of the strip. */
 static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     const double inside = fmin(c, e->strip / 2);
     double size;
@@ -608,7 +621,7 @@ static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < nothing;
 }
 
-/* By a path on this side of 0. */
+/* Computes the values by a path on this side of 0. */
 static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
     struct derivatives k = {0, 0, 0};
     *out = none;
@@ -640,9 +653,10 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
     return right && is_beyond(e, c, scaled);
 }
 
-/* The path gives delta or 1 - delta to all digits, and the other as what is missing from 1: 1 - delta left of 0, where the
- * mean of the loss is above epsilon, but for near pairs, whose delta is small for all epsilon.  The other side of 0 is
- * taken where this one was the wrong one, or came to nothing or to fewer digits. */
+/* One path gives delta or 1 - delta with all digits, and the other as the complement. It gives 1
+ * - delta left of 0, where the mean of the loss is above epsilon, except for close pairs, whose
+ * delta is small for every epsilon. The other side of 0 is used if this side was wrong, failed,
+ * or gave fewer digits. */
 static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct values *out) {
     const double h = e->unit;
@@ -671,13 +685,14 @@ static struct nvdp_exact_point point_of(double epsilon, const struct values *v) 
                                      .fpr = exp(fmin(v->fpr, 0))};
 }
 
-/* mu of Gaussians of equal variances, `far_apart` or more, whose loss is N(mu^2/2, mu^2); else 0. */
+/* mu of Gaussians of equal variances, whose loss is N(mu^2/2, mu^2), if it is at least
+ * `far_apart`; else 0. */
 static double far_mu(const struct nvdp_exact *e) {
     const double mu = e->n == 0 && e->weights == 0 ? sqrt(e->quadratic) / e->unit : 0;
     return mu >= far_apart ? mu : 0;
 }
 
-/* Their point; a: standard deviations of the loss from its mean. */
+/* Their point; a: standard deviations of the loss above its mean. */
 static struct nvdp_exact_point far_point(double mu, double a, double epsilon) {
     const double delta = epsilon < 0 ? 1 : nvdp_gdp_delta(mu, epsilon);
     return (struct nvdp_exact_point){.epsilon = epsilon,
@@ -706,14 +721,15 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     return NVDP_OK;
 }
 
-/* 1 - delta(0) <= E e^(-L/2), which here is below what a double tells from 0. */
+/* True if 1 - delta(0) <= E e^(-L/2) is 0 in double. */
 static bool is_certain(const struct nvdp_exact *e) {
     double size;
     const double moment = log_moment(e, -0.5 / e->unit, &size);
     return moment + 4 * DBL_EPSILON * size < nothing;
 }
 
-/* The epsilon at which g(point) is `target`, g falling in epsilon from above it at `low`; from `start` on. */
+/* Finds the epsilon at which g(point) is `target`; g decreases in epsilon and is above the
+ * target at `low`. Starts at `start`. */
 static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double low, double start,
                         double spread, double target, bool positives,
                         struct nvdp_exact_point *out) {
@@ -724,7 +740,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
         NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, &v));
         *out = point_of(at, &v);
         const double g = (positives ? v.fpr : out->log_delta) - target;
-        /* d log delta / d eps = -e^eps fpr / delta; of fpr only values are known */
+        /* d log delta / d eps = -e^eps fpr / delta; for fpr only values are known */
         double next = at + g * exp(out->log_delta - v.weighed);
         if (g > 0) {
             low = at;
@@ -734,7 +750,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
             under = g;
         }
         if (positives) next = low + (high - low) * above / (above - under);
-        /* by turns in the middle: a secant that hangs at one end */
+        /* bisects every third step, in case a secant stays at one end */
         if (positives && i % 3 == 2) next = (low + high) / 2;
         if (isinf(high)) next = positives || !(next > low) ? at + spread : next;
         if (isinf(low)) next = at - spread;
@@ -787,8 +803,9 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     const double spread = sqrt(k.second) / of->unit;
     NVDP_RETURN_IF_FAILED(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr),
                                spread / 4, log(fpr), true, out));
-    /* The tangent delta + e^eps FPR: the curve itself, and where the loss has an atom the chord between its ends.  Of a large
-     * epsilon the exponential is lost, and tpr - delta is e^eps times the FPR of the point. */
+    /* The tangent delta + e^eps FPR: the curve itself, and where the loss has an atom the chord
+     * between its ends. For large epsilon the exponential is inaccurate; tpr - delta is then
+     * e^eps times the FPR of the point. */
     const double slope =
         out->epsilon < 100 ? exp(out->epsilon) : (out->tpr - out->delta) / out->fpr;
     out->tpr = fmin(out->delta + slope * fpr, 1);
@@ -837,7 +854,7 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     return NVDP_OK;
 }
 
-/* ---- its moments ---- */
+/* ---- moments ---- */
 
 double nvdp__exact_moment(const struct nvdp_exact *e, double s) {
     double size;
@@ -850,7 +867,7 @@ double nvdp__exact_deviation(const struct nvdp_exact *e) {
     return e->apart ? INFINITY : sqrt(e->zero.second) / e->unit;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 double nvdp_exact_strip(const struct nvdp_exact *e) {
     return e->unit * e->strip;
@@ -871,7 +888,7 @@ void nvdp_exact_free(struct nvdp_exact *e) {
     free(e);
 }
 
-/* Everything of L becomes that of h L. */
+/* Converts everything from the loss L to h L. */
 static void scale(struct nvdp_exact *e) {
     double most = sqrt(e->quadratic), psi[3];
     for (size_t i = 0; i < e->n; i++)
@@ -881,7 +898,7 @@ static void scale(struct nvdp_exact *e) {
         most = fmax(most, fabs(e->v[i]) / e->a[i] * sqrt(e->a[i] + psi[1]));
     }
     if (!(most > 0 && isfinite(most))) return;
-    /* limits: c from the inverse of the widest dimension's y to 1/h is squared */
+    /* limits: c is squared, and ranges from the inverse of the widest dimension's y to 1/h */
     const double h = e->unit = ldexp(1, -(int)fmin(fmax(ilogb(most), -400), 500));
     for (size_t i = 0; i < e->n; i++) {
         e->y[i] *= h;
@@ -966,7 +983,7 @@ static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const 
         e->weights++;
         if (p[i] > e->a[0]) swap_weights(e, 0, at);
     }
-    if (n < 2) e->weights = 0; /* the one weight is 1 */
+    if (n < 2) e->weights = 0; /* the only weight is 1 */
     if (e->weights == 0) return;
     e->mean = nvdp_renyi_dirichlet(1, n, p, q);
     add(&e->beta, -nvdp__log_gamma(e->all_a - e->all_v));
@@ -1005,7 +1022,7 @@ cleanup:
     return status;
 }
 
-/* Whether 1 - c y or a + c v cancels at c = -1. */
+/* True if 1 - c y or a + c v cancels at c = -1. */
 static bool is_narrow(size_t n, const double *p, const double *q, bool narrower) {
     for (size_t i = 0; i < n; i++)
         if (narrower ? p[i] < 1e-4 * q[i] : q[i] < 1e-4 * p[i]) return true;

@@ -1,18 +1,19 @@
-/* Upper bounds of an exact loss from its moments alone, K(s) = log E e^(s L) = s D_{1+s}(P||Q), and exact numbers that fall
- * back on them.  For every s > 0 below the strip's end (Canonne, Kamath & Steinke 2020, Proposition 12)
+/* Upper bounds of an exact loss from its moments alone, K(s) = log E e^(s L) = s D_{1+s}(P||Q),
+ * and exact numbers that fall back on these bounds. For every s > 0 below the strip's end
+ * (Canonne, Kamath & Steinke 2020, Proposition 12)
  *
  *     log delta(eps)  <=  K(s) - s eps - log(1 + s) - s log(1 + 1/s),
  *     eps(delta)      <=  [K(s) - log delta - log(1 + s)] / s - log(1 + 1/s).
  *
- * The first is convex in s, the second quasiconvex (its sublevel sets are those of a convex function less s eps): golden
- * sections of log s find the least.  K is rounded up. */
+ * The first is convex in s, the second quasiconvex (its sublevel sets are those of a convex
+ * function minus s eps). Golden section search over log s finds the minimum. K is rounded up. */
 #include "rdp/pairs.h"
 
 #include <float.h>
 
 static const double golden = 0.61803398874989485;
 
-/* The right side above of eps(delta), or of log delta(eps): `given` is delta, or eps. */
+/* The right side above for eps(delta) or log delta(eps): `given` is delta or eps. */
 static double bound_at(const struct nvdp_exact *e, double s, bool of_epsilon, double given) {
     const double moment = nvdp__exact_moment(e, s);
     const double value = of_epsilon ? moment / s + nvdp__epsilon_more(s, given)
@@ -34,7 +35,7 @@ static double least_bound(const struct nvdp_exact *e, bool of_epsilon, double gi
         const double at_left = bound_at(e, exp(left), of_epsilon, given);
         const double at_right = bound_at(e, exp(right), of_epsilon, given);
         least = fmin(least, fmin(at_left, at_right));
-        /* flat, or infinite: the least is further down */
+        /* flat or infinite: the minimum is at smaller s */
         const bool falls = at_right < at_left - flat * fabs(at_left);
         *(falls ? &low : &high) = falls ? left : right;
     }

@@ -1,4 +1,4 @@
-/* Exact epsilons over all pairs of a data set: the largest, and the mean of drawn ones. */
+/* Exact epsilons over all pairs of a data set: the largest one, and the mean of drawn pairs. */
 #include "base/random.h"
 #include "rdp/pairs.h"
 
@@ -11,10 +11,10 @@ struct work {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
     const struct nvdp__privacy_options *options;
-    double *bound;          /* [N, N] at least epsilon; NaN: not adjacent */
-    struct candidate *list; /* the adjacent pairs, largest bound first */
+    double *bound;          /* [N, N] upper bounds of epsilon; NaN: not adjacent */
+    struct candidate *list; /* the adjacent pairs by decreasing bound */
     size_t pairs;
-    struct nvdp_exact_bounds bounds; /* what of the result is none but a bound */
+    struct nvdp_exact_bounds bounds; /* which results are only bounds */
 };
 struct candidate {
     double bound;
@@ -23,7 +23,7 @@ struct candidate {
 
 struct found {
     double epsilon;
-    bool is_bound; /* not exact: an upper bound */
+    bool is_bound; /* an upper bound instead of the exact value */
 };
 
 static int descending(const void *left, const void *right) {
@@ -37,7 +37,8 @@ static nvdp_status cancelled(const struct work *work) {
     return nvdp__check_cancelled(work->ctx, "exact epsilons: cancelled");
 }
 
-/* Every pair's bound by its own orders: where those of a grid are infinite, smaller ones are not. */
+/* Bounds every pair with its own orders: smaller orders may be finite where those of a grid are
+ * not. */
 static nvdp_status list_pairs(struct work *work) {
     const size_t n = work->set->texts;
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
@@ -89,7 +90,7 @@ static nvdp_status epsilon_of(const struct work *work, size_t p, size_t q, struc
     return status;
 }
 
-/* Those of pairs[0..n) side by side. */
+/* Computes pairs[0..n) in parallel. */
 static nvdp_status epsilons(const struct work *work, size_t n, const struct candidate *pairs,
                             struct found *found) {
     nvdp_status failed = cancelled(work);
@@ -106,7 +107,7 @@ static nvdp_status epsilons(const struct work *work, size_t n, const struct cand
     return failed;
 }
 
-/* By falling bounds, until one is below what has been found. */
+/* Evaluates pairs by decreasing bound until a bound is below the largest value found. */
 static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out) {
     enum { ROUND = 16 };
     struct found found[ROUND];
@@ -128,7 +129,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
     return NVDP_OK;
 }
 
-/* Pairs drawn uniformly, with replacement; all where there are no more than so many. */
+/* Draws pairs uniformly with replacement, or takes all if there are not more. */
 static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
     nvdp_status status = NVDP_OK;
     const size_t most = work->options->exact.mean_pairs, n = nvdp__min(most, work->pairs);

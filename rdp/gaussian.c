@@ -1,24 +1,24 @@
-/* Renyi divergence of diagonal Gaussians: the plain form, and the forms for long flat arrays that
- * serve all pairs, both directions at once.
+/* Renyi divergence of diagonal Gaussians: the plain form, and forms for long flat arrays that
+ * serve all pairs, both directions together.
  *
  * van Erven & Harremoes 2014, Eq. 10, per dimension, with v = (1-l) var_p + l var_q:
  *
  *     D_l = l (mu_p - mu_q)^2 / (2 v)
  *           + [ 1/2 log v - (1-l)/2 log var_p - l/2 log var_q ] / (1-l),
  *
- * +inf where v <= 0, which is where the integral diverges. */
+ * +inf if v <= 0, where the integral diverges. */
 #include "rdp/pairs.h"
 #include <float.h>
 #include <gsl/gsl_poly.h>
 
 /* --- The plain form --- */
 
-/* One dimension, finite order l = 1 + s.  With u = var_p/var_q - 1 and v/var_q = 1 - s u the
+/* One dimension, finite order l = 1 + s. With u = var_p/var_q - 1 and v/var_q = 1 - s u, the
  * bracket above is half of
  *
  *     log(v/var_q) / -s  -  log(var_p/var_q)  =  nvdp__log_second_difference(s, -u, ...),
  *
- * which needs neither a difference of large logarithms nor a division by a small s.  l = 1,
+ * which needs neither a difference of large logarithms nor a division by a small s. l = 1,
  * Kullback-Leibler: (mu_p - mu_q)^2 / (2 var_q) + 1/2 (u - log(1+u)). */
 static double dimension(double order, double mu_p, double var_p, double mu_q, double var_q) {
     double s = order - 1;
@@ -30,7 +30,7 @@ static double dimension(double order, double mu_p, double var_p, double mu_q, do
     return 0.5 * (mean + nvdp__log_second_difference(s, -u, var_p / var_q, 1 + far));
 }
 
-/* One dimension, order infinity: sup log p(x)/q(x).  The log-ratio is a quadratic in x; it is
+/* One dimension, order infinity: sup log p(x)/q(x). The log-ratio is a quadratic in x. It is
  * bounded iff var_p < var_q (or the Gaussians are equal), and then its vertex gives
  *
  *     1/2 log(var_q/var_p)  +  (mu_p - mu_q)^2 / (2 (var_q - var_p)). */
@@ -48,8 +48,8 @@ double nvdp__gaussian(double order, size_t n, const double *mu_p, const double *
     for (size_t i = 0; i < n; i++) {
         double term = isinf(order) ? dimension_max(mu_p[i], var_p[i], mu_q[i], var_q[i])
                                    : dimension(order, mu_p[i], var_p[i], mu_q[i], var_q[i]);
-        /* Only a ratio of variances beyond the range of double gives NaN here.  Answering +inf
-         * overstates; it never understates. */
+        /* NaN only if a ratio of variances exceeds the range of double: return the upper bound
+         * +inf. */
         if (!(term < INFINITY)) return INFINITY;
         sum += fmax(term, 0); /* >= 0 in exact arithmetic */
     }
@@ -68,34 +68,35 @@ double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const dou
     return nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
 }
 
-/* Of N(M, I) and N(M', I) it is l |M - M'|^2 / 2 (the formula above with equal variances), and
- * |M - M'| <= |M| + |M'| <= 2C: replacing a text moves M by up to the ball's diameter, not its radius. */
+/* For N(M, I) and N(M', I) it is l |M - M'|^2 / 2 (the formula above with equal variances), and
+ * |M - M'| <= |M| + |M'| <= 2C: replacing a text moves M by up to the ball's diameter, not its
+ * radius. */
 double nvdp_renyi_sequence_bound(double order, double radius) {
     order = nvdp__order(order);
     if (isnan(order) || !(radius >= 0) || isinf(radius)) return NAN;
     return radius > 0 ? 2 * order * radius * radius : 0;
 }
 
-/* --- Chebyshev fits, for variances that are close ---
+/* --- Chebyshev fits for close variances ---
  *
- * With M = var_p + var_q, t = (var_p - var_q)/M and a = 1 + 2 s the two variances v above are
- * M/2 (1 - a t) for D(P||Q) and M/2 (1 + a t) for D(Q||P).  Hence, with x = t^2, d = mu_p - mu_q
+ * With M = var_p + var_q, t = (var_p - var_q)/M and a = 1 + 2 s, the two variances v above are
+ * M/2 (1 - a t) for D(P||Q) and M/2 (1 + a t) for D(Q||P). Hence, with x = t^2, d = mu_p - mu_q
  * and the second differences g(t), g(-t) of the logarithm in either direction,
  *
  *     2 D  = sum  d^2/M 2l (1 +- a t)/(1 - a^2 x)  +  x (e(x) +- t o(x)),
  *     e(x) = (g(t) + g(-t)) / (2 x),
  *     o(x) = (g(t) - g(-t)) / (2 x t),
  *
- * where e and o are even and smooth: polynomials in x.  Nothing is lost for t -> 0, as x is a
- * factor, nor for s -> 0, where g has its limit (Kullback-Leibler).  Both directions need the sums
- * of what is even and of what is odd, and no logarithm.
+ * where e and o are even and smooth: polynomials in x. Nothing cancels for t -> 0, because x is
+ * a factor, nor for s -> 0, where g has its limit (Kullback-Leibler). Both directions need only
+ * the even and the odd sums, and no logarithm.
  *
- * The functions are singular at a^2 x = 1 and x = 1.  Interpolated in Chebyshev's points up to a
- * fraction r^2 of the nearest, an error of z^-terms is left, z = y + sqrt(y^2 - 1), y = 2/r^2 - 1:
- * 1e-9 for r = 1/8 and 4 terms, for r = 0.6 and 9 terms. */
+ * The functions are singular at a^2 x = 1 and x = 1. Interpolated at Chebyshev points up to a
+ * fraction r^2 of the nearest singularity, the error is z^-terms, z = y + sqrt(y^2 - 1), y =
+ * 2/r^2 - 1: 1e-9 for r = 1/8 and 4 terms, and for r = 0.6 and 9 terms. */
 enum { FUNCTIONS = 3, CHECKS = 25 };
 
-/* How far the polynomials may be from the functions, relatively. */
+/* Max relative error of the polynomials. */
 static const double fit_error = 2e-8;
 
 /* 2l/(1 - a^2 x), e and o as above. */
@@ -112,7 +113,7 @@ static void functions(double order, double x, double value[FUNCTIONS]) {
     value[2] = (to - from) / (2 * x * t);
 }
 
-/* The largest relative error between the points, of either direction. */
+/* The largest relative error between the points, in either direction. */
 static double deviation(double order, const struct nvdp__chebyshev *fit) {
     double worst = 0;
     for (int k = 0; k < CHECKS; k++) {
@@ -126,7 +127,7 @@ static double deviation(double order, const struct nvdp__chebyshev *fit) {
         for (int sign = -1; sign <= 1; sign += 2) {
             double g = want[1] + sign * t * want[2];
             double error = fabs(even + sign * t * odd - g) / g;
-            worst = error <= worst ? worst : error; /* a NaN counts */
+            worst = error <= worst ? worst : error; /* counts a NaN */
         }
     }
     return worst;
@@ -164,24 +165,24 @@ bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__che
  *     1/2 { l sum d^2/v  -  [log prod v - log prod var_q] / s
  *                        -  [log prod var_p - log prod var_q] },
  *
- * so products take the place of n logarithms: a mantissa and an integer exponent for each product,
- * one logarithm at the end, and those of the texts' own variances are known.  Order 1:
+ * so products replace n logarithms: a mantissa and an integer exponent for each product and one
+ * logarithm at the end; the logarithms of the texts' own variances are known. Order 1:
  *
  *     1/2 { sum (d^2 + var_p - var_q)/var_q  -  [log prod var_p - log prod var_q] }.
  *
- * The first form that is sure of its digits answers:
- *     products   the value is large against the rounding of the products / s;
+ * The first form with reliable digits is used:
+ *     products   the value is large compared with the rounding of the products / s;
  *     Chebyshev  (fast) variances within 0.6 of a singularity;
  *     series     (exact) variances within a quarter of each other: the plain form's own series;
  *     plain      nvdp__gaussian, which decides every infinity and every case near one.
  *
- * Why doubles also where 1e-6 would do: with products a dimension takes 13 operations for both
- * directions, all on the arrays as they are.  In single precision the logarithms would keep
- * n 2^-24 / s, which bounds nothing at s = 0.1, and polynomials in single precision, which are
- * sure of their digits, take 28 operations: what the wider vectors win they lose. */
+ * Doubles are used even if 1e-6 would suffice: with products, a dimension takes 13 operations
+ * for both directions, all on the arrays as they are. In single precision, the logarithms would
+ * have an error of n 2^-24 / s, which is no useful bound at s = 0.1. Polynomials in single
+ * precision are accurate but take 28 operations, which cancels the gain of wider vectors. */
 
-/* A variance v below this share of the largest is left to the plain form: there v carries a
- * rounding of 1e-16 var/v, and so does d^2/v. */
+/* A variance v below this fraction of the largest is left to the plain form: its rounding error
+ * is 1e-16 var/v, and so is that of d^2/v. */
 static double floor_share(enum nvdp_pairs_arithmetic arithmetic) {
     return arithmetic == NVDP_PAIRS_EXACT ? 1e-3 : 1e-9;
 }
@@ -215,10 +216,10 @@ double nvdp__log_product(size_t n, const double *var) {
     return (double)(logl(whole) + (long double)power * 0.693147180559945309417232121458176568L);
 }
 
-/* Whether the rounding of a value from products is small: that of n factors and of the logarithms,
- * times 1/|s|.  At order 1 the terms that cancel are below 2 D + n (spread_p + spread_q).  For the
- * exact arithmetic roundings are taken as independent, sqrt(n) of them; for the fast one bounded:
- * a factor has three, each at most epsilon/2. */
+/* True if the rounding of a value from products is small: that of n factors and of the
+ * logarithms, times 1/|s|. At order 1 the terms that cancel are below 2 D + n (spread_p +
+ * spread_q). Exact arithmetic assumes independent roundings, sqrt(n) of them. Fast arithmetic
+ * bounds them: a factor has three, each at most epsilon/2. */
 static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
                  const struct nvdp__dim_range *q, double value) {
     double s = fabs(plan->order - 1);
@@ -252,8 +253,8 @@ static void from_products(const struct nvdp__plan *plan, size_t n, const struct 
     }
 }
 
-/* By polynomials; below 1e-17 per dimension the variances' own rounding shows, which the plain form
- * is to decide. */
+/* Evaluates the polynomials. Below 1e-17 per dimension, the rounding of the variances matters,
+ * which the plain form must decide. */
 static bool from_polynomials(const struct nvdp__plan *plan, size_t n,
                              const struct nvdp__dim_range *p, const struct nvdp__dim_range *q,
                              double value[2]) {

@@ -1,15 +1,15 @@
 /* Gaussian differential privacy (Dong, Roth & Su 2022): the curve of N(mu, 1) against N(0, 1),
  *
- *     delta(eps)  =  Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)          (Balle & Wang 2018, Theorem 8),
+ *     delta(eps)  =  Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)       (Balle & Wang 2018, Theorem 8),
  *
- * and its inverses, by bisection, on the safe side: what they give is never the better promise. */
+ * and its inverses, by bisection, rounded to the safe side: they never promise too much. */
 #include "rdp/pairs.h"
 
 #include <gsl/gsl_sf_erf.h>
 #include <stdlib.h>
 
-/* 1/m - x of Mills' ratio m(x), x >= 5: the continued fraction 1/(x + 2/(x + 3/(x + ...))), of which 64 terms leave
- * 1e-17. */
+/* 1/m - x for Mills' ratio m(x), x >= 5: the continued fraction 1/(x + 2/(x + 3/(x + ...))),
+ * whose 64 terms have an error of 1e-17. */
 static double mills_rest(double x) {
     double rest = 0;
     for (int k = 64; k > 0; k--)
@@ -17,12 +17,14 @@ static double mills_rest(double x) {
     return rest;
 }
 
-/* log delta of N(mu, 1) against N(0, 1), epsilon >= 0.  With a = eps/mu - mu/2 and m = (1 - Phi)/phi, Mills' ratio,
+/* log delta of N(mu, 1) against N(0, 1), epsilon >= 0. With a = eps/mu - mu/2 and m = (1 -
+ * Phi)/phi, Mills' ratio,
  *
- *     delta = phi(a) [m(a) - m(a + mu)],        -m'(x) = 1 - x m(x):
+ *     delta = phi(a) [m(a) - m(a + mu)],    -m'(x) = 1 - x m(x):
  *
- * a difference for large mu, 1 - Phi(a) less the second where a is not far in the tail; the integral of -m' (Gauss &
- * Legendre, five points) for small.  Below a = -40 delta is 1 to 1e-340. */
+ * for large mu a difference, with 1 - Phi(a) for the first term if a is not far in the tail; for
+ * small mu the integral of -m' (Gauss & Legendre, five points). Below a = -40, delta is 1 up to
+ * 1e-340. */
 static double log_gdp_of(double mu, double a) {
     static const double node[] = {0, 0.53846931010568309, 0.90617984593866399};
     static const double weight[] = {0.56888888888888889, 0.47862867049936647, 0.23692688505618909};
@@ -45,7 +47,7 @@ static double log_gdp_of(double mu, double a) {
     return scale + log(fmax(sum, 0));
 }
 
-/* eps - mu^2/2 is rounded once: where mu is large it is small beside either. */
+/* eps - mu^2/2 is rounded once: for large mu it is small compared with either. */
 static double log_gdp(double mu, double epsilon) {
     return log_gdp_of(mu, fma(-mu / 2, mu, epsilon) / mu);
 }
@@ -71,8 +73,8 @@ double nvdp__gdp_of(double epsilon, double log_delta) {
     return high;
 }
 
-/* log delta less what log_gdp can be wrong by: 2e-13 of delta where its two parts are of a size, some units in the last
- * place of its exponent. */
+/* log delta minus the possible error of log_gdp: 2e-13 of delta if its two parts are of similar
+ * size, a few units in the last place of its exponent. */
 static double safe_log(double delta) {
     return log(delta) * (1 + 2e-15) - 1e-12 * (1 - delta);
 }
@@ -88,7 +90,7 @@ double nvdp_gdp_epsilon(double mu, double delta) {
     if (!(mu >= 0) || !(delta > 0 && delta < 1)) return NAN;
     if (isinf(mu)) return INFINITY;
     if (mu == 0 || log_gdp(mu, 0) <= target) return 0;
-    /* mu^2/2 + a mu, where a is known as well as it can be; else epsilon itself */
+    /* Searches a in mu^2/2 + a mu if mu is large, where a can be resolved; else epsilon itself. */
     const bool large = mu > 1e3;
     double low = large ? -40 : 0, high = large ? 40 : 1;
     while (!large && log_gdp(mu, high) > target)

@@ -1,21 +1,24 @@
-/* The guess bound (include/nvdp/guess.h): the success probability of every guess about a text that reads its samples.
+/* The guess bound (include/nvdp/guess.h): an upper bound on the success probability of every
+ * guess about a text from its samples.
  *
- * Theorem.  x is secret with any prior, P_x the distribution of its sample z, phi_x(z) the probability that the guess made
- * from z is right for x, and Q a distribution that depends on neither x nor z.  Under Q the sample says nothing, so that
- * E_x E_Q phi_x <= b.  Let P_x(S) <= T(Q(S)) for every x and every randomized test S, with one increasing concave T.  Then
+ * Theorem. x is secret with any prior, P_x is the distribution of its sample z, phi_x(z) is the
+ * probability that the guess made from z is right for x, and Q is a distribution that depends on
+ * neither x nor z. Under Q the sample has no information, so E_x E_Q phi_x <= b. Let P_x(S) <=
+ * T(Q(S)) for every x and every randomized test S, with one increasing concave T. Then
  *
- *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)          (Jensen).
+ *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)    (Jensen).
  *
- * Several samples of one text have the sufficient statistic N(M, I/S): they are one sample with radius R = C sqrt(S).
+ * Several samples of one text have the sufficient statistic N(M, I/S): they are one sample with
+ * radius R = C sqrt(S).
  *
- * 1. Q = N(0, I).  T(b) = Phi(Phi^-1(b) + |M|) by Neyman & Pearson, and |M| = R is the largest.
- * 2. Q = N(0, s^2 I), s > 1, k = s^2 - 1.  The density ratio falls with |z - c|, c = M s^2/k, so the best tests are balls
- *    around c.  Q gives the ball of squared radius r the probability ncx2cdf(r/s^2; d, (R s/k)^2), P_x
- *    ncx2cdf(r; d, (R/k)^2).  The curve grows with |M|.
- * 3. Success <= b times int sup_M phi(z - M) dz: the density is at most (2 pi)^(-d/2) in the ball of radius R and the
- *    normal density of the distance to it outside; Steiner's formula gives W.
+ * 1. Q = N(0, I).  T(b) = Phi(Phi^-1(b) + |M|) by Neyman & Pearson; the worst case is |M| = R.
+ * 2. Q = N(0, s^2 I), s > 1, k = s^2 - 1.  The density ratio decreases with |z - c|, c = M s^2/k, so the best tests
+ * are balls around c.  Q gives the ball of squared radius r the probability ncx2cdf(r/s^2; d, (R s/k)^2), P_x
+ * ncx2cdf(r; d, (R/k)^2).  The curve increases with |M|.
+ * 3. Success <= b times int sup_M phi(z - M) dz.  The density is at most (2 pi)^(-d/2) in the ball of radius R, and
+ * the normal density of the distance to the ball outside; Steiner's formula gives W.
  * 4. KL(Ber(success) || Ber(b)) <= I(x; z) <= (d/2) log(1 + R^2/d), the capacity of d channels with total power R^2
- *    (Fano in the form of Polyanskiy & Verdu 2010). */
+ * (Fano in the form of Polyanskiy & Verdu 2010). */
 #include "base/bound.h"
 #include "base/json.h"
 #include "rdp/divergence.h"
@@ -27,20 +30,24 @@
 
 /* ---- the noncentral chi-square distribution ---- */
 
-/* Largest noncentrality: the Poisson weights, computed upwards from e^(-lambda/2), stay normal numbers. */
+/* Max noncentrality: the Poisson weights, computed upward from e^(-lambda/2), remain normal
+ * numbers. */
 static const double NONCENTRALITY = 1200;
-/* Standard deviations of a Poisson law beyond which its terms are left out: less than 1e-30 of the sum. */
+/* Number of standard deviations of a Poisson distribution beyond which terms are omitted: less
+ * than 1e-30 of the sum. */
 static const double TAIL = 12;
 
-/* P(X <= x), X noncentral chi-square with d degrees of freedom.  With a = d/2, y = x/2, m = lambda/2:
+/* P(X <= x), X noncentral chi-square with d degrees of freedom. With a = d/2, y = x/2, m =
+ * lambda/2:
  *
  *     sum_j Poisson(j; m) P(a + j, y)  =  sum_i y^(a+i) e^-y / Gamma(a+i+1)  sum_(j <= i) Poisson(j; m),
  *
- * by P(a, y) = sum_i y^(a+i) e^-y / Gamma(a+i+1): all terms are positive, nothing cancels. */
+ * because P(a, y) = sum_i y^(a+i) e^-y / Gamma(a+i+1). All terms are positive, so nothing
+ * cancels. */
 static double ncx2_cdf(double x, double d, double lambda) {
     const double a = d / 2, y = x / 2, m = lambda / 2;
     if (!(x > 0)) return 0;
-    if (x > d + lambda + 20 * sqrt(2 * (d + 2 * lambda)) + 400) return 1; /* but for e^-40 */
+    if (x > d + lambda + 20 * sqrt(2 * (d + 2 * lambda)) + 400) return 1; /* up to e^-40 */
     const double peak = fmax(y - a, 0), reach = TAIL * (sqrt(y) + TAIL);
     const double first = floor(fmax(peak - reach, 0));
     const double last = ceil(fmax(peak, m) + reach + TAIL * (sqrt(m) + TAIL));
@@ -56,7 +63,7 @@ static double ncx2_cdf(double x, double d, double lambda) {
     return fmin(sum, 1);
 }
 
-/* The smallest x with ncx2_cdf(x) >= b, from above. */
+/* The smallest x with ncx2_cdf(x) >= b, approached from above. */
 static double ncx2_inverse(double b, double d, double lambda) {
     double low = -1500, high = log(d + lambda + 40 * sqrt(d + 2 * lambda) + 800); /* log x */
     if (ncx2_cdf(exp(high), d, lambda) < b) return INFINITY;
@@ -79,11 +86,11 @@ static double ball_at(double b, double r, double d, double log_k) {
     return isinf(x) ? 1 : ncx2_cdf(s2 * x, d, r * r / (k * k));
 }
 
-/* Minimizes over k by a grid and a golden section: every k gives a bound. */
+/* Minimizes over k by a grid and golden section search: every k gives a bound. */
 static double ball_form(double b, double r, double d) {
     enum { GRID = 24, SECTIONS = 20 };
     const double golden = (sqrt(5) - 1) / 2;
-    /* The smallest k with r^2 (1 + k) / k^2 <= NONCENTRALITY. */
+    /* the smallest k with r^2 (1 + k) / k^2 <= NONCENTRALITY */
     const double least = log((r * r + r * sqrt(r * r + 4 * NONCENTRALITY)) / (2 * NONCENTRALITY));
     const double step = 12. / GRID;
     double best = 1, at = least;
@@ -114,7 +121,8 @@ static double log_ball_volume(double n) {
     return n / 2 * log(M_PI) - nvdp__log_gamma(n / 2 + 1);
 }
 
-/* log W.  The terms' ratio falls with j: they are added until they no longer count. */
+/* log W. The ratio of consecutive terms decreases with j; terms are added until they become
+ * negligible. */
 static double log_leakage(double r, double d) {
     const double step = log(r) - log(2 * M_PI) / 2, all = log_ball_volume(d);
     double sum = 0; /* the term of j = 0 is 1 */
@@ -128,7 +136,7 @@ static double log_leakage(double r, double d) {
     return sum;
 }
 
-/* Beyond this many numbers the forms that need d are never below the first one by a digit that is printed. */
+/* Beyond this dimension, the forms that use d never improve on the first one by a printed digit. */
 static const double MANY = 65536;
 
 double nvdp_guess_information(double clip, int releases, size_t dim) {
@@ -151,8 +159,8 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     return fmax(best, b);
 }
 
-/* The best test of two hypotheses N(+-R) with the priors p and 1-p compares the projection with a threshold.  Convex in p:
- * it holds for one p alone, not on average over what an attacker knows besides. */
+/* The best test of two hypotheses N(+-R) with priors p and 1-p compares the projection with a threshold.
+ * The result is convex in p: it holds for a single p, not on average over an attacker's other knowledge. */
 double nvdp_guess_attribute(double prior, double clip, int releases) {
     const double p = prior, r = clip * sqrt(releases);
     if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;
@@ -161,7 +169,8 @@ double nvdp_guess_attribute(double prior, double clip, int releases) {
     return p * gsl_cdf_ugaussian_P(r + h) + (1 - p) * gsl_cdf_ugaussian_P(r - h);
 }
 
-/* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda = e^epsilon, as E_x E_Q phi_x <= b. */
+/* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda =
+ * e^epsilon, because E_x E_Q phi_x <= b. */
 double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon,
                              const double *delta) {
     double best = 1;
@@ -187,7 +196,7 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
     return low;
 }
 
-/* ---- as text ---- */
+/* ---- text and JSON ---- */
 
 const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
     snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);

@@ -1,13 +1,16 @@
-/* The guess bound of measured posteriors, for the prior "one of these texts, equally likely" (rdp/guess.c has the theorem).
+/* The guess bound of measured posteriors for the prior "one of these texts, equally likely" (the
+ * theorem is in rdp/guess.c).
  *
- * The reference Q is a posterior too: row by row the mean of the texts' pseudo-counts, the mean of their means, and the mean
- * of their variances plus the spread of their means.  With D_x = D_l(P_x || Q), S samples and l > 1, the joint distribution
- * of text and sample is
+ * The reference Q is also a posterior. In each row it has the mean of the texts' pseudo-counts,
+ * the mean of their means, and the mean of their variances plus the variance of their means.
+ * With D_x = D_l(P_x || Q), S samples and l > 1, the joint distribution of text and sample has
+ * the divergence
  *
- *     D  =  log E_x e^((l-1) S D_x) / (l-1)          (at order 1: S E_x D_x, a bound of the mutual information)
+ *     D  =  log E_x e^((l-1) S D_x) / (l-1)    (at order 1: S E_x D_x, an upper bound of the mutual information)
  *
- * away from that of independent ones.  No processing raises a divergence, so a guess with baseline b is right with
- * probability at most the largest p with d_l(p || b) <= D (nvdp_renyi_most()): the minimum over orders counts. */
+ * from the distribution in which they are independent. Processing never increases a divergence,
+ * so a guess with baseline b is right with probability at most the largest p with d_l(p || b) <=
+ * D (nvdp_renyi_most()). The result is the minimum over orders. */
 #include "rdp/pairs.h"
 
 #include <omp.h>
@@ -18,7 +21,7 @@ static const double orders[] = {1, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8
 
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-/* Makes a set of two texts, Q and room for any text of the given set behind it. */
+/* Makes a set of two texts: Q, followed by room for any text of the given set. */
 static nvdp_status make_pair(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                              size_t rows, struct nvdp_posteriors **out) {
     NVDP_RETURN_IF_FAILED(
@@ -32,7 +35,7 @@ static nvdp_status make_pair(struct nvdp_context *ctx, const struct nvdp_posteri
     return NVDP_OK;
 }
 
-/* Fits row r of Q.  Texts that end before it have padding there, or under public lengths no row. */
+/* Fits row r of Q. Texts that end before it have padding there or, under public lengths, no row. */
 static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_posteriors *to,
                     double *square) {
     const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
@@ -66,7 +69,7 @@ static void take_reference(const struct nvdp_posteriors *from, struct nvdp_poste
     if (from->alpha != NULL) memcpy(to->alpha, from->alpha, rows * sizeof *to->alpha);
 }
 
-/* Puts text i behind Q. */
+/* Copies text i after Q. */
 static void take_text(const struct nvdp_posteriors *set, size_t i, struct nvdp_posteriors *to) {
     const size_t first = set->offset[i], n = set->offset[i + 1] - first, at = to->offset[1],
                  dim = set->dim;
@@ -76,7 +79,7 @@ static void take_text(const struct nvdp_posteriors *set, size_t i, struct nvdp_p
     if (set->alpha != NULL) memcpy(to->alpha + at, set->alpha + first, n * sizeof *to->alpha);
 }
 
-/* D of the file's comment; d: [n] the texts' divergences of this order. */
+/* D as defined above; d: [n] divergences of the texts at this order. */
 static double joint(double order, size_t n, const double *d, double releases) {
     double largest = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -115,7 +118,7 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     size_t rows = 0;
     for (size_t i = 0; i < n; i++)
         rows = nvdp__max(rows, set->offset[i + 1] - set->offset[i]);
-    to->information = log((double)n); /* of the prior itself */
+    to->information = log((double)n); /* the prior's own information */
     NVDP_TRY(NVDP__NEW(ctx, pair, threads));
     NVDP_TRY(NVDP__NEW(ctx, d, ORDERS * n));
     NVDP_TRY(NVDP__NEW(ctx, square, set->dim));
@@ -130,7 +133,7 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     NVDP_TRY(measure_all(ctx, set, pair, d));
     for (size_t o = 0; o < ORDERS; o++) {
         const double divergence = joint(orders[o], n, d + o * n, releases);
-        if (!isfinite(divergence)) break; /* and so at every larger order */
+        if (!isfinite(divergence)) break; /* infinite also at every larger order */
         if (orders[o] == 1) to->information = fmin(to->information, divergence);
         for (size_t g = 0; g < to->guesses; g++)
             to->guess[g].bound = fmin(

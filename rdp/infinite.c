@@ -1,33 +1,34 @@
-/* Why divergences are infinite.
+/* The causes of infinite divergences.
  *
- * A divergence of order l > 1 is the integral of P^l Q^(1-l), which diverges where Q's tail is too thin for P's
- * (van Erven & Harremoes 2014; Gil, Alajaji & Linder 2013): in a dimension, or at a weight, where
+ * A divergence of order l > 1 is the integral of P^l Q^(1-l), which diverges if Q's tail is too
+ * thin for P's (van Erven & Harremoes 2014; Gil, Alajaji & Linder 2013): in a dimension, or at a
+ * weight, if
  *
  *     var_p   >= l/(l-1) var_q,
  *     alpha_q >= l/(l-1) alpha_p.
  *
- * Means are never the reason but of order infinity, where equal variances want equal means.  The prior's component
- * is the same in every sample, so it is never one.  What does not hold at l holds at every order below r/(r-1), r the
- * largest of these quotients. */
+ * Means are a cause only at order infinity, where equal variances require equal means. The
+ * prior's component is the same in every sample and never a cause. With r the largest of these
+ * quotients, all orders below r/(r-1) are finite. */
 #include "base/random.h"
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
 
-enum { FEW = 64 }; /* pairs, which are not worth a thread */
+enum { FEW = 64 }; /* too few pairs for several threads */
 
-/* A thread's, of the pairs that it looks at; then of all. */
+/* The findings of one thread for its pairs, later of all threads. */
 struct search {
     const struct nvdp_posteriors *set;
     double order;
-    double log_limit; /* of l/(l-1); +inf: no order so small makes anything infinite */
+    double log_limit; /* of l/(l-1); +inf: no order this small makes anything infinite */
     size_t places;    /* components of the longest text */
-    size_t *place;    /* [causes, places] pairs in which a cause is there */
-    size_t *dim;      /* [causes, dim] components of pairs */
+    size_t *place;    /* [causes, places] number of pairs with a cause at this component */
+    size_t *dim;      /* [causes, dim] number of components of pairs */
     struct nvdp_infinite_summary made;
 };
 
-/* A cause at place c of the current pair, its quotient's logarithm. */
+/* Records a cause at component c of the current pair, with the logarithm of its quotient. */
 static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen[], size_t c,
                   double log_ratio) {
     struct nvdp_infinite_part *part = &work->made.cause[cause];
@@ -37,7 +38,7 @@ static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen
     work->place[cause * work->places + c]++;
 }
 
-/* The rows of P and Q at place c; NULL: padding, mean 0 and variance 1. */
+/* Compares the rows of P and Q at component c; SIZE_MAX: padding, with mean 0 and variance 1. */
 static void look_at_gaussian(struct search *work, bool seen[], size_t c, const size_t row[2]) {
     const struct nvdp_posteriors *set = work->set;
     static const double none = 0;
@@ -109,7 +110,7 @@ static void look_at(struct search *work, size_t i, size_t j) {
     to->infinite += any;
 }
 
-/* Counts and largest quotients: whatever thread looked at a pair. */
+/* Adds counts and takes the maximum of quotients, so the result does not depend on threads. */
 static void add(struct search *to, const struct search *from) {
     to->made.infinite += from->made.infinite;
     for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++) {
@@ -123,7 +124,7 @@ static void add(struct search *to, const struct search *from) {
         to->dim[k] += from->dim[k];
 }
 
-/* Where most of them are. */
+/* The component with the largest count. */
 static size_t place_of_most(size_t n, const size_t *count, size_t *most) {
     size_t best = 0;
     for (size_t k = 1; k < n; k++)
@@ -146,7 +147,7 @@ static void conclude(struct search *work) {
     }
     const bool never =
         to->cause[NVDP_INFINITE_LENGTHS].pairs + to->cause[NVDP_INFINITE_RANGE].pairs > 0;
-    to->finite_below = never ? 0 : isinf(ratio) ? 1 : ratio / (ratio - 1); /* of ratio 1: +inf */
+    to->finite_below = never ? 0 : isinf(ratio) ? 1 : ratio / (ratio - 1); /* for ratio 1: +inf */
 }
 
 nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
@@ -189,7 +190,7 @@ cleanup:
     return status;
 }
 
-/* A share among 2^14 pairs is within a point of that among all. */
+/* A share among 2^14 pairs is within one percentage point of the share among all. */
 nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
                                      const struct nvdp_posteriors *set, const double *matrix,
                                      struct nvdp_infinite_summary *out) {

@@ -1,10 +1,10 @@
-/* The kernels (rdp/kernels.inc), compiled for vectors of 2, 4 and 8 doubles, and which of them this
- * processor runs. */
+/* The kernels of rdp/kernels.inc, compiled for vectors of 2, 4 and 8 doubles, and the choice for
+ * this processor. */
 #include "rdp/kernels.h"
 #include "rdp/divergence.h"
 #include <string.h>
 
-/* Every name of kernels.inc, once per width. */
+/* Every name of kernels.inc, with the width appended. */
 #define JOIN_(name, lanes) name##_##lanes
 #define JOIN(name, lanes) JOIN_(name, lanes)
 #define WIDTH(name) JOIN(name, LANES)

@@ -3,20 +3,20 @@
  * P has the density c exp(-eta |y - x|), Q the same around x'; s = eta |x - x'|.  In the prolate
  * spheroidal coordinates of the two centers,
  *
- *     xi  = (|y - x| + |y - x'|) / |x - x'|  >= 1,      nu = (|y - x| - |y - x'|) / |x - x'|  in [-1, 1],
+ *     xi  = (|y - x| + |y - x'|) / |x - x'|  >= 1,   nu = (|y - x| - |y - x'|) / |x - x'|  in [-1, 1],
  *     dy  ~ (xi^2 - nu^2) [(xi^2 - 1) (1 - nu^2)]^((d-3)/2) dxi dnu,
  *
- * P^l Q^(1-l) = c exp(-s/2 xi - (2l-1) s/2 nu): with xi^2 - nu^2 = (xi^2 - 1) + (1 - nu^2) the integral is
- * a sum of two products of one-dimensional ones, which are modified Bessel functions (DLMF 10.32.2,
+ * P^l Q^(1-l) = c exp(-s/2 xi - (2l-1) s/2 nu).  With xi^2 - nu^2 = (xi^2 - 1) + (1 - nu^2) the integral is
+ * a sum of two products of one-dimensional integrals, which are modified Bessel functions (DLMF 10.32.2,
  * 10.32.8).  With z = s/2, w = |2l-1| s/2, n = d/2 - 1 and the Wronskian (DLMF 10.28.2),
  *
  *     E e^((l-1) L)  =  z (z/w)^n [ K_{n+1}(z) I_n(w)  +  z/w K_n(z) I_{n+1}(w) ].
  *
- * For d = 1 this is Mironov 2017, Proposition 6.  It is evaluated without Bessel functions' values: with
- * r_n = I_{n+1}/I_n and k = K_{n+1}/K_n,
+ * For d = 1 this is Mironov 2017, Proposition 6.  It is evaluated without the values of Bessel functions:
+ * with r_n = I_{n+1}/I_n and k = K_{n+1}/K_n,
  *
- *     E e^((l-1) L)  =  a e^G_n + (1-a) e^G_{n+1},    a = k(z) / (k(z) + r_n(z)),
- *     G_n  =  log w^-n I_n(w) - log z^-n I_n(z)  =  int_z^w r_n(x) dx          (DLMF 10.29.4),
+ *     E e^((l-1) L)  =  a e^G_n + (1-a) e^G_{n+1},     a = k(z) / (k(z) + r_n(z)),
+ *     G_n            =  log w^-n I_n(w) - log z^-n I_n(z)  =  int_z^w r_n(x) dx          (DLMF 10.29.4),
  *
  * and l -> 1 gives E L = 2z [ a r_n(z) + (1-a) r_{n+1}(z) ].  Nothing cancels. */
 #include "rdp/loss.h"
@@ -25,13 +25,14 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* r_n(x).  With q = sqrt(n^2 + x^2) large the derivative of Debye's expansion of
- * log x^-n I_n(x) (DLMF 10.41.3), p = n/q:
+/* r_n(x). For large q = sqrt(n^2 + x^2), the derivative of Debye's expansion of log x^-n I_n(x)
+ * (DLMF 10.41.3), p = n/q:
  *
  *     r_n  =  x/(n+q) - x/(2 q^2) + x (5p^2 - 1)/(8 q^3) + x (12p^2 - 1 - 15p^4)/(8 q^4) + O(x q^-5),
  *
- * whose error is below 1e-16 of it.  Elsewhere by its continued fraction (DLMF 10.33.1), from an order on down at which
- * Amos 1974 is near: an error there shrinks by the product of the r^2, about exp(-K^2/x). */
+ * with a relative error below 1e-16. Otherwise its continued fraction (DLMF 10.33.1), started at
+ * an order where the approximation of Amos 1974 is close. Its error shrinks by the product of
+ * the r^2, about exp(-K^2/x). */
 static double bessel_ratio(double n, double x) {
     const double far = 2e4, q = hypot(n, x), p = n / q * (n / q);
     if (q > far)
@@ -44,7 +45,7 @@ static double bessel_ratio(double n, double x) {
     return r;
 }
 
-/* Gauss-Legendre's positive nodes of 20 points. */
+/* The positive nodes of Gauss-Legendre with 20 points. */
 static const double node[10] = {0.076526521133497338, 0.22778585114164507, 0.37370608871541955,
                                 0.51086700195082713,  0.63605368072651502, 0.7463319064601508,
                                 0.83911697182221878,  0.91223442825132595, 0.96397192727791381,
@@ -54,8 +55,8 @@ static const double weight[10] = {0.15275338713072628,  0.14917298647260424, 0.1
                                   0.083276741576704713, 0.06267204833410879, 0.040601429800386446,
                                   0.017614007139150893};
 
-/* int_from^{from + width} r_n, with its digits however small the width.  The poles of r_n are at +-i j, j the zeros of
- * J_n, above n + 2: panels of twice their distance leave an error below 1e-17. */
+/* int_from^{from + width} r_n, accurate for any small width. The poles of r_n are at +-i j, with
+ * j the zeros of J_n, above n + 2: panels of twice their distance have an error below 1e-17. */
 static double integral(double n, double from, double width) {
     double sum = 0;
     for (double at = 0, end; at < width; at = end) {
@@ -87,19 +88,19 @@ double nvdp_renyi_laplace(double order, size_t dim, double distance) {
     if (s == 0) return 2 * z * (a * r + b * bessel_ratio(n + 1, z));
     const double w = fabs(2 * order - 1) * z, sign = s < 0 ? -1 : 1;
     const double width = order < 0.5 ? 2 * order * z : 2 * fabs(s) * z; /* |w - z| */
-    if (isinf(w)) return distance; /* of 1e208 at least: what it is less is no share of it */
+    if (isinf(w)) return distance; /* at least 1e208: the difference is relatively negligible */
     const double g = sign * integral(n, fmin(w, z), width);
     const double h = sign * integral(n + 1, fmin(w, z), width);
-    const double most = fmax(g, h); /* g - h of 1e16 and more are no number's digits */
+    const double most = fmax(g, h); /* differences g - h of 1e16 and more have no accurate digits */
     const double log_mean = fabs(g) < 0.5 ? log1p(a * expm1(g) + b * expm1(h))
                                           : most + log(a * exp(g - most) + b * exp(h - most));
     return fmin(fmax(log_mean / s, 0), distance);
 }
 
-/* ---- of many distances ----
+/* ---- many distances ----
  *
- * D(s)/s is smooth, its singularities lie on the imaginary axis or left of it: Chebyshev's interpolation of
- * 20 points in [2^e, 2^(e+1)] has an error of (3 + sqrt 8)^-20 = 5e-16. */
+ * D(s)/s is smooth, and its singularities lie on the imaginary axis or left of it. Chebyshev
+ * interpolation at 20 points in [2^e, 2^(e+1)] has an error of (3 + sqrt 8)^-20 = 5e-16. */
 enum { NODES = 20 };
 
 static void interpolate(size_t dim, double order, int exponent, double *c) {

@@ -1,29 +1,30 @@
 /* The largest divergence of a group of texts, by branch and bound over its pairs.
  *
- * A pair that is infinite shows in the extremes of single dimensions and pseudo-counts.  Where
- * there is none, every divergence is bounded by a number of the one text plus a number of the
- * other: a pair whose bound is below the largest value found so far needs no sum. */
+ * Whether a pair is infinite follows from the extremes of single dimensions and pseudo-counts.
+ * If none is, every divergence is bounded by a number of one text plus a number of the other. A
+ * pair whose bound is below the largest value found so far needs no sum. Start with
+ * nvdp__pairs_largest at the end. */
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
 
-/* --- What the texts of a group span in every dimension of every component --- */
+/* --- Ranges of a group's texts in every dimension of every component --- */
 
-/* The numbers of a component. */
+/* The quantities of a component. */
 enum kind { MU, LOGVAR, VAR, ALPHA, KINDS };
 
-/* Over the group's texts, padding included where a text is shorter than the longest. */
+/* Range over the texts of the group, including padding if a text is shorter than the longest. */
 struct span {
     double low, high, mean;
 };
 struct ranges {
-    size_t rows; /* of the longest text */
+    size_t rows; /* rows of the longest text */
     size_t dim;
-    struct span *of[KINDS]; /* [rows, dim]; ALPHA: [rows], NULL where there are none */
+    struct span *of[KINDS]; /* [rows, dim]; ALPHA: [rows], NULL without weights */
 };
 
-/* A text's numbers in component `row`: [dim], ALPHA [1]; NULL after its tokens, where padding has
- * `constant`. */
+/* A text's quantities in component `row`: [dim], ALPHA [1]; NULL after its tokens, where padding
+ * has `constant`. */
 static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, size_t text,
                             size_t row, double *constant) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -80,9 +81,9 @@ cleanup:
     return status;
 }
 
-/* --- Infinities, from the ends of the spans --- */
+/* --- Infinities, from the ends of the ranges --- */
 
-/* The first text that has this number there. */
+/* The first text with this value. */
 static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adjacent_texts *group,
                         enum kind kind, size_t row, size_t k, double value) {
     for (size_t i = 0;; i++) {
@@ -92,9 +93,9 @@ static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adja
     }
 }
 
-/* Whether a variance at one end against one at the other is outside the domain.  The expressions of
- * rdp/gaussian.c: u, and with it far, is monotone in either variance, in floating point as well, so
- * that the ends decide for all. */
+/* True if the variances at the two ends are outside the domain. Uses the expressions of
+ * rdp/gaussian.c: u, and therefore far, is monotone in either variance, also in floating point,
+ * so the ends decide for all texts. */
 static bool outside(double order, const struct span *var) {
     if (isinf(order)) return var->high > var->low;
     double s = order - 1;
@@ -113,7 +114,7 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
         const struct span *mu = &ranges.of[MU][at];
         bool edge = outside(order, var);
         if (!edge && !(isinf(order) && mu->high > mu->low)) continue;
-        /* else equal variances, other means */
+        /* if not an edge: equal variances, different means */
         enum kind kind = edge ? VAR : MU;
         *p = text_with(pairs, group, kind, at / ranges.dim, at % ranges.dim,
                        edge ? var->high : mu->high);
@@ -156,16 +157,16 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
  *
  *                 lnG(lp - sq)  <=  w lnG(z + l(p-z)/w) + (1-w) lnG(z - s(q-z)/(1-w)).
  *
- *             The divergence does not decrease in its order: below 1.01 the bound is that of an
- *             order up to 1.01, where 1/s amplifies no rounding.
+ *             The divergence does not decrease in its order.  Orders below 1.01 therefore use the bound of
+ *             an order up to 1.01, where 1/s does not amplify rounding.
  *
- * m, tau, c, w and z are chosen per dimension or component from what the group spans; domains are
- * respected exactly where no pair is infinite.  Several choices bound better than one: the sets.
- * Arithmetic adds a slack above its rounding; what leaves the range of double bounds nothing,
- * +inf. */
+ * m, tau, c, w and z are chosen per dimension or component from the range of the group.  They respect
+ * the domains exactly when no pair is infinite.  Several sets of choices bound better than one.
+ * The result includes a slack above the rounding errors; a number beyond the range of double gives the
+ * bound +inf. */
 enum { CENTERS = 3, TAUS = 3, ROW_BLOCK = 64 };
 
-/* From a span's mean to its middle, and between the ends of a domain. */
+/* Positions between a range's mean and its midpoint, and between the ends of a domain. */
 static const double center_share[CENTERS] = {0, 0.5, 1};
 static const double tau_share[TAUS] = {0.35, 0.5, 0.65};
 static const double difference_center[NVDP__DIFFERENCE_SETS] = {0, 0, 1};
@@ -173,7 +174,7 @@ static const double difference_share[NVDP__DIFFERENCE_SETS] = {0.15, 0.5, 0.5};
 static const double weight_center[NVDP__WEIGHT_SETS] = {0, 1};
 static const double weight_share[NVDP__WEIGHT_SETS] = {0.1, 0.3};
 
-/* What the sets chose in one dimension, and in one component. */
+/* The choices of all sets in one dimension, and in one component. */
 struct choice {
     double m[CENTERS];
     double tau[TAUS];
@@ -183,7 +184,7 @@ struct weight_choice {
     double z[NVDP__WEIGHT_SETS], w[NVDP__WEIGHT_SETS];
 };
 
-/* Sums of one text, or of padding from a row on; their rounding is relative to `size`. */
+/* Sums of one text, or of padding from a row on; rounding is relative to `size`. */
 struct sums {
     double from[NVDP__BOUND_SETS], to[NVDP__BOUND_SETS];
     double size;
@@ -209,7 +210,7 @@ static struct choice choose(double order, const struct span *mu, const struct sp
     struct choice made;
     double s = order - 1;
     double low = fmax(s * var->high, s * var->low);
-    double reach = s > 0 ? log1p(1 / s) : INFINITY; /* G is finite below it */
+    double reach = s > 0 ? log1p(1 / s) : INFINITY; /* G is finite below this */
     for (int k = 0; k < CENTERS; k++) {
         made.m[k] = between(mu->mean, 0.5 * (mu->low + mu->high), center_share[k]);
     }
@@ -229,7 +230,7 @@ static struct choice choose(double order, const struct span *mu, const struct sp
 static struct weight_choice choose_weights(double order, const struct span *alpha) {
     struct weight_choice made;
     double s = order - 1;
-    double low = s * alpha->high; /* z (l - w) is to be between these */
+    double low = s * alpha->high; /* z (l - w) must lie between these */
     double high = order * alpha->low;
     for (int k = 0; k < NVDP__WEIGHT_SETS; k++) {
         double z = between(alpha->mean, sqrt(alpha->low * alpha->high), weight_center[k]);
@@ -243,7 +244,7 @@ static struct weight_choice choose_weights(double order, const struct span *alph
     return made;
 }
 
-/* Adds one dimension to the sets of mean and difference; sums are of 2 D. */
+/* Adds one dimension to the sets of mean and difference; the sums are of 2 D. */
 static void add_dimension(double order, const struct choice *at, double mu, double logvar,
                           double var, double *from, double *to, double *size) {
     double s = order - 1;
@@ -269,7 +270,7 @@ static void add_dimension(double order, const struct choice *at, double mu, doub
     }
 }
 
-/* Adds one component's pseudo-count; x outside its domain bounds nothing. */
+/* Adds one component's pseudo-count; outside its domain, the bound is +inf. */
 static void add_weight(double order, const struct weight_choice *at, double alpha, double kappa,
                        struct sums *to) {
     double s = order - 1;
@@ -287,7 +288,7 @@ static void add_weight(double order, const struct weight_choice *at, double alph
     }
 }
 
-/* Row `row` of a text, or padding. */
+/* Adds row `row` of a text, or of padding. */
 static void add_row(const struct bounding *work, size_t row, bool padding, size_t at,
                     struct sums *to) {
     const struct nvdp_posteriors *set = work->pairs->set;
@@ -320,7 +321,7 @@ static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds 
         add_row(work, row, false, set->offset[text] + row, &sums);
     }
     for (size_t k = 0; k < NVDP__BOUND_SETS; k++) {
-        /* a share of the size is above the rounding of a million terms */
+        /* this fraction of the size exceeds the rounding of a million terms */
         double a = sums.from[k] + 1e-10 * (fabs(sums.from[k]) + sums.size);
         double b = sums.to[k] + 1e-10 * (fabs(sums.to[k]) + sums.size);
         bounds->from[k * bounds->n + i] = isnan(a) ? INFINITY : a;
@@ -328,7 +329,7 @@ static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds 
     }
 }
 
-/* An order from 1.01 on, or one at which half of what keeps the weights finite is left. */
+/* At least 1.01, or the order that keeps half of the margin within which the weights are finite. */
 static double order_of_weights(double order, const struct ranges *ranges) {
     double s = 0.01;
     if (order >= 1 + s) return order;
@@ -340,7 +341,7 @@ static double order_of_weights(double order, const struct ranges *ranges) {
     return fmax(order, 1 + s);
 }
 
-/* The choices, and the sums of padding, from what the group spans. */
+/* Makes the choices, and the sums of padding, from the ranges of the group. */
 static nvdp_status prepare(struct bounding *work) {
     struct nvdp_context *ctx = work->pairs->ctx;
     const struct ranges *ranges = &work->ranges;
@@ -417,12 +418,12 @@ void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, do
 
 /* --- The search ---
  *
- * A large value is found first: of every text as P against the Q of its largest bound, then by
- * turns the best P for the Q found and the best Q for that P.  Then every pair is ruled out by its
- * separable bound alone, or by the bound of its Gaussians and the value of its weights, or its sum
- * is computed: in fast arithmetic, and in exact where it may be the largest.  Rows of pairs run in
- * parallel between two updates of the largest, so that what is computed does not depend on
- * threads. */
+ * First a large value is found: from every text as P with the Q of its largest bound, then by
+ * alternating between the best P for the current Q and the best Q for that P. Then every pair is
+ * either ruled out or summed. It is ruled out by its separable bound, or by the bound of its
+ * Gaussians plus the value of its weights. Sums use fast arithmetic, and exact arithmetic if
+ * they may be the largest. Rows of pairs are processed in parallel between two updates of the
+ * largest value, so that the result does not depend on threads. */
 enum { TURNS = 16, ROWS_A_ROUND = 64 };
 
 struct search {
@@ -434,7 +435,7 @@ struct search {
     struct nvdp__largest best;
 };
 
-/* Takes the pair's value into `best`. */
+/* Updates `best` with the pair's value. */
 static void sum_pair(const struct search *search, size_t i, size_t j, struct nvdp__largest *best) {
     size_t p = search->group->text[i];
     size_t q = search->group->text[j];
@@ -449,7 +450,7 @@ static void sum_pair(const struct search *search, size_t i, size_t j, struct nvd
     }
 }
 
-/* The bound of the Gaussians plus the weights' own value, and its rounding. */
+/* The bound of the Gaussians plus the value of the weights, with its rounding. */
 static double tighter(const struct search *search, size_t i, size_t j, double gaussian) {
     const bool wanted[2] = {true, false};
     const double rest[2] = {gaussian, 0};
@@ -460,7 +461,7 @@ static double tighter(const struct search *search, size_t i, size_t j, double ga
     return (1 + NVDP__DOUBT) * (gaussian + value[0]);
 }
 
-/* Text i as P (as Q: `as_q`) against all: what no bound rules out. */
+/* Compares text i as P (or as Q: `as_q`) with all texts that no bound rules out. */
 static void search_row(const struct search *search, size_t i, bool as_q, double *scratch,
                        struct nvdp__largest *best) {
     size_t n = search->group->n;
@@ -476,7 +477,7 @@ static void search_row(const struct search *search, size_t i, bool as_q, double 
     }
 }
 
-/* Text i as P against the text of the largest bound. */
+/* Compares text i as P with the text of its largest bound. */
 static void probe_row(const struct search *search, size_t i, double *scratch,
                       struct nvdp__largest *best) {
     size_t n = search->group->n;
@@ -489,7 +490,7 @@ static void probe_row(const struct search *search, size_t i, double *scratch,
     sum_pair(search, i, at, best);
 }
 
-/* All rows, or a probe of each. */
+/* Processes all rows, or probes each. */
 static nvdp_status all_rows(struct search *search, bool probe) {
     struct nvdp_context *ctx = search->pairs->ctx;
     const size_t n = search->group->n;
@@ -533,7 +534,8 @@ static size_t place_of(const struct nvdp__adjacent_texts *group, size_t text) {
     return i;
 }
 
-/* The best P for the Q found, the best Q for that P, and so on while it grows. */
+/* Alternates between the best P for the current Q and the best Q for that P while the value
+ * grows. */
 static void climb(struct search *search) {
     double before = -1;
     for (int turn = 0; turn < TURNS && search->best.value > before; turn++) {
@@ -561,7 +563,7 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
     size_t p = group->text[0];
     size_t q = group->text[1];
     NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
-    if (infinite || isinf(order)) { /* at order infinity: else all are equal */
+    if (infinite || isinf(order)) { /* at order infinity, if none is infinite, all are equal */
         *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
         goto cleanup;
     }

@@ -1,15 +1,17 @@
-/* Log densities of samples under the posteriors of texts.  Of K samples of one text, with M = K kappa vectors of a token's,
- * their mean m and sum of squares s about it,
+/* Log densities of samples under the posteriors of texts. For K samples of one text, with M = K
+ * kappa vectors per token, their mean m and their sum of squares s about it,
  *
  *     sum log N(z; mu, v) - log N(z; 0, 1)  =  -[ (M (m - mu)^2 + s) / v - sum z^2 + M log v ] / 2
  *
- * in every dimension: K samples cost what one costs, and squares of differences do not cancel where v is small.  Of the
- * weights, with a = alpha/kappa of the tokens' rows, a_0 of padding (1 where lengths are public) and A of all together,
+ * in every dimension. K samples cost as much as one, and squares of differences do not cancel
+ * for small v. For the weights, with a = alpha/kappa of the tokens' rows, a_0 of padding (1
+ * under public lengths) and A the sum over all rows,
  *
  *     K [ lnG(A) - kappa sum (lnG(a) - lnG(a_0)) ] + sum (a - a_0) sum log pi.
  *
- * A grid ends at some log weight e; what is below becomes e.  As G(a)^-1 int_-inf^e exp(a x) dx = exp(a e) / G(a + 1) (the
- * sum of all Gammas is near A, not near 0), such a row has lnG(a + 1) in the place of lnG(a): log a is taken off. */
+ * A grid ends at some log weight e; lower weights become e. As G(a)^-1 int_-inf^e exp(a x) dx =
+ * exp(a e) / G(a + 1) (the sum of all Gammas is near A, not near 0), such a row has lnG(a + 1)
+ * instead of lnG(a): log a is subtracted. */
 #include "rdp/likelihood.h"
 #include "rdp/divergence.h"
 #include "tensor/vector.h"
@@ -57,7 +59,7 @@ void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_pos
 void nvdp__evidence_add(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                         const double *z, const double *log_pi, double end) {
     const size_t p = set->dim, kappa = (size_t)set->kappa;
-    const size_t first = set->alpha != NULL ? kappa : 0; /* the prior's rows */
+    const size_t first = set->alpha != NULL ? kappa : 0; /* rows of the prior */
     for (size_t j = 0; j < evidence->rows; j++) {
         double *mean = evidence->mean + j * p, *spread = evidence->spread + j * p;
         for (size_t k = 0; k < kappa; k++) { /* Welford 1962 */
@@ -91,12 +93,12 @@ void nvdp__evidence_finish(struct nvdp__evidence *evidence, const struct nvdp_po
 
 /* --- texts --- */
 
-/* Padding's a_0 = alpha/kappa. */
+/* a_0 = alpha/kappa of padding. */
 static double reference(const struct nvdp_posteriors *set) {
     return set->policy == NVDP_LENGTH_HIDDEN ? set->pad_alpha / set->kappa : 1;
 }
 
-/* The Dirichlet's constant and exponents, of one text. */
+/* The constant and the exponents of one text's Dirichlet. */
 static void take_weights(struct nvdp__likelihood *to, size_t t) {
     const struct nvdp_posteriors *set = to->set;
     const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
@@ -148,7 +150,7 @@ void nvdp__likelihood_release(struct nvdp__likelihood *likelihood) {
     *likelihood = (struct nvdp__likelihood){0};
 }
 
-/* --- both --- */
+/* --- densities --- */
 
 /* sum (times (mean - mu)^2 + spread) precision */
 NVDP__CLONES
@@ -164,7 +166,7 @@ static double quadratic(size_t n, double times, const double *restrict mean,
     return sum;
 }
 
-/* The same of one vector. */
+/* The same for a single vector. */
 NVDP__CLONES
 static double quadratic_of_one(size_t n, const double *restrict z, const double *restrict mu,
                                const double *restrict precision) {
@@ -182,7 +184,7 @@ static bool lengths_fit(const struct nvdp_posteriors *set, const struct nvdp__ev
     return set->policy == NVDP_LENGTH_HIDDEN || nvdp__rows(set, t) == evidence->tokens;
 }
 
-/* What token j of the text adds. */
+/* The contribution of token j of the text. */
 static double token(const struct nvdp__likelihood *of, const struct nvdp__evidence *evidence,
                     size_t t, size_t j) {
     const struct nvdp_posteriors *set = of->set;
@@ -197,7 +199,7 @@ static double token(const struct nvdp__likelihood *of, const struct nvdp__eviden
     return sum + of->tilt[r] * evidence->log_pi[j] - of->log_tilt[r] * evidence->cut[j];
 }
 
-/* Token by token, a few texts against some evidence: rows stay in the cache. */
+/* Processes a few texts against some evidence token by token, so that rows stay in the cache. */
 enum { TEXTS = 8, EVIDENCE = 16 };
 
 static void tile(const struct nvdp__likelihood *of, size_t n, const struct nvdp__evidence *evidence,

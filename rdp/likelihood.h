@@ -1,58 +1,62 @@
-/* What samples tell of whose they are: log densities of samples under the posteriors of texts.
+/* Log densities of samples under the posteriors of texts: which text is the source of the
+ * samples?
  *
- * A sample has, in this order, the prior's component, those of the text's tokens and, where lengths are hidden, padding
- * (nvdp/posteriors.h), each kappa times: weights pi ~ Dir(alpha/kappa), vectors z ~ N(mu, diag e^logvar).  As padding and
- * prior are the same for every text, log densities are told less
+ * A sample consists, in this order, of the components of the prior, of the text's tokens and,
+ * under hidden lengths, of padding (nvdp/posteriors.h), each kappa times: weights pi ~
+ * Dir(alpha/kappa), vectors z ~ N(mu, diag e^logvar). Padding and prior are the same for every
+ * text, so log densities are computed minus
  *
- *     log N(z; 0, 1) of all vectors + log of the density of pi at pseudo-counts 1 in place of the tokens' that is
- *     unnormalized,
+ *     log N(z; 0, 1) of all vectors + log of the unnormalized density of pi with pseudo-counts 1 for the tokens,
  *
- * which no text enters: rows behind the longest text's tokens drop out. */
+ * which does not depend on the text. Rows after the tokens of the longest text then drop out. */
 #ifndef NVDP_RDP_LIKELIHOOD_H
 #define NVDP_RDP_LIKELIHOOD_H
 
 #include "base/base.h"
 #include <nvdp/posteriors.h>
 
-/* Samples of one text, known to be of one: as much of them as densities depend on. */
+/* Sufficient statistics of samples that are known to come from the same text. */
 struct nvdp__evidence {
-    size_t room;     /* rows there is memory for */
-    size_t tokens;   /* of each sample, padding included */
-    size_t rows;     /* the first of them, whose rows are kept: the longest text's, say */
+    size_t room;   /* allocated rows */
+    size_t tokens; /* of each sample, including padding */
+    /* the first tokens, whose rows are stored: for example those of the longest text */
+    size_t rows;
     int samples;     /* K so far */
-    double *mean;    /* [rows, p] of the token's K kappa vectors */
-    double *spread;  /* [rows, p] sum of their squares about it */
+    double *mean;    /* [rows, p] mean of the token's K kappa vectors */
+    double *spread;  /* [rows, p] sum of squared deviations from it */
     double *log_pi;  /* [rows] sum of the token's K kappa log weights */
-    double *cut;     /* [rows] how many of these are at the end of their grid, or below it */
-    double *squares; /* [rows + 1] sum of squares of all vectors of the rows before */
+    double *cut;     /* [rows] number of these at or below the end of their grid */
+    double *squares; /* [rows + 1] sum of squares of all vectors of earlier rows */
 };
 nvdp_status nvdp__evidence_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                   size_t room, struct nvdp__evidence *out);
 void nvdp__evidence_release(struct nvdp__evidence *evidence);
-/* Of samples that text i of the set may have: nothing has been added. */
+/* Resets to zero samples, of the shape of text i's samples. */
 void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                           size_t i);
-/* One sample more: z [rows, p] and log_pi [rows] in the sample's order, from the prior's on, of which rows behind
- * evidence->rows tokens are not read.  A log weight of `end` or below is taken to be anything below: -INFINITY: none. */
+/* Adds one sample: z [rows, p] and log_pi [rows] in the sample's order, beginning with the
+ * prior. Rows after evidence->rows tokens are not read. A log weight of at most `end` stands for
+ * any value below it; -INFINITY: no grid. */
 void nvdp__evidence_add(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                         const double *z, const double *log_pi, double end);
-/* After the last. */
+/* Call after the last sample. */
 void nvdp__evidence_finish(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set);
 
-/* What does not depend on the samples. */
+/* Quantities that do not depend on the samples. */
 struct nvdp__likelihood {
     const struct nvdp_posteriors *set;
     double *precision; /* [T, p] e^-logvar */
-    double *logvar;    /* [T] sums over a row */
-    double *tilt;      /* [T] (alpha - padding's) / kappa */
-    double *log_tilt;  /* [T] log(alpha / padding's) */
-    double *weights;   /* [N] the Dirichlet's constant */
+    double *logvar;    /* [T] sum over a row */
+    double *tilt;      /* [T] (alpha - that of padding) / kappa */
+    double *log_tilt;  /* [T] log(alpha / that of padding) */
+    double *weights;   /* [N] constant of the Dirichlet */
 };
 nvdp_status nvdp__likelihood_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                     struct nvdp__likelihood *out);
 void nvdp__likelihood_release(struct nvdp__likelihood *likelihood);
-/* out[i * texts + t]: log density of evidence i under text[t]'s posterior (NULL: all N texts), in nats; -INFINITY where
- * public lengths tell them apart.  O(samples x tokens x p) each, whatever K is; the same bits on any number of threads. */
+/* out[i * texts + t]: log density of evidence i under the posterior of text[t] (NULL: all N
+ * texts), in nats; -INFINITY if public lengths differ. O(samples x tokens x p) each, for any K;
+ * the same bits on any number of threads. */
 void nvdp__likelihoods(const struct nvdp__likelihood *likelihood, int threads, size_t n,
                        const struct nvdp__evidence *evidence, size_t texts, const size_t *text,
                        double *out);

@@ -1,4 +1,5 @@
-/* Whose samples are these?  Every text's likelihood for every trial's samples, and the ranks of the right ones. */
+/* Linkage attack: from which text do samples come? Computes every text's likelihood for the
+ * samples of every trial, and the ranks of the right texts. */
 #include "rdp/linkage.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 
 enum { TEN = 10, MAX_EVIDENCE = 64, MIN_EVIDENCE = 16 };
-static const size_t MAX_BYTES = (size_t)1 << 28; /* of evidence at once */
+static const size_t MAX_BYTES = (size_t)1 << 28; /* max bytes of evidence in memory */
 static const double CONFIDENCE = 0.95;
 
 /* --- samples --- */
@@ -60,7 +61,7 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
 static uint64_t add_numbers(uint64_t key, size_t n, const double *x) {
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
-        const double value = x[i] == 0 ? 0 : x[i]; /* -0 is 0 */
+        const double value = x[i] == 0 ? 0 : x[i]; /* -0 becomes 0 */
         memcpy(&bits, &value, sizeof bits);
         key = nvdp__fnv1a(key, bits);
     }
@@ -75,7 +76,7 @@ uint64_t nvdp__posterior_key(const struct nvdp_posteriors *set, size_t i) {
     return set->alpha != NULL ? add_numbers(key, rows, set->alpha + at) : key;
 }
 
-/* Texts with the same posterior share a guess, so each distinct posterior is named right once. */
+/* Texts with the same posterior share a guess, so each distinct posterior is identified once. */
 static nvdp_status named_without_noise(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                        double *share) {
     int64_t *key = NULL;
@@ -100,10 +101,10 @@ double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int
 /* --- guesses --- */
 
 struct tally {
-    double first, ten, sum, square; /* of hits, and of information and its squares */
+    double first, ten, sum, square; /* of hits, of information and of its squares */
 };
 
-/* Texts as likely as the right one share its places. */
+/* Adds one trial to the tally. Texts as likely as the right one share its ranks. */
 static void judge(size_t texts, const double *log_density, size_t right, struct tally *tally) {
     const double own = log_density[right];
     double above = 0, equal = 0, total = 0, top = own;
@@ -128,7 +129,7 @@ static void summarize(const struct tally *tally, struct nvdp_linkage *out) {
     struct nvdp_interval *const interval[] = {&out->first_interval, &out->ten_interval};
     out->first = tally->first / n;
     out->ten = tally->ten / n;
-    for (size_t i = 0; i < 2; i++) { /* shared guesses are no whole ones */
+    for (size_t i = 0; i < 2; i++) { /* ties give fractional hits */
         interval[i]->low =
             nvdp__interval_share(CONFIDENCE, out->trials, (size_t)floor(hits[i])).low;
         interval[i]->high =

@@ -1,4 +1,5 @@
-/* Sums of independent privacy losses on a grid; delta of epsilon, and epsilon of delta. */
+/* Sums of independent privacy losses on a grid: parts, their sum by Fourier transforms, then
+ * delta of epsilon and epsilon of delta. */
 #include "rdp/loss.h"
 
 #include <stdlib.h>
@@ -42,8 +43,8 @@ double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, d
     return top + log(sum);
 }
 
-/* log of an outcome's mass, tilted by its loss as it is rounded, which may be k h less than by the loss itself: where
- * k h is some hundreds no mass would be left on the other's scale. */
+/* log of an outcome's mass, tilted by its rounded loss, which may be k h less than tilted by the
+ * loss itself. If k h is several hundred, no mass would remain on the other scale. */
 static double tilted(double log_p, double log_q, double k, double step) {
     return log_p + k * (floor((log_p - log_q) / step) * step);
 }
@@ -82,13 +83,13 @@ nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double
     return NVDP_OK;
 }
 
-/* Cell i of a part. */
+/* The loss of cell i of a part. */
 static double cell(const struct nvdp__loss_part *part, size_t i, double step) {
     return (double)(part->first + (int64_t)i) * step;
 }
 
-/* d = 1: L = s with probability 1/2, -s with e^-s / 2, and the density e^(-(s - L)/2) / 4 between; all
- * times e^(-k l), l the last cell.  Returns k l. */
+/* d = 1: L = s with probability 1/2, -s with e^-s / 2, and the density e^(-(s - L)/2) / 4
+ * between; all times e^(-k l), l the last cell. Returns k l. */
 static double line(double s, double k, double step, struct nvdp__loss_part *part) {
     const double last = cell(part, part->n - 1, step);
     for (size_t i = 0; i < part->n; i++) {
@@ -101,7 +102,8 @@ static double line(double s, double k, double step, struct nvdp__loss_part *part
     return k * last;
 }
 
-/* log density of the angle, tilted, up to a constant: L = -s cos(angle), and from xi's integral in laplace.c,
+/* log density of the angle, tilted, up to a constant: L = -s cos(angle), and from xi's integral
+ * in laplace.c,
  *
  *     e^(-w cos) sin^(d-2) [ (d-1)/z K_{n+1}(z)/K_n(z) + sin^2 ],    w = (2k+1) z. */
 struct angles {
@@ -113,17 +115,17 @@ static double log_density(const struct angles *of, double angle) {
     return -2 * of->w * half * half + root + log(of->constant + sine * sine);
 }
 
-/* Its derivative, divided by the sine: of x = cos(angle)
+/* Its derivative divided by the sine, for x = cos(angle)
  *
  *     w + (d-2) x/(1 - x^2) + 2 x/(c + 1 - x^2),
  *
- * which rises with x: there is one peak, at x <= 0. */
+ * which increases with x: there is a single peak, at x <= 0. */
 static double rise(const struct angles *of, double angle) {
     const double x = cos(angle), square = sin(angle) * sin(angle);
     return of->w + (of->power > 0 ? of->power * x / square : 0) + 2 * x / (of->constant + square);
 }
 
-/* Between an angle at which the density is above `least` and one at which it is not: where it crosses that. */
+/* The angle at which the density crosses `least`, between an angle above it and one below it. */
 static double crossing(const struct angles *of, double least, double above, double below) {
     for (int i = 0; i < 60; i++) {
         const double middle = above + (below - above) / 2;
@@ -136,9 +138,10 @@ static double angle_of(double loss, double s) {
     return acos(fmin(fmax(-loss / s, -1), 1));
 }
 
-/* d >= 2: Gauss-Legendre's three points, in panels of a quarter of the narrowest scale at most, in which k L changes
- * by about 1/4 at most: the masses are tilted where their cell begins.  Further than 60 nats below the peak nothing
- * counts.  Returns the mass with each loss tilted where it is. */
+/* d >= 2: three-point Gauss-Legendre in panels of at most a quarter of the narrowest scale, in
+ * which k L changes by at most about 1/4. Masses are tilted by the beginning of their cell.
+ * Parts more than 60 nats below the peak are negligible. Returns the mass with each loss tilted
+ * exactly. */
 static double sphere(size_t dim, double s, double k, double step, struct nvdp__loss_part *part) {
     static const double at[3] = {-0.7745966692414834, 0, 0.7745966692414834}; /* sqrt(3/5) */
     const double z = s / 2, d = (double)dim, far = 60;
@@ -189,9 +192,9 @@ nvdp_status nvdp__loss_laplace(struct nvdp_context *ctx, size_t dim, double s, d
 
 /* ---- the sum ---- */
 
-/* Discrete Fourier transform (Cooley & Tukey 1965) of re + i im, n a power of 2; root: [n/2] cosines, then
- * [n/2] sines of -2 pi j/n, each by itself: no recurrence adds up its rounding.  im and re exchanged: n
- * times the inverse, exchanged. */
+/* Discrete Fourier transform (Cooley & Tukey 1965) of re + i im, n a power of 2. root: [n/2]
+ * cosines, then [n/2] sines of -2 pi j/n, each computed directly, without the accumulated
+ * rounding of a recurrence. Exchanging im and re in input and output gives n times the inverse. */
 static void transform(size_t n, const double *root, double *re, double *im) {
     for (size_t i = 0, j = 0; i < n; i++) { /* j: i with its bits reversed */
         if (i < j) {
@@ -222,8 +225,8 @@ static void transform(size_t n, const double *root, double *re, double *im) {
     }
 }
 
-/* Transforms A, B of two real sequences from that of the first plus i times the second, Z, with
- * Y_j = conj Z_{n-j}:    A B = (Z^2 - Y^2) / 4i.    sum *= A B. */
+/* The transforms A, B of two real sequences follow from Z, that of the first plus i times the
+ * second, with Y_j = conj Z_{n-j}: A B = (Z^2 - Y^2) / 4i. Computes sum *= A B. */
 static void multiply(size_t n, const double *re, const double *im, double *sum_re, double *sum_im) {
     for (size_t j = 0; j < n; j++) {
         const size_t k = (n - j) & (n - 1);
@@ -235,7 +238,8 @@ static void multiply(size_t n, const double *re, const double *im, double *sum_r
     }
 }
 
-/* mass of every part in turn: two of them make one transform, and the last of an odd number is with 1. */
+/* Multiplies the masses of two parts into the sum; one transform serves two parts, and an odd
+ * last part is paired with 1. */
 static void add(size_t n, const double *root, const struct nvdp__loss_part *a,
                 const struct nvdp__loss_part *b, double *work, double *sum) {
     memset(work, 0, 2 * n * sizeof *work);
@@ -285,9 +289,9 @@ nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
         waiting = waiting == NULL ? &part[i] : NULL;
     }
     if (waiting != NULL) add(size, root, waiting, NULL, work, sum);
-    transform(size, root, sum + size, sum); /* the inverse's real part stays in front */
-    /* A transform's error is 8 u log2(size) of its norm (Higham 2002, Theorem 24.2); no factor is above 1, and
-     * a sum at most sqrt(size) norms. */
+    transform(size, root, sum + size, sum); /* the inverse's real part remains in front */
+    /* A transform's error is 8 u log2(size) of its norm (Higham 2002, Theorem 24.2); no factor
+     * exceeds 1, and a sum is at most sqrt(size) norms. */
     made.slack += 8 * 0x1p-53 * log2((double)size + 1) * (double)(used + 1) * sqrt((double)size);
     double above = 0, weighted = 0;
     for (size_t i = made.n; i-- > 0;) {
@@ -310,7 +314,7 @@ void nvdp__loss_free(struct nvdp__loss *loss) {
     free(loss->weighted);
 }
 
-/* sum over grid points above eps of p (1 - e^(eps - L)). */
+/* Sum over grid points above eps of p (1 - e^(eps - L)). */
 static double beyond(const struct nvdp__loss *loss, double epsilon) {
     const int64_t place = (int64_t)floor(epsilon / loss->step) + 1 - loss->first;
     if (place >= (int64_t)loss->n) return 0;
@@ -350,7 +354,8 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
         const double middle = low + (made.high - low) / 2;
         *(upper(loss, middle) <= delta ? &made.high : &low) = middle;
     }
-    /* At high - width S itself has delta but for what is unsure, which grows with e^(k t) further down. */
+    /* At high - width, S itself has delta up to the uncertainty, which grows as e^(k t) further
+     * down. */
     for (double t = 1e-9 * (1 + made.high); made.low == 0 && t < made.high; t *= 2) {
         const double at = made.high - loss->width - t;
         if (at > 0 && lower(loss, at) > delta) made.low = at;

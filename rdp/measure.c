@@ -1,4 +1,5 @@
-/* Entry points: the divergences of all pairs, and the report of a set of posteriors. */
+/* Entry points: the divergences of all pairs, and the report of a set of posteriors. Read plan,
+ * then run. */
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ double nvdp_pair_quantile_level(size_t i) {
     return i < NVDP_PAIR_QUANTILES ? nvdp__pair_quantile_level[i] : NAN;
 }
 
-/* The largest N of all pairs: an N x N matrix of doubles is 3.2 GB. */
+/* Max N for all pairs: an N x N matrix of doubles is 3.2 GB. */
 enum { MAX_TEXTS = 20000 };
 
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -68,7 +69,7 @@ cleanup:
     return status;
 }
 
-/* The options of a configuration; NULL: the defaults. */
+/* The options of a configuration; NULL: defaults. */
 static nvdp_status values_of(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__privacy_options *options) {
     *options = nvdp__privacy_defaults();
@@ -84,45 +85,45 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
     return nvdp__renyi_pairs(ctx, posteriors, &options, matrix, out);
 }
 
-/* --- The report: all pairs once at the order of the divergences, and once an
- * order k+1 of the moments k of Bayesian DP.
+/* --- The report: all pairs once at the order of the divergences, and once per order k+1 of the moments k
+ * of Bayesian DP.
  *
- * Orders are taken in ascending order, which saves work without changing a result:
- * - a pair that is +inf at an order is so at every larger one;
- * - a text is settled for the `best` column when it has an infinite pair, or when no larger moment
- *   can beat what it has.  epsilon(k) >= log M_k / k + log(1/(delta - spent)) / k, and log M_k / k
- *   does not decrease in k (a power mean of divergences that do not decrease in their order), so
- *   at every k' up to the last K: epsilon(k') >= log M_k / k + log(1/(delta - spent)) / K.
- *   A pair of two settled texts is not computed again, where the same holds of its epsilon: at a
- *   larger order it is at least T D_l and the least that an order to come adds.
+ * Orders are visited in ascending order, which saves work without changing a result:
+ * - A pair that is +inf at an order is +inf at every larger order.
+ * - A text is settled for the `best` column if it has an infinite pair, or if no larger moment can improve
+ *   its epsilon.  epsilon(k) >= log M_k / k + log(1/(delta - spent)) / k, and log M_k / k does not decrease
+ *   in k (a power mean of divergences that do not decrease in their order).  So for every k' up to the last
+ *   K: epsilon(k') >= log M_k / k + log(1/(delta - spent)) / K.
+ *   A pair of two settled texts is not recomputed if the same holds for its epsilon: at a larger order it is
+ *   at least T D_l plus the smallest amount that a later order adds.
  *
- * Where pairs are drawn (max_pairs), Bayesian DP is that of as many drawn texts as have so many
- * pairs among themselves: a population drawn from the given one. */
-/* Below this population the Student bound is not to be trusted. */
+ * If pairs are drawn (max_pairs), Bayesian DP uses as many drawn texts as have so many pairs among
+ * themselves: a population drawn from the given one. */
+/* Below this population size, the Student bound is not reliable. */
 enum { FEWEST = 64 };
 
-/* One pass over all pairs, and what it serves. */
+/* One pass over all pairs, and its uses. */
 struct step {
     double order;
-    double moment; /* order - 1 without its rounding; of a BDP step */
+    double moment; /* order - 1 without its rounding; for a BDP step */
     bool summary, published, best;
 };
 
 struct measure {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    const struct nvdp__divergence_source *source; /* NULL: the set's own divergences */
+    const struct nvdp__divergence_source *source; /* NULL: the divergences of the set itself */
     const struct nvdp__privacy_options *options;
-    double *kept; /* [N, N] the caller's; NULL: not wanted */
+    double *kept; /* [N, N] the caller's matrix; NULL: not needed */
     struct nvdp__pairs *pairs;
     struct step *steps;
     size_t step_count;
     double last_moment;              /* K */
     double *matrix;                  /* [N, N] at the current order */
-    double *symmetric;               /* [threads, N] one text's divergences */
+    double *symmetric;               /* [threads, N] divergences of one text */
     struct nvdp_bdp_cost *published; /* [N] */
     struct nvdp_bdp_cost *best;      /* [N]; epsilon +inf until one is finite */
-    double *epsilon;                 /* [N, N] the least of the orders so far */
+    double *epsilon;                 /* [N, N] minimum over the orders so far */
     bool *settled;                   /* [N] */
     bool sampled;                    /* `set` is drawn: no summary of its pairs */
 };
@@ -133,7 +134,7 @@ static int by_order(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The moments that the option names, and room for two steps more. */
+/* Reads the moments of the option, with room for two more steps. */
 static nvdp_status read_moments(struct measure *work, size_t *count) {
     nvdp_status status = NVDP_OK;
     const char **text = NULL;
@@ -155,7 +156,7 @@ cleanup:
     return status;
 }
 
-/* The orders to visit, ascending, each once. */
+/* Lists the distinct orders to visit, ascending. */
 static nvdp_status plan(struct measure *work) {
     size_t count;
     NVDP_RETURN_IF_FAILED(read_moments(work, &count));
@@ -204,8 +205,8 @@ static void release(struct measure *work) {
     free(work->settled);
 }
 
-/* The cost of text i: its population are the texts adjacent to it.  Fewer than two say nothing
- * about a spread, so there is no bound: +inf. */
+/* The cost of text i: its population is the texts adjacent to it. Fewer than two give no
+ * variance and no bound: +inf. */
 static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment, size_t i,
                                       double *symmetric) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
@@ -229,7 +230,7 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
     return nvdp__bdp_cost(bdp, moment, bdp->releases * moment, m, symmetric);
 }
 
-/* Text i's epsilons: what its divergences of this order say. */
+/* Updates text i's epsilons with its divergences of this order. */
 static void convert(const struct measure *work, const struct step *step, size_t i) {
     const size_t texts = work->set->texts;
     const double more = nvdp__epsilon_more(step->order - 1, work->options->bdp.delta);
@@ -240,7 +241,7 @@ static void convert(const struct measure *work, const struct step *step, size_t 
     }
 }
 
-/* Takes the cost of an unsettled text into `best`. */
+/* Updates `best` with the cost of an unsettled text. */
 static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *cost) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     struct nvdp_bdp_cost *best = &work->best[i];
@@ -269,7 +270,7 @@ static void account(struct measure *work, const struct step *step) {
     }
 }
 
-/* Why pairs are infinite at this order, for whom it is to be told. */
+/* Explains infinite pairs at this order, if they will be reported. */
 static nvdp_status explain(struct measure *work, const struct step *step,
                            struct nvdp_privacy_report *report) {
     const bool least = step->best && report->infinite_best.struct_size == 0;
@@ -329,7 +330,7 @@ static struct nvdp_bdp_column column(const struct measure *work,
     return made;
 }
 
-/* The matrix is at hand for the values' order. */
+/* Summarizes the epsilons; the matrix holds the values' order. */
 static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_summary *out) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     *out = (struct nvdp_epsilon_summary){
@@ -361,7 +362,7 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     }
 }
 
-/* All orders of all pairs of work->set. */
+/* Processes all orders of all pairs of work->set. */
 static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report) {
     NVDP_RETURN_IF_FAILED(plan(work));
     NVDP_RETURN_IF_FAILED(allocate(work));
@@ -378,7 +379,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
     return NVDP_OK;
 }
 
-/* The most texts with at most `pairs` >= 2 ordered pairs. */
+/* The largest number of texts with at most `pairs` >= 2 ordered pairs. */
 static size_t texts_of(size_t pairs, size_t most) {
     size_t texts = 2;
     while (texts < most && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
@@ -387,7 +388,7 @@ static size_t texts_of(size_t pairs, size_t most) {
     return texts;
 }
 
-/* Bayesian DP of drawn texts; their numbers are those of the whole set. */
+/* Bayesian DP of drawn texts; their indices refer to the whole set. */
 static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *report) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__pairs_options *config = &work->options->pairs;

@@ -1,4 +1,4 @@
-/* Options of the privacy measures: one row each, and what no range can say. */
+/* The options of the privacy measures: one row each, and checks that ranges cannot express. */
 #include "rdp/options.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static const char *const adjacencies[] = {
 static const char *const arithmetics[] = {
     [NVDP_PAIRS_FAST] = "fast", [NVDP_PAIRS_EXACT] = "exact", NULL};
 
-/* Open intervals are checked below: their messages tell that the end does not belong to them. */
+/* Open intervals are checked below, because their messages state that the end is excluded. */
 static const struct nvdp_option options[] = {
     {"adjacency", NVDP_OPTION_CHOICE, "A",
      "pairs of all texts, or of texts of the same length (same-length)", "all", AT(pairs.adjacency),
@@ -88,7 +88,7 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
                       failure, bdp->delta);
 }
 
-/* Numbers joined by commas (NULL: none), between low and high; their number is added to *n. */
+/* Checks numbers joined by commas (NULL: none) against low and high; adds their count to *n. */
 static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const char *list,
                               double low, double high, size_t *n) {
     const char **text = NULL;

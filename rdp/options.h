@@ -1,4 +1,4 @@
-/* Options of the privacy measures as plain structs; their rows stand in options.c. */
+/* The options of the privacy measures as plain structs; options.c has their table. */
 #ifndef NVDP_RDP_OPTIONS_H
 #define NVDP_RDP_OPTIONS_H
 
@@ -11,8 +11,8 @@ struct nvdp__pairs_options {
     double order; /* l */
     enum nvdp_adjacency adjacency;
     enum nvdp_pairs_arithmetic arithmetic;
-    size_t max_pairs; /* 0: every pair */
-    uint64_t seed;    /* of the drawn pairs */
+    size_t max_pairs; /* 0: all pairs */
+    uint64_t seed;    /* for drawn pairs */
 };
 
 /* Bayesian DP. */
@@ -26,10 +26,10 @@ struct nvdp__bdp_options {
 /* The exact loss. */
 struct nvdp__exact_options {
     bool wanted;
-    size_t mean_pairs;    /* drawn, for the mean */
-    const char *epsilons; /* of curves; numbers joined by commas */
+    size_t mean_pairs;    /* pairs drawn for the mean */
+    const char *epsilons; /* of the curves; numbers joined by commas */
     const char *deltas;   /* of the same curves */
-    const char *pair;     /* "I,J"; NULL */
+    const char *pair;     /* "I,J" or NULL */
 };
 
 struct nvdp__privacy_options {
@@ -37,20 +37,20 @@ struct nvdp__privacy_options {
     struct nvdp__bdp_options bdp;
     struct nvdp__exact_options exact;
     const char *moments;   /* numbers joined by commas */
-    const char *baselines; /* likewise, of guesses */
+    const char *baselines; /* of guesses; numbers joined by commas */
 };
 
 extern const struct nvdp__schema nvdp__privacy_schema;
 struct nvdp__privacy_options nvdp__privacy_defaults(void);
-/* NVDP_ERR_ARGUMENT where the exact loss is asked for, which is of posteriors alone: before anything is read. */
+/* Fails early with NVDP_ERR_ARGUMENT if the exact loss is requested, which only posteriors have. */
 nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
                                        const struct nvdp__privacy_options *options);
 /* 1 - (1-gamma)^calls: the probability that one of the Student bounds fails. */
 double nvdp__bdp_spent(double gamma, int calls);
-/* What ranges cannot say of Bayesian DP's options. */
+/* Checks relations between the options of Bayesian DP. */
 nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_options *options);
 
-/* The public functions, with the options as they are here; checked. */
+/* The public functions, with these options; they check them. */
 nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                               const struct nvdp__privacy_options *options, double *matrix,
                               struct nvdp_pairs_summary *out);
@@ -59,22 +59,26 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out);
 
-/* The baselines of the options, each with the bound 1. */
+/* Reads the baselines of the options, each with the bound 1. */
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, size_t *guesses,
                                   struct nvdp_guess guess[NVDP_GUESSES]);
-/* Lowers the bounds to->guess and sets to->information of a measured set (guess_measured.c).  O(N rows dim) per order. */
+/* Lowers the bounds to->guess and sets to->information for a measured set (guess_measured.c).
+ * O(N rows dim) per order. */
 nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                   int releases, struct nvdp_privacy_report *to);
 
-/* nvdp_certify() of a plain struct, of which delta, releases and the curve's epsilons are read. */
+/* nvdp_certify() from a plain struct, of which it reads delta, releases and the curve's
+ * epsilons. */
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
                           struct nvdp_certificate *out);
-/* What a theorem that holds proves of one sample: the Renyi divergence of that order; may be infinite. */
+/* The Renyi divergence of that order that a valid theorem proves for one sample; may be
+ * infinite. */
 double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                   double order);
-/* The certificate's numbers that a run's result.json keeps, without theorems and statement; null where nothing is proven. */
+/* The numbers of the certificate that result.json stores, without theorems and statement; null
+ * if nothing is proven. */
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
 enum { NVDP__SAMPLES_TEXT = 32 };
 /* Writes "one sample" or "3 samples" and returns the text. */
@@ -83,7 +87,7 @@ const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
 json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
 /* Writes the baselines, or their bounds: "50 % / 0.1 %". */
 void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
-/* Writes the guess bounds as sentences; clip NaN: it is not named. */
+/* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
 /* "a", "b", "c"; "none". */

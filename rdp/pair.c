@@ -1,15 +1,15 @@
-/* Renyi divergence of what two texts share.
+/* Renyi divergence of the shared samples of two texts.
  *
  * NVDP paper Eq. 7 (a sample is pi ~ Dirichlet over all weights, and independently one Gaussian
- * vector per weight): the divergences add up,
+ * vector per weight): the divergences add,
  *
  *     D  =  D_dirichlet(a_i/kappa, each kappa times)  +  kappa sum_i D_gaussian(i).
  *
- * As printed, Eq. 7 swaps the two variances in sigma': its Gaussian part is that of D(Q'||Q).  Here
- * P comes first throughout.
+ * As printed, Eq. 7 swaps the two variances in sigma': its Gaussian part is that of D(Q'||Q).
+ * Here P always comes first.
  *
- * The prior's component is the same Gaussian in both samples (its part is 0), but its pseudo-count
- * takes part in the Dirichlet.  The same holds for padding against padding. */
+ * The prior's component is the same Gaussian in both samples (its part is 0), but its
+ * pseudo-count is part of the Dirichlet. The same holds for padding against padding. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
@@ -23,8 +23,8 @@ size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i
     return tokens + (posteriors->alpha != NULL ? 1 : 0);
 }
 
-/* Mean and variance of n <= BLOCK entries, from `first` on, of text i's component c; padding after
- * its tokens. */
+/* Mean and variance of n <= BLOCK entries, from `first` on, of component c of text i; padding
+ * after its tokens. */
 static void take(const struct nvdp_posteriors *set, size_t i, size_t c, size_t first, size_t n,
                  double *mu, double *var) {
     bool padding = c >= nvdp__rows(set, i);
@@ -60,9 +60,9 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
     return sum;
 }
 
-/* --- What is computed of each text before its pairs --- */
+/* --- Quantities of each text, computed before its pairs --- */
 
-/* What does not depend on the order of one text. */
+/* Computes the quantities of one text that do not depend on the order. */
 static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t first = set->offset[i];
@@ -135,7 +135,7 @@ void nvdp__pairs_free(struct nvdp__pairs *pairs) {
     free(pairs);
 }
 
-/* Adds D(row || padding) to value[0], the other direction to value[1]; a row of text i. */
+/* Adds D(row || padding) to value[0] and the other direction to value[1]; the row is of text i. */
 static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan,
                             size_t i, size_t row, double value[2]) {
     static const double zeros[NVDP__CHUNK];
@@ -190,7 +190,7 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
                            : pairs->from_pad[set->offset[j] + rows_i];
 }
 
-/* Rows [row, row + rows) of text i, or a piece of one row. */
+/* Rows [row, row + rows) of text i, or a part of one row. */
 static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
                                        size_t rows, size_t piece) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -235,7 +235,7 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan 
     }
 }
 
-/* D(i || j), what only one of the two has being known. */
+/* D(i || j), given the part of components that only one text has. */
 static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                          size_t j, double unmatched) {
     struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
@@ -263,7 +263,7 @@ double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan
     size_t rows_i = nvdp__rows(set, i);
     size_t rows_j = nvdp__rows(set, j);
     if (rows_i != rows_j && set->policy == NVDP_LENGTH_PUBLIC) return INFINITY;
-    bool longer = rows_i > rows_j; /* i is: its last rows against padding */
+    bool longer = rows_i > rows_j; /* text i is longer: its last rows against padding */
     size_t text = longer ? i : j;
     double unmatched = 0;
     for (size_t row = nvdp__min(rows_i, rows_j); row < nvdp__rows(set, text); row++) {
@@ -274,7 +274,7 @@ double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan
     return whole_pair(pairs, plan, i, j, unmatched);
 }
 
-/* --- What all statistics of pairs go by --- */
+/* --- Shared by all statistics of pairs --- */
 
 bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
                     size_t j) {

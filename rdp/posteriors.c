@@ -1,12 +1,12 @@
-/* Sets of posteriors: their arrays, what must hold for them, drawn subsets, what they look like. */
+/* Sets of posteriors: their arrays, validity checks, drawn subsets, descriptive statistics. */
 #include "base/random.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* exp(logvar) and the products of variances of a block stay in the range of double. */
+/* Keeps exp(logvar) and the products of variances of a block in the range of double. */
 static const double logvar_limit = 300;
-/* Ratios of pseudo-counts stay in the range of double. */
+/* Keeps ratios of pseudo-counts in the range of double. */
 static const double alpha_least = 1e-100;
 static const double alpha_most = 1e100;
 
@@ -49,9 +49,9 @@ void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
     free(posteriors);
 }
 
-/* --- What must hold --- */
+/* --- Validity --- */
 
-/* A pseudo-count that an attribute holds. */
+/* Checks a pseudo-count in an attribute. */
 static nvdp_status check_count(struct nvdp_context *ctx, const char *name, double value) {
     if (value >= alpha_least && value <= alpha_most) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -120,7 +120,8 @@ static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_poster
     return NVDP_OK;
 }
 
-/* What the bound over all texts rests on: each text lies in the ball.  1e-12: the norm's rounding. */
+/* Checks that each text lies in the ball, which the bound over all texts requires. 1e-12 allows
+ * for rounding of the norm. */
 static nvdp_status check_sequence(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     double radius = set->clip_sequence;
     if (radius == 0) return NVDP_OK;
@@ -161,9 +162,9 @@ nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
     return status != NVDP_OK && named ? nvdp__fail_prefix(ctx, status, source) : status;
 }
 
-/* --- Some of the texts, drawn --- */
+/* --- Drawn subsets --- */
 
-/* The first `texts` of a shuffle, in their order. */
+/* The first `texts` of a shuffle, in ascending order. */
 static nvdp_status draw_texts(struct nvdp_context *ctx, size_t all, size_t texts, uint64_t seed,
                               size_t *index) {
     nvdp_status status = NVDP_OK;
@@ -234,7 +235,7 @@ cleanup:
     return status;
 }
 
-/* --- What posteriors look like --- */
+/* --- Descriptive statistics --- */
 
 const double nvdp__spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
 
@@ -271,8 +272,8 @@ static void add(struct sums *to, double count, double alpha) {
     to->entropy += count * alpha * log(alpha);
 }
 
-/* With p = a/A over components: -sum p log p = log A - sum a log a / A, and 1/sum p^2 = A^2 / sum
- * a^2; kappa vectors of equal weight a component make either number kappa times as large. */
+/* With p = a/A over components: -sum p log p = log A - sum a log a / A, and 1/sum p^2 = A^2 /
+ * sum a^2; kappa vectors of equal weight per component multiply both numbers by kappa. */
 static void count_vectors(const struct nvdp_posteriors *set, size_t i, double *vectors,
                           double *vectors_l2, double *token_share) {
     struct sums sums = {0};

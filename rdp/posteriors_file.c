@@ -1,11 +1,11 @@
 /* Files of the privacy measures.
  *
- * Kind posteriors/1: offset [N+1] i64, alpha [T], mu [T, p], logvar [T, p] f32 or f64, optional id
- * [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method.  Only tokens are
- * stored; prior and padding components follow from the attributes.
+ * Kind posteriors/1: offset [N+1] i64, alpha [T], mu [T, p], logvar [T, p] f32 or f64, optional
+ * id [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method. Only
+ * tokens are stored; prior and padding components follow from the attributes.
  *
- * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against column,
- * of one release; attribute order. */
+ * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against
+ * column, for one release; attribute order. */
 #include "hdf5/hdf5.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ struct source {
     struct nvdp_context *ctx;
     const char *path;
     struct nvdp__h5 *file;
-    size_t texts, rows, dim; /* what the shapes agree on */
+    size_t texts, rows, dim; /* common sizes of the shapes */
     bool with_alpha, with_id;
     struct nvdp_posteriors *to;
 };
@@ -65,8 +65,8 @@ static nvdp_status read_shapes(struct source *source) {
     return NVDP_OK;
 }
 
-/* A file of a few bytes may declare terabytes that were never stored.  Deflate, the tightest of the
- * usual filters, packs about a thousand to one. */
+/* A file of a few bytes may declare terabytes that were never stored. Deflate, the strongest of
+ * the usual filters, compresses about a thousand to one. */
 static nvdp_status check_size(const struct source *source) {
     struct stat info;
     if (stat(source->path, &info) != 0)
@@ -105,7 +105,7 @@ static nvdp_status read_policy(const struct source *source) {
     return status;
 }
 
-/* A whole number from 1 on; h5py users may have written it as a float. */
+/* Reads an integer >= 1, which h5py users may have written as a float. */
 static nvdp_status read_whole(const struct source *source, const char *name, int *out) {
     double value = 0;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &value));
@@ -117,7 +117,7 @@ static nvdp_status read_whole(const struct source *source, const char *name, int
     return NVDP_OK;
 }
 
-/* What the hidden policy needs: the common length and the padding's pseudo-count. */
+/* Reads the attributes of the hidden policy: the common length and the padding's pseudo-count. */
 static nvdp_status read_hidden(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
     int length = 0;
@@ -167,7 +167,7 @@ static nvdp_status read_attributes(const struct source *source) {
     return read_method(source);
 }
 
-/* The file's signed offsets; order among them is nvdp_posteriors_check's business. */
+/* Reads the file's signed offsets; nvdp_posteriors_check checks their order. */
 static nvdp_status read_offsets(const struct source *source) {
     nvdp_status status = NVDP_OK;
     size_t texts = source->texts;
@@ -230,11 +230,11 @@ cleanup:
 
 /* --- writing posteriors --- */
 
-/* As f32 where every value is a float: half the bytes, and nothing lost. */
+/* Writes f32 if every value is a float: half the bytes, without loss. */
 static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, const char *name,
                                int rank, const size_t *shape, const double *values) {
     const size_t width = rank == 2 ? shape[1] : 1;
-    const size_t slice = 1 + ((size_t)1 << 16) / width; /* rows converted at a time */
+    const size_t slice = 1 + ((size_t)1 << 16) / width; /* rows converted together */
     for (size_t k = 0; k < shape[0] * width; k++) {
         if ((double)(float)values[k] != values[k])
             return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);

@@ -1,18 +1,19 @@
-/* Statistics of all pairs from some of them.
+/* Statistics of all pairs from a sample of them.
  *
- * The largest divergence comes from nvdp__pairs_largest and is exact, and so is whether any pair is
- * infinite.  Pairs are drawn uniformly among the adjacent ordered ones, with replacement, from a
- * stream of their own: pair k depends on the seed and k alone.  Mean and quantiles are those of the
- * drawn pairs, with intervals (rdp/statistics.c). */
+ * The largest divergence comes from nvdp__pairs_largest and is exact, and so is the decision
+ * whether any pair is infinite. Pairs are drawn uniformly from the adjacent ordered ones, with
+ * replacement, from a stream of their own: pair k depends only on the seed and k. Mean and
+ * quantiles are those of the drawn pairs, with confidence intervals (rdp/statistics.c). */
 #include "base/random.h"
 #include "rdp/pairs.h"
 #include <gsl/gsl_sort_double.h>
 #include <stdlib.h>
 
-/* --- Adjacent texts in groups: any two of a group are adjacent, no two of different groups --- */
+/* --- Groups of adjacent texts: any two texts of a group are adjacent, texts of different groups
+ * are not --- */
 
 struct groups {
-    size_t *text;                       /* [N] group after group, ascending in each */
+    size_t *text;                       /* [N] group after group, each ascending */
     struct nvdp__adjacent_texts *group; /* [count] of at least two texts each */
     size_t count;
     uint64_t pairs; /* ordered */
@@ -23,13 +24,13 @@ static void groups_free(struct groups *groups) {
     free(groups->group);
 }
 
-/* Where the length decides: texts of one length after those of a smaller one. */
+/* If the length decides, texts of one length follow those of a smaller length. */
 static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  enum nvdp_adjacency adjacency, struct groups *out) {
     nvdp_status status = NVDP_OK;
     bool by_length = adjacency == NVDP_ADJACENT_SAME_LENGTH;
     struct groups made = {0};
-    size_t *first = NULL; /* [rows + 1] place of the first text of so many rows */
+    size_t *first = NULL; /* [rows + 1] index of the first text with so many rows */
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
         rows = nvdp__max(rows, nvdp__rows(set, i));
@@ -59,7 +60,7 @@ cleanup:
     return status;
 }
 
-/* The ordered pair number `at` < pairs. */
+/* The ordered pair with index `at` < pairs. */
 static void groups_pair(const struct groups *groups, uint64_t at, size_t *i, size_t *j) {
     const struct nvdp__adjacent_texts *group = groups->group;
     for (; at >= (uint64_t)group->n * (group->n - 1); group++) {
@@ -83,7 +84,7 @@ nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* --- The largest, and the drawn pairs --- */
+/* --- The largest pair, and the drawn pairs --- */
 
 static const double confidence = 0.95;
 
@@ -95,7 +96,7 @@ struct sampled {
     struct groups groups;
     struct nvdp__pairs *pairs;
     double *value;  /* [drawn] */
-    size_t *from;   /* [drawn] the pair's P */
+    size_t *from;   /* [drawn] P of the pair */
     double *sorted; /* [drawn] in one unit */
 };
 
@@ -111,13 +112,14 @@ static void keep_largest(const struct sampled *work, const struct nvdp__largest 
     }
 }
 
-/* The maxima of every unit: within a group all samples have one size, unless a pair is infinite. */
+/* The maxima of every unit: within a group all samples have the same size, unless a pair is
+ * infinite. */
 static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary *to) {
     const struct nvdp_posteriors *set = work->set;
     struct nvdp__largest found = {.value = INFINITY};
     to->sum.max = to->per_component.max = to->per_component_dim.max = -INFINITY;
     bool all = work->config->adjacency == NVDP_ADJACENT_ALL;
-    /* Public lengths that differ: +inf, without a look at the posteriors. */
+    /* different public lengths: +inf, regardless of the posteriors */
     for (size_t i = 1; set->policy == NVDP_LENGTH_PUBLIC && all && i < set->texts; i++) {
         if (nvdp__rows(set, i) == nvdp__rows(set, 0)) continue;
         found.q = i;
@@ -133,7 +135,7 @@ static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary 
     return NVDP_OK;
 }
 
-/* Pair number k of the draw. */
+/* Pair k of the draw. */
 static void draw(const struct sampled *work, size_t k, size_t *i, size_t *j) {
     const struct nvdp__noise noise = {.seed = work->config->seed};
     struct nvdp__stream stream =
@@ -175,7 +177,7 @@ static double at_rank(const struct sampled *work, size_t rank, double none, doub
     return rank > work->config->max_pairs ? beyond : work->sorted[rank - 1];
 }
 
-/* Mean and quantiles in one unit; what is infinite stands last. */
+/* Mean and quantiles in one unit; infinite values come last. */
 static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
                      struct nvdp_divergence_summary *to, double *sd) {
     size_t drawn = work->config->max_pairs;
@@ -202,7 +204,7 @@ static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
     }
 }
 
-/* After the sum's description, while `sorted` holds it. */
+/* Computes the intervals of the sum, while `sorted` holds it. */
 static void intervals(const struct sampled *work, size_t finite, double sd,
                       struct nvdp_pairs_summary *to) {
     struct nvdp_pairs_sample *sample = &to->sample;
@@ -221,14 +223,15 @@ static void intervals(const struct sampled *work, size_t finite, double sd,
         sample->quantile[level].high = at_rank(work, high, 0, to->sum.max);
     }
     sample->infinite_share = nvdp__interval_share(confidence, drawn, drawn - finite);
-    if (!isinf(to->sum.max)) sample->infinite_share.high = 0; /* known: none is */
+    /* it is known that none is infinite */
+    if (!isinf(to->sum.max)) sample->infinite_share.high = 0;
 }
 
 static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     size_t drawn = work->config->max_pairs;
     size_t finite = 0;
     for (size_t k = 0; k < drawn; k++) {
-        /* the error of the fast arithmetic does not lead above the largest */
+        /* the error of fast arithmetic must not exceed the largest */
         work->value[k] = fmin(work->value[k], to->sum.max);
         finite += work->value[k] < INFINITY ? 1 : 0;
     }
@@ -240,7 +243,7 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     }
 }
 
-/* The largest and the first drawn ones that are. */
+/* Explains the largest pair and the first drawn ones that are infinite. */
 static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_summary *made,
                            struct nvdp_infinite_summary *out) {
     nvdp_status status = NVDP_OK;

@@ -1,8 +1,8 @@
 /* Quantiles and confidence intervals.
  *
- * No call of GSL here can reach its error handler, which aborts: arguments are checked before, and
- * what searches by iteration there and may fail to converge (the inverse of a beta distribution) is
- * searched by bisection here. */
+ * No call of GSL here can reach its error handler, which aborts: arguments are checked before.
+ * GSL's iterative inverse of the beta distribution may fail to converge, so bisection replaces
+ * it. */
 #include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
@@ -47,7 +47,7 @@ static double binomial(size_t n, double p, size_t k) {
     return k >= n ? 1 : gsl_cdf_beta_Q(p, (double)k + 1, (double)(n - k));
 }
 
-/* The least k with P(Binomial(n, p) <= k) >= probability. */
+/* The smallest k with P(Binomial(n, p) <= k) >= probability. */
 static size_t binomial_inverse(size_t n, double p, double probability) {
     size_t low = 0;
     size_t high = n;
@@ -62,8 +62,8 @@ static size_t binomial_inverse(size_t n, double p, double probability) {
     return low;
 }
 
-/* The values at or below the quantile are Binomial(n, >= level) in number, those below it
- * Binomial(n, <= level): value `low` is above it with P(Bin <= low - 1) <= alpha/2, value `high`
+/* The number of values at or below the quantile is Binomial(n, >= level), the number below it
+ * Binomial(n, <= level). Value `low` is above it with P(Bin <= low - 1) <= alpha/2, value `high`
  * below it with P(Bin >= high) <= alpha/2. */
 void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high) {
     double tail = (1 - confidence) / 2;
@@ -73,7 +73,7 @@ void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low
 }
 
 /* The x in (0, 1) at which gsl_cdf_beta_P(x, a, b) reaches `probability`, to the last bit.
- * gsl_cdf_beta_Pinv gives up, through the error handler, from a + b = 1e5 on. */
+ * gsl_cdf_beta_Pinv fails, through the error handler, from a + b = 1e5 on. */
 static double beta_inverse(double probability, double a, double b) {
     double low = 0, high = 1;
     for (;;) {
@@ -87,7 +87,7 @@ static double beta_inverse(double probability, double a, double b) {
     }
 }
 
-/* Clopper & Pearson 1934; the upper end is one minus the lower end of the others' share. */
+/* Clopper & Pearson 1934; the upper end is one minus the lower end of the complement. */
 struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits) {
     double tail = (1 - confidence) / 2;
     struct nvdp_interval made = {0, 1};

@@ -2,33 +2,35 @@
  *
  * Both parts are second differences of a convex G (divergence.h),
  *
- *     g(p, q)  =  [G(c) - G(p)] / s - [G(p) - G(q)],        c = p + s (p - q),
- *     dg/dp    =  l/s [G'(c) - G'(p)],        dg/dq  =  G'(q) - G'(c),
+ *     g(p, q)  =  [G(c) - G(p)] / s - [G(p) - G(q)],      c = p + s (p - q),
+ *     dg/dp    =  l/s [G'(c) - G'(p)],      dg/dq  =  G'(q) - G'(c),
  *
- * and as G' rises, g grows in either argument as the other one is left: its largest value over a square
+ * and as G' increases, g grows when either argument moves away from the other.  Its largest value over a square
  * [low, high]^2 is g(high, low) or g(low, high).
  *
- * Gaussians: G = -1/2 log of the precision 1/var of each dimension, and the means' l |d|^2 / (2 v), v = var_q - s (var_p - var_q),
- * |d| <= 2R, largest for the smallest v = low - s (high - low), of var_p = high and var_q = low.  For l >= 1 these have the larger g
- * as well, and the bound is attained.
+ * Gaussians: G = -1/2 log of the precision 1/var of each dimension, and the means' l |d|^2 / (2 v),
+ * v = var_q - s (var_p - var_q), |d| <= 2R.  The latter is largest for the smallest v = low - s (high - low), at
+ * var_p = high and var_q = low.  For l >= 1 these also have the larger g, and the bound is attained.
  *
  * Dirichlets, m components and a fixed one, with the totals P, Q of all:
  *
- *     D  =  sum_i g(p_i, q_i) - g(P, Q),        G = lnGamma.
+ *     D  =  sum_i g(p_i, q_i) - g(P, Q),      G = lnGamma.
  *
  * With a, b in [0, 1] such that p = low + a (high - low), q = low + b (high - low),
  *
  *     g(p, q)  <=  a (1 - b) k1 + b (1 - a) k2,
- *     k1  =  max over p of g(p, low) / a,        k2  =  g(low, high):
+ *     k1       =   max over p of g(p, low) / a,      k2  =  g(low, high):
  *
- * g is convex in q, so below its chord from q = low to high; g(p, high) is convex in p, as its second derivative there,
- * l/s [l G''(c) - G''(p)], is positive: c < p, and G'' falls.  k1 is bounded cell by cell of a grid, g(p, low) and a rising both.
- * So with u = sum a, v = sum b, and sum a b >= x = max(0, u + v - m), each b - a b and a - a b summed,
+ * g is convex in q, so it lies below its chord from q = low to high.  g(p, high) is convex in p, because its second
+ * derivative there, l/s [l G''(c) - G''(p)], is positive: c < p, and G'' decreases.  k1 is bounded in each cell of a
+ * grid, as both g(p, low) and a increase.  So with u = sum a, v = sum b, and sum a b >= x = max(0, u + v - m), and with
+ * b - a b and a - a b summed,
  *
  *     D  <=  max over 0 <= u, v <= m of   (u - x) k1 + (v - x) k2 - g(P(u), Q(v)),
  *
- * which is no longer than two numbers.  Their square is cut into quarters until no quarter's bound is above what was found by more
- * than TOLERANCE: of the first part by its monotone halves, of the last by its smallest value, g growing with the distance. */
+ * which depends on only two numbers.  Their square is divided into quarters until no quarter's bound exceeds the
+ * largest value found by more than TOLERANCE.  The first part is bounded by its monotone halves, the last by its
+ * smallest value, because g grows with the distance. */
 #include "rdp/worst.h"
 #include "rdp/pairs.h"
 
@@ -45,7 +47,8 @@ double nvdp__worst_gaussian(double order, size_t dim, double radius, double low,
     const double s = order - 1, v = low - s * (high - low);
     if (!(v > 0)) return INFINITY;
     const double up = high / low, down = low / high;
-    const double wide = nvdp__log_second_difference(s, 1 - up, up, v / low); /* P's */
+    /* P is the wider one */
+    const double wide = nvdp__log_second_difference(s, 1 - up, up, v / low);
     const double narrow = nvdp__log_second_difference(s, 1 - down, down, 1 + s * (1 - down));
     return 2 * order * radius * radius / v + (double)dim * fmax(wide, narrow) / 2;
 }
@@ -62,12 +65,13 @@ static double part(const struct box *box, double p, double q) {
            nvdp__log_gamma_second_difference(box->order, p / box->kappa, q / box->kappa);
 }
 
-/* psi'(x), or at its far ends, where GSL would stop the program, what it is not above (Qi & Guo 2010: 1/x + 1/x^2). */
+/* psi'(x); at its far ends, where GSL would stop the program, an upper bound (Qi & Guo 2010: 1/x
+ * + 1/x^2). */
 static double trigamma(double x) {
     return x > 1e-100 && x < 1e100 ? gsl_sf_psi_1(x) : 1 / x + 1 / x / x;
 }
 
-/* g(p, low) / a at most. */
+/* An upper bound of g(p, low) / a. */
 static double steepest(const struct box *box) {
     const double step = (box->high - box->low) / CELLS;
     /* dg/dp <= l (p - low) psi'(low) in the first cell */
@@ -80,7 +84,7 @@ static double steepest(const struct box *box) {
     return most;
 }
 
-/* A quarter of the square, u and v from [0] to [1]. */
+/* A quarter of the square: u and v from [0] to [1]. */
 struct quarter {
     double u[2], v[2];
     int depth;
@@ -101,7 +105,7 @@ static double bound(const struct box *box, const struct quarter *x) {
     return fmin(rising, falling) - least;
 }
 
-/* The largest of the relaxed form, and where it is. */
+/* The maximum of the relaxed form and its position. */
 static double largest(const struct box *box, double at[2]) {
     struct quarter stack[3 * DEEPEST + 4] = {{{0, box->m}, {0, box->m}, 0}};
     double best = 0;
@@ -119,7 +123,7 @@ static double largest(const struct box *box, double at[2]) {
         const double above = bound(box, &x);
         if (!(above > best * (1 + TOLERANCE))) continue;
         if (x.depth == DEEPEST) {
-            best = above; /* as good as a point */
+            best = above; /* so small that it counts as a point */
             continue;
         }
         for (int k = 0; k < 4; k++)
@@ -131,7 +135,8 @@ static double largest(const struct box *box, double at[2]) {
     return best * (1 + TOLERANCE);
 }
 
-/* Of pseudo-counts at the ends: `u` of P's components are high, `v` others of Q's. */
+/* The divergence of pseudo-counts at the ends: `u` of P's components are high, and `v` others of
+ * Q's. */
 static double vertex(const struct box *box, double u, double v) {
     if (u + v > box->m) return 0;
     return u * part(box, box->high, box->low) + v * part(box, box->low, box->high) -

@@ -50,12 +50,12 @@ static void step(struct count *c, struct tag gold, struct tag found) {
 
 void nvdp__entities_count(const struct nvdp_dataset *dataset, const int32_t *predicted,
                           const char *type, struct nvdp__entities *out) {
-    const bool *goes_on = nvdp__dataset_storage(dataset)->goes_on;
+    const bool *continues = nvdp__dataset_storage(dataset)->continues;
     struct count c = {outside, outside, false, type, out};
     size_t word = 0;
     *out = (struct nvdp__entities){0};
     for (size_t i = 0; i < dataset->count; i++) {
-        if (!goes_on[i]) step(&c, outside, outside);
+        if (!continues[i]) step(&c, outside, outside);
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             step(&c, tag_of(&dataset->task, dataset->tag[k]),

@@ -49,7 +49,7 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
     nvdp_status status = NVDP_OK;
     const struct nvdp_dataset *dataset = run->dataset;
     const struct nvdp__model_info *info = &run->model->info;
-    const bool *goes_on = nvdp__dataset_storage(dataset)->goes_on;
+    const bool *continues = nvdp__dataset_storage(dataset)->continues;
     struct nvdp__output file = {0};
     struct nvdp__conll conll = {0};
     char *source = NULL;
@@ -59,7 +59,7 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__output_open(ctx, path, &file));
     for (size_t i = 0; i < dataset->count; i++) {
         const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
-        if (i > 0 && !goes_on[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
+        if (i > 0 && !continues[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));

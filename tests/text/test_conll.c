@@ -101,8 +101,8 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     cr_expect_arr_eq(data->ids, ids, sizeof ids);
     cr_expect_arr_eq(data->tag, tags, sizeof tags);
     cr_expect(data->index[0] == 0 && data->index[1] == 3 && data->index[2] == 4);
-    const bool *goes_on = nvdp__dataset_storage(data)->goes_on;
-    cr_expect(!goes_on[0] && goes_on[1] && !goes_on[2]);
+    const bool *continues = nvdp__dataset_storage(data)->continues;
+    cr_expect(!continues[0] && continues[1] && !continues[2]);
     cr_expect_eq(nvdp__dataset_outputs(data), 5);
     cr_expect(nvdp__dataset_labeled(data));
     struct nvdp_dataset *part = NULL;
@@ -110,10 +110,11 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
     cr_expect_arr_eq(part->tag + 3, tags + 6, 3 * sizeof *tags);
     cr_expect_eq(part->index[0], 4);
-    cr_expect_not(nvdp__dataset_storage(part)->goes_on[1], "its sentence's beginning is not there");
+    cr_expect_not(nvdp__dataset_storage(part)->continues[1],
+                  "its sentence's beginning is not there");
     nvdp_dataset_free(part);
     cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){0, 1}, &part), NVDP_OK);
-    cr_expect(nvdp__dataset_storage(part)->goes_on[1]);
+    cr_expect(nvdp__dataset_storage(part)->continues[1]);
     nvdp_dataset_free(part);
     nvdp_dataset_free(data);
     teardown(&f);

@@ -23,7 +23,7 @@ struct made {
     struct nvdp__dataset_storage storage;
     size_t offset[MOST + 1];
     int32_t tag[MOST];
-    bool goes_on[MOST];
+    bool continues[MOST];
     int32_t predicted[MOST];
 };
 
@@ -32,25 +32,25 @@ static void make(const char *gold, const char *found, struct made *m) {
     char a[128], b[128], *keep_a, *keep_b;
     snprintf(a, sizeof a, "%s", gold);
     snprintf(b, sizeof b, "%s", found);
-    bool goes_on = false;
+    bool continues = false;
     size_t n = 0;
     for (char *x = strtok_r(a, " ", &keep_a), *y = strtok_r(b, " ", &keep_b); x != NULL;
          x = strtok_r(NULL, " ", &keep_a), y = strtok_r(NULL, " ", &keep_b)) {
         if (*x == '|') {
-            goes_on = false;
+            continues = false;
             continue;
         }
         m->tag[n] = class_of(x);
         m->predicted[n] = class_of(y);
-        m->goes_on[n] = goes_on;
-        goes_on = true;
+        m->continues[n] = continues;
+        continues = true;
         n++;
         m->offset[n] = n;
     }
     m->data.count = n;
     m->data.offset = m->offset;
     m->data.tag = m->tag;
-    m->storage.goes_on = m->goes_on;
+    m->storage.continues = m->continues;
     m->data.storage = &m->storage;
 }
 
