@@ -13,11 +13,11 @@
 /* A tile has up to TILE x TILE pairs, processed GROUP rows at a time: GROUP blocks stay in the
  * first-level cache, 2 TILE blocks in the second-level cache. If there are few texts, tiles are
  * smaller, so that there are enough for all threads. */
-enum { TILE = 32, FEWEST = 8, GROUP = 2 };
+enum { TILE = 32, MIN_TILE = 8, GROUP = 2 };
 
 static size_t tile_side(size_t texts) {
     size_t side = texts / 8;
-    if (side < FEWEST) return FEWEST;
+    if (side < MIN_TILE) return MIN_TILE;
     return nvdp__min(side, TILE);
 }
 
@@ -62,13 +62,13 @@ static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs
 
 /* Adds a block of every pair, GROUP texts at a time. */
 static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t row,
-                       size_t piece, struct tile *tile) {
+                       size_t segment, struct tile *tile) {
     for (size_t group = 0; group < tile->count_j; group += GROUP) {
         for (size_t a = 0; a < tile->count_i; a++) {
             for (size_t b = group; b < nvdp__min(group + GROUP, tile->count_j); b++) {
                 struct nvdp__both *pair = &tile->pair[a][b];
                 if (!pair->wanted[0] && !pair->wanted[1]) continue;
-                nvdp__pair_block(pairs, plan, tile->first_i + a, tile->first_j + b, row, piece,
+                nvdp__pair_block(pairs, plan, tile->first_i + a, tile->first_j + b, row, segment,
                                  pair);
             }
         }
@@ -101,8 +101,8 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     }
     tile_begin(pairs, pass, matrix, tile);
     for (size_t row = 0; row < longest; row += pairs->block_rows) {
-        for (size_t piece = 0; piece < pairs->pieces; piece++) {
-            tile_block(pairs, plan, row, piece, tile);
+        for (size_t segment = 0; segment < pairs->segments; segment++) {
+            tile_block(pairs, plan, row, segment, tile);
         }
     }
     tile_end(pairs, plan, tile, matrix);

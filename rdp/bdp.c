@@ -99,21 +99,21 @@ static double log_binomial(int n, int i, double q) {
 /* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020). The factor
  * of D_0 and D_1 is 1; an infinite D_i with weight zero does not count. */
 static double subsampled(int moment, double rate, size_t m, const double *d, size_t j) {
-    double most = -INFINITY;
+    double largest = -INFINITY;
     double sum = 0;
     for (int i = 0; i <= moment + 1; i++) {
         double weight = log_binomial(moment + 1, i, rate);
         if (isinf(weight)) continue;
         double term = weight + (i < 2 ? 0 : (i - 1) * d[(size_t)i * m + j]);
         if (isinf(term)) return INFINITY;
-        if (term > most) {
-            sum = sum * exp(most - term) + 1;
-            most = term;
+        if (term > largest) {
+            sum = sum * exp(largest - term) + 1;
+            largest = term;
         } else {
-            sum += exp(term - most);
+            sum += exp(term - largest);
         }
     }
-    return fmax(most + log(sum), 0); /* >= 0: the mean of e^(a number >= 0) */
+    return fmax(largest + log(sum), 0); /* >= 0: the mean of e^(a number >= 0) */
 }
 
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double gamma, int releases,

@@ -116,8 +116,8 @@ static double remainder_second_difference(double s, double p, double q, double c
     }
     if (fabs(delta) >= 0.5 * p && fmin(p, c) >= stirling_from)
         return remainder_slope(s, p, delta / p, c / p) - (remainder_value(p) - remainder_value(q));
-    double least = fmin(p, fmin(q, c));
-    int shift = least < stirling_from ? (int)ceil(stirling_from - least) : 0;
+    double smallest = fmin(p, fmin(q, c));
+    int shift = smallest < stirling_from ? (int)ceil(stirling_from - smallest) : 0;
     double sum = 0;
     if (shift > 0) {
         if (fabs(delta) * fmax(1, fabs(s)) < 0.24 * p) {
@@ -361,7 +361,7 @@ bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, si
 }
 
 /* kappa sum lnG(c/kappa) in both directions. */
-struct far {
+struct extrapolated {
     double sum[2];
     double size[2];
     bool near_edge[2]; /* some c is at or near 0 */
@@ -385,9 +385,10 @@ static void fill(const struct nvdp__weights *weights, size_t i, size_t first, si
     }
 }
 
-static struct far far_fast(const struct nvdp__plan *plan, const struct nvdp__weights *weights,
-                           size_t i, size_t j, size_t longest) {
-    struct far made = {0};
+static struct extrapolated extrapolate_fast(const struct nvdp__plan *plan,
+                                            const struct nvdp__weights *weights, size_t i, size_t j,
+                                            size_t longest) {
+    struct extrapolated made = {0};
     double kappa = weights->set->kappa;
     for (size_t first = 0; first < longest; first += BLOCK) {
         double p[BLOCK], q[BLOCK];
@@ -405,9 +406,9 @@ static struct far far_fast(const struct nvdp__plan *plan, const struct nvdp__wei
     return made;
 }
 
-static struct far far_exact(double s, const struct nvdp_posteriors *set, size_t i, size_t j,
-                            size_t longest) {
-    struct far made = {0};
+static struct extrapolated extrapolate_exact(double s, const struct nvdp_posteriors *set, size_t i,
+                                             size_t j, size_t longest) {
+    struct extrapolated made = {0};
     double kappa = set->kappa;
     for (size_t k = 0; k < longest; k++) {
         double alpha[2] = {nvdp__token_alpha(set, i, k), nvdp__token_alpha(set, j, k)};
@@ -470,14 +471,14 @@ static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights
 }
 
 /* Other orders, one direction; NaN also near an edge. */
-static double quick(const struct nvdp__plan *plan, const struct far *far, int side,
-                    const double total[2], const struct beta own[2], double gaussian) {
+static double quick(const struct nvdp__plan *plan, const struct extrapolated *extrapolated,
+                    int side, const double total[2], const struct beta own[2], double gaussian) {
     double s = plan->order - 1;
     double c = total[side] + s * (total[side] - total[1 - side]);
-    if (far->near_edge[side] || !(c > 1e-9 * total[side])) return NAN;
+    if (extrapolated->near_edge[side] || !(c > 1e-9 * total[side])) return NAN;
     struct beta p = own[side];
     struct beta q = own[1 - side];
-    struct beta at = {.value = far->sum[side], .size = far->size[side]};
+    struct beta at = {.value = extrapolated->sum[side], .size = extrapolated->size[side]};
     add_log_gamma(c, -1, &at.value, &at.size);
     double value = (at.value - p.value) / s - (p.value - q.value);
     double rounding = DBL_EPSILON * ((at.size + p.size) / fabs(s) + p.size + q.size);
@@ -500,11 +501,11 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
         value[0] = quick_kl(plan, weights, i, j, &own[0], &own[1], gaussian[0]);
         value[1] = quick_kl(plan, weights, j, i, &own[1], &own[0], gaussian[1]);
     } else if (s != 0 && !isinf(s)) {
-        struct far far = plan->arithmetic == NVDP_PAIRS_EXACT
-                             ? far_exact(s, set, i, j, longest)
-                             : far_fast(plan, weights, i, j, longest);
-        value[0] = quick(plan, &far, 0, total, own, gaussian[0]);
-        value[1] = quick(plan, &far, 1, total, own, gaussian[1]);
+        struct extrapolated extrapolated = plan->arithmetic == NVDP_PAIRS_EXACT
+                                               ? extrapolate_exact(s, set, i, j, longest)
+                                               : extrapolate_fast(plan, weights, i, j, longest);
+        value[0] = quick(plan, &extrapolated, 0, total, own, gaussian[0]);
+        value[1] = quick(plan, &extrapolated, 1, total, own, gaussian[1]);
     }
     if (wanted[0] && isnan(value[0])) value[0] = nvdp__dirichlet_texts(plan->order, set, i, j);
     if (wanted[1] && isnan(value[1])) value[1] = nvdp__dirichlet_texts(plan->order, set, j, i);

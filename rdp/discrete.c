@@ -16,17 +16,17 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
     order = nvdp__order(order);
     if (isnan(order)) return NAN;
     const double s = order - 1;
-    double most = -INFINITY, widest = 0, top = -INFINITY;
+    double max = -INFINITY, widest = 0, top = -INFINITY;
     for (size_t y = 0; y < n; y++) {
         if (isnan(log_p[y]) || isnan(log_q[y])) return NAN;
         if (log_p[y] == -INFINITY) continue;
         double t = log_p[y] - log_q[y];
-        most = t > most ? t : most;
+        max = t > max ? t : max;
         widest = fabs(t) > widest ? fabs(t) : widest;
         double exponent = log_p[y] + s * t;
         top = exponent > top ? exponent : top;
     }
-    if (isinf(order) || (most == INFINITY && s >= 0)) return most > 0 ? most : 0;
+    if (isinf(order) || (max == INFINITY && s >= 0)) return max > 0 ? max : 0;
     if (top == -INFINITY) return INFINITY;
     const bool near = fabs(s) * widest <= 0.5;
     double sum = 0;

@@ -74,15 +74,15 @@ enum {
     MAX_HALVINGS = 9,
     MAX_STEPS = 200 /* of a root search */
 };
-static const double far = 40;      /* no path extends beyond this u */
-static const double lost = 1e-20;  /* relative size of a negligible term */
-static const double agree = 1e-12; /* required agreement of two sums */
+static const double max_u = 40;         /* no path extends beyond this u */
+static const double negligible = 1e-20; /* relative size of a negligible term */
+static const double agree = 1e-12;      /* required agreement of two sums */
 /* With steps below `fine`, two sums differ only by rounding: at most by `noise`. */
 static const double fine = 1. / 100, noise = 1e-8;
-static const double wild = 1e4; /* |W| grows this much on a path past the next singularity */
+static const double max_growth = 1e4; /* |W| grows this much on a path past the next singularity */
 /* bound of c times the spread; beyond, epsilon exceeds every loss */
-static const double steep = 1e12;
-static const double nothing = -800; /* below this logarithm, a probability is 0 in double */
+static const double max_slope = 1e12;
+static const double log_underflow = -800; /* below this logarithm, a probability is 0 in double */
 /* Max error of the logarithm of an exact probability if its exponent is large. */
 static const double rounding = 1e-6;
 /* From this mu on, only the closed form is used for Gaussians of equal variances. */
@@ -106,7 +106,7 @@ struct nvdp_exact {
     /* The pair in the other direction, if P is so much narrower that 1 + c must be small too;
      * else NULL. */
     struct nvdp_exact *mirror;
-    bool apart;     /* P and Q are disjoint: delta is 1 */
+    bool disjoint;  /* P and Q are disjoint: delta is 1 */
     double unit;    /* h: all following members are for the loss h L */
     size_t n, wide; /* dimensions of unequal variances; those with y > 1 come first */
     double *y, *q0; /* [n] */
@@ -453,7 +453,7 @@ struct path {
     struct expansion at;
     double epsilon, c, k, b;
     /* 1/c and h/(1 + h c), the inverse distances of the saddle from the poles */
-    double below, beside;
+    double inverse_c, inverse_c1;
     double order; /* 1/(1 + h c) */
     double error; /* relative error of the integrals */
 };
@@ -465,14 +465,15 @@ static void integrand(struct path *path, double u, double complex out[INTEGRALS]
     const double c = path->c, half = sinh(u / 2);
     const double complex t = path->k * complex_of(2 * path->b * half * half, sinh(u));
     const double complex speed = complex_of(cosh(u), -path->b * sinh(u));
-    out[OF_Z_PLUS_1] = cexp(exponent(&path->at, path->epsilon, t)) * speed / (1 + t * path->below);
-    out[OF_1] = out[OF_Z_PLUS_1] / (1 + t * path->beside);
+    out[OF_Z_PLUS_1] =
+        cexp(exponent(&path->at, path->epsilon, t)) * speed / (1 + t * path->inverse_c);
+    out[OF_1] = out[OF_Z_PLUS_1] / (1 + t * path->inverse_c1);
     out[OF_Z] = out[OF_1] * (c + t);
 }
 
 static bool is_lost(const double complex value[INTEGRALS], double c) {
-    return !(cabs(value[OF_1]) > lost) && !(cabs(value[OF_Z]) > lost * fabs(c)) &&
-           !(cabs(value[OF_Z_PLUS_1]) > lost);
+    return !(cabs(value[OF_1]) > negligible) && !(cabs(value[OF_Z]) > negligible * fabs(c)) &&
+           !(cabs(value[OF_Z_PLUS_1]) > negligible);
 }
 
 /* The u from which the integrand is negligible (at two points a quarter apart); INFINITY if
@@ -480,9 +481,9 @@ static bool is_lost(const double complex value[INTEGRALS], double c) {
 static double reach(struct path *path) {
     double complex value[INTEGRALS];
     bool before = false;
-    for (double u = 0.25; u <= far; u += 0.25) {
+    for (double u = 0.25; u <= max_u; u += 0.25) {
         integrand(path, u, value);
-        if (!(cabs(value[OF_1]) < wild)) return INFINITY;
+        if (!(cabs(value[OF_1]) < max_growth)) return INFINITY;
         const bool now = is_lost(value, path->c);
         if (now && before) return u;
         before = now;
@@ -518,8 +519,8 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
         for (int g = 0; g < INTEGRALS; g++) {
             out[g] = sum[g] * step * path->k / M_PI;
             /* the last integral may cancel: it is compared with the first one's part in it */
-            const double least = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
-            const double off = fabs(out[g] - last[g]) / fmax(fabs(out[g]), least);
+            const double smallest = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
+            const double off = fabs(out[g] - last[g]) / fmax(fabs(out[g]), smallest);
             if (out[g] != last[g] && !(off <= path->error)) path->error = off;
             last[g] = out[g];
         }
@@ -531,7 +532,7 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
 /* ---- the saddle ---- */
 
 /* The minimum of |W| on c's side of 0: the root of K'(c) - eps - 1/c - h/(1 + h c), which
- * increases. Beyond `steep` there is none. Newton's method starts from the root of K'(0) + c
+ * increases. Beyond `max_slope` there is none. Newton's method starts from the root of K'(0) + c
  * K''(0) - eps - m/c with m poles. If the loss is far from normal, the root can be hundreds of
  * decades away; then bisection of the logarithm finds it. */
 static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
@@ -543,11 +544,11 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
     double c = right ? fmin(g > 0 ? (g + r) / (2 * v) : 2 * m / (r - g), high / 2)
                      : fmax(g < 0 ? (g - r) / (2 * v) : -2 * m / (r + g), low / 2);
     for (int i = 0; i < MAX_STEPS; i++) {
-        const double below = 1 / c, beside = h / (1 + h * c);
+        const double inverse_c = 1 / c, inverse_c1 = h / (1 + h * c);
         *k = derive(e, c);
-        const double f = k->first - epsilon - below - beside;
-        const double slope = k->second + below * below + beside * beside;
-        if (right && g > 0 && c * sqrt(v) > steep) return INFINITY;
+        const double f = k->first - epsilon - inverse_c - inverse_c1;
+        const double slope = k->second + inverse_c * inverse_c + inverse_c1 * inverse_c1;
+        if (right && g > 0 && c * sqrt(v) > max_slope) return INFINITY;
         *(f > 0 ? &high : &low) = c;
         double next = c - f / slope;
         if (!(next > low && next < high))
@@ -563,7 +564,7 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
 /* ---- points of the curve ---- */
 
 static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilon) {
-    const double one = e->apart ? 1 : 0; /* else epsilon exceeds every loss */
+    const double one = e->disjoint ? 1 : 0; /* else epsilon exceeds every loss */
     return (struct nvdp_exact_point){.epsilon = epsilon,
                                      .delta = one,
                                      .log_delta = log(one),
@@ -618,7 +619,7 @@ static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     const double inside = fmin(c, e->strip / 2);
     double size;
     const double exponent = log_moment(e, inside, &size) - inside * epsilon;
-    return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < nothing;
+    return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < log_underflow;
 }
 
 /* Computes the values by a path on this side of 0. */
@@ -629,11 +630,12 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
     const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
     if (isinf(c)) return true;
     if (e->mirror != NULL && 1 + h * c < 1e-4) return mirrored(e->mirror, epsilon, out);
-    const double below = 1 / c, beside = h / (1 + h * c);
-    const double second = k.second + below * below + beside * beside;
-    const double third = k.third - 2 * (below * below * below + beside * beside * beside);
-    struct path path = {{.of = e, .c = c}, scaled, c, 1 / sqrt(second), 0, below, beside,
-                        1 / (1 + h * c),   0};
+    const double inverse_c = 1 / c, inverse_c1 = h / (1 + h * c);
+    const double second = k.second + inverse_c * inverse_c + inverse_c1 * inverse_c1;
+    const double third =
+        k.third - 2 * (inverse_c * inverse_c * inverse_c + inverse_c1 * inverse_c1 * inverse_c1);
+    struct path path = {{.of = e, .c = c}, scaled,          c, 1 / sqrt(second), 0, inverse_c,
+                        inverse_c1,        1 / (1 + h * c), 0};
     double part[INTEGRALS], size;
     const double moment = log_moment(e, c, &size);
     if (isfinite(third)) path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
@@ -710,8 +712,8 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
-    *out = e->apart ? certain(e, epsilon) : equal(epsilon);
-    if (e->apart || e->zero.second == 0) return NVDP_OK;
+    *out = e->disjoint ? certain(e, epsilon) : equal(epsilon);
+    if (e->disjoint || e->zero.second == 0) return NVDP_OK;
     if (mu > 0) {
         *out = far_point(mu, fma(-mu / 2, mu, epsilon) / mu, epsilon);
         return NVDP_OK;
@@ -725,7 +727,7 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
 static bool is_certain(const struct nvdp_exact *e) {
     double size;
     const double moment = log_moment(e, -0.5 / e->unit, &size);
-    return moment + 4 * DBL_EPSILON * size < nothing;
+    return moment + 4 * DBL_EPSILON * size < log_underflow;
 }
 
 /* Finds the epsilon at which g(point) is `target`; g decreases in epsilon and is above the
@@ -769,7 +771,7 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     if (!(delta > 0 && delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number in (0, 1), found %g",
                           delta);
-    *epsilon = e->apart ? INFINITY : nvdp_gdp_epsilon(far_mu(e), delta);
+    *epsilon = e->disjoint ? INFINITY : nvdp_gdp_epsilon(far_mu(e), delta);
     if (*epsilon > 0) return NVDP_OK;
     if (!is_certain(e)) {
         NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
@@ -791,8 +793,8 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     const struct derivatives k = e->mirror != NULL ? of->zero : derive(e, -1 / e->unit);
     *out = certain(e, INFINITY);
     out->fpr = fpr;
-    out->tpr = e->apart ? 1 : fpr;
-    if (e->apart || k.second == 0) return NVDP_OK;
+    out->tpr = e->disjoint ? 1 : fpr;
+    if (e->disjoint || k.second == 0) return NVDP_OK;
     if (far_mu(e) > 0) {
         const double mu = far_mu(e), a = gsl_cdf_ugaussian_Qinv(fpr) - mu;
         *out = far_point(mu, a, mu * (mu / 2 + a));
@@ -827,18 +829,18 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
                            double *mu) {
     enum { GRID = 8, REFINED = 24 };
     static const double golden = 0.61803398874989485;
-    double end, most = 0;
+    double end, largest = 0;
     size_t best = 0;
     NVDP_RETURN_IF_FAILED(nvdp_exact_epsilon(ctx, e, delta, &end));
-    *mu = e->apart ? INFINITY : sqrt(e->quadratic) / e->unit;
-    if (e->apart || (e->n == 0 && e->weights == 0)) return NVDP_OK;
+    *mu = e->disjoint ? INFINITY : sqrt(e->quadratic) / e->unit;
+    if (e->disjoint || (e->n == 0 && e->weights == 0)) return NVDP_OK;
     *mu = INFINITY;
     if (is_certain(e)) return NVDP_OK;
     for (size_t i = 0; i <= GRID; i++) {
         double here;
         NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, end * (double)i / GRID, &here));
-        if (here > most) best = i;
-        most = fmax(most, here);
+        if (here > largest) best = i;
+        largest = fmax(largest, here);
     }
     double low = end * (best > 0 ? (double)best - 1 : 0) / GRID;
     double high = end * fmin((double)best + 1, GRID) / GRID;
@@ -847,10 +849,10 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
         double a, b;
         NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, left, &a));
         NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, right, &b));
-        most = fmax(most, fmax(a, b));
+        largest = fmax(largest, fmax(a, b));
         *(a > b ? &high : &low) = a > b ? right : left;
     }
-    *mu = most;
+    *mu = largest;
     return NVDP_OK;
 }
 
@@ -864,7 +866,7 @@ double nvdp__exact_moment(const struct nvdp_exact *e, double s) {
 }
 
 double nvdp__exact_deviation(const struct nvdp_exact *e) {
-    return e->apart ? INFINITY : sqrt(e->zero.second) / e->unit;
+    return e->disjoint ? INFINITY : sqrt(e->zero.second) / e->unit;
 }
 
 /* ---- creation ---- */
@@ -890,16 +892,16 @@ void nvdp_exact_free(struct nvdp_exact *e) {
 
 /* Converts everything from the loss L to h L. */
 static void scale(struct nvdp_exact *e) {
-    double most = sqrt(e->quadratic), psi[3];
+    double largest = sqrt(e->quadratic), psi[3];
     for (size_t i = 0; i < e->n; i++)
-        most = fmax(most, fmax(fabs(e->y[i]), sqrt(e->q0[i])));
+        largest = fmax(largest, fmax(fabs(e->y[i]), sqrt(e->q0[i])));
     for (size_t i = 0; i < e->weights; i++) {
         digammas(e->a[i], psi);
-        most = fmax(most, fabs(e->v[i]) / e->a[i] * sqrt(e->a[i] + psi[1]));
+        largest = fmax(largest, fabs(e->v[i]) / e->a[i] * sqrt(e->a[i] + psi[1]));
     }
-    if (!(most > 0 && isfinite(most))) return;
+    if (!(largest > 0 && isfinite(largest))) return;
     /* limits: c is squared, and ranges from the inverse of the widest dimension's y to 1/h */
-    const double h = e->unit = ldexp(1, -(int)fmin(fmax(ilogb(most), -400), 500));
+    const double h = e->unit = ldexp(1, -(int)fmin(fmax(ilogb(largest), -400), 500));
     for (size_t i = 0; i < e->n; i++) {
         e->y[i] *= h;
         e->q0[i] *= h * h;
@@ -1066,7 +1068,7 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
     const size_t rows = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     const size_t components = set->alpha != NULL ? nvdp_sample_components(set, i) : 0;
     double *mu[2] = {NULL, NULL}, *var[2] = {NULL, NULL}, *alpha[2] = {NULL, NULL};
-    const bool apart =
+    const bool disjoint =
         set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j);
     for (int side = 0; side < 2; side++) {
         const size_t own = nvdp__rows(set, text[side]), first = set->offset[text[side]];
@@ -1082,10 +1084,10 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
                 (k < kappa ? set->prior_alpha : nvdp__token_alpha(set, text[side], k / kappa - 1)) /
                 set->kappa;
     }
-    NVDP_TRY(nvdp_exact_create(ctx, apart ? 0 : rows * dim, mu[0], var[0], mu[1], var[1],
-                               set->kappa, apart ? 0 : components * kappa, alpha[0], alpha[1],
+    NVDP_TRY(nvdp_exact_create(ctx, disjoint ? 0 : rows * dim, mu[0], var[0], mu[1], var[1],
+                               set->kappa, disjoint ? 0 : components * kappa, alpha[0], alpha[1],
                                releases, out));
-    (*out)->apart = apart;
+    (*out)->disjoint = disjoint;
 cleanup:
     for (int side = 0; side < 2; side++) {
         free(mu[side]);

@@ -28,18 +28,18 @@ static double least_bound(const struct nvdp_exact *e, bool of_epsilon, double gi
     static const double flat = 1e-13;
     const double middle = log(1 / nvdp__exact_deviation(e)), reach = 200;
     double low = middle - reach, high = fmin(middle + reach, log(nvdp_exact_strip(e)));
-    double least = INFINITY;
+    double smallest = INFINITY;
     if (!isfinite(middle)) return INFINITY;
     for (int i = 0; i < STEPS; i++) {
         const double left = high - golden * (high - low), right = low + golden * (high - low);
         const double at_left = bound_at(e, exp(left), of_epsilon, given);
         const double at_right = bound_at(e, exp(right), of_epsilon, given);
-        least = fmin(least, fmin(at_left, at_right));
+        smallest = fmin(smallest, fmin(at_left, at_right));
         /* flat or infinite: the minimum is at smaller s */
         const bool falls = at_right < at_left - flat * fabs(at_left);
         *(falls ? &low : &high) = falls ? left : right;
     }
-    return least;
+    return smallest;
 }
 
 double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
@@ -49,10 +49,10 @@ double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
     const double usual = sqrt(-2 * log(delta)) / deviation;
     const double tried[] = {fmin(usual, strip / 2), fmin(0.6 * usual, strip / 4),
                             fmin(1.5 * usual, 0.8 * strip)};
-    double least = INFINITY;
+    double smallest = INFINITY;
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
-        least = fmin(least, bound_at(e, tried[i], true, delta));
-    return fmax(least, 0);
+        smallest = fmin(smallest, bound_at(e, tried[i], true, delta));
+    return fmax(smallest, 0);
 }
 
 nvdp_status nvdp__exact_epsilon(struct nvdp_exact *e, double delta, double *epsilon, bool *bound) {

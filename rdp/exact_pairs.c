@@ -132,7 +132,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
 /* Draws pairs uniformly with replacement, or takes all if there are not more. */
 static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
     nvdp_status status = NVDP_OK;
-    const size_t most = work->options->exact.mean_pairs, n = nvdp__min(most, work->pairs);
+    const size_t largest = work->options->exact.mean_pairs, n = nvdp__min(largest, work->pairs);
     struct candidate *drawn = NULL;
     struct found *found = NULL;
     double sum = 0, square = 0;

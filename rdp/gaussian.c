@@ -136,9 +136,9 @@ static double deviation(double order, const struct nvdp__chebyshev *fit) {
 bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__chebyshev *fit) {
     const double pi = 3.14159265358979323846264338328;
     double a = 2 * order - 1;
-    double most = reach / fmax(1, fabs(a));
+    double limit_t = reach / fmax(1, fabs(a));
     double x[NVDP__WIDE_TERMS], y[FUNCTIONS][NVDP__WIDE_TERMS];
-    *fit = (struct nvdp__chebyshev){.terms = terms, .limit = most * most, .slope = a};
+    *fit = (struct nvdp__chebyshev){.terms = terms, .limit = limit_t * limit_t, .slope = a};
     for (int k = 0; k < terms; k++) {
         double value[FUNCTIONS];
         x[k] = fit->limit * (1 - cos(pi * (k + 0.5) / terms)) / 2;
@@ -235,7 +235,7 @@ static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim
 static void from_products(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
                           const struct nvdp__dim_range *q, double value[2], bool good[2]) {
     double s = plan->order - 1;
-    double floor = s == 0 ? 0 : floor_share(plan->arithmetic) * fmax(p->most, q->most);
+    double floor = s == 0 ? 0 : floor_share(plan->arithmetic) * fmax(p->max_var, q->max_var);
     double own = p->logs - q->logs;
     struct nvdp__products got;
     plan->kernels->products(s, floor, n, p, q, &got);
@@ -265,8 +265,9 @@ static bool from_polynomials(const struct nvdp__plan *plan, size_t n,
     }
     value[0] *= 0.5;
     value[1] *= 0.5;
-    double least = 1e-17 * (double)n;
-    return value[0] > least && value[1] > least && value[0] < INFINITY && value[1] < INFINITY;
+    double threshold = 1e-17 * (double)n;
+    return value[0] > threshold && value[1] > threshold && value[0] < INFINITY &&
+           value[1] < INFINITY;
 }
 
 static double slowly(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,

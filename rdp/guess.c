@@ -91,15 +91,16 @@ static double ball_form(double b, double r, double d) {
     enum { GRID = 24, SECTIONS = 20 };
     const double golden = (sqrt(5) - 1) / 2;
     /* the smallest k with r^2 (1 + k) / k^2 <= NONCENTRALITY */
-    const double least = log((r * r + r * sqrt(r * r + 4 * NONCENTRALITY)) / (2 * NONCENTRALITY));
+    const double smallest =
+        log((r * r + r * sqrt(r * r + 4 * NONCENTRALITY)) / (2 * NONCENTRALITY));
     const double step = 12. / GRID;
-    double best = 1, at = least;
+    double best = 1, at = smallest;
     for (int i = 0; i <= GRID; i++) {
-        const double here = ball_at(b, r, d, least + i * step);
-        if (here < best) at = least + i * step;
+        const double here = ball_at(b, r, d, smallest + i * step);
+        if (here < best) at = smallest + i * step;
         best = fmin(best, here);
     }
-    double low = fmax(at - step, least), high = at + step;
+    double low = fmax(at - step, smallest), high = at + step;
     double x = high - golden * (high - low), z = low + golden * (high - low);
     double of_x = ball_at(b, r, d, x), of_z = ball_at(b, r, d, z);
     for (int i = 0; i < SECTIONS; i++) {

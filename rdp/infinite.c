@@ -39,13 +39,13 @@ static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen
 }
 
 /* Compares the rows of P and Q at component c; SIZE_MAX: padding, with mean 0 and variance 1. */
-static void look_at_gaussian(struct search *work, bool seen[], size_t c, const size_t row[2]) {
+static void compare_gaussians(struct search *work, bool seen[], size_t c, const size_t row[2]) {
     const struct nvdp_posteriors *set = work->set;
     static const double none = 0;
     const bool padded = row[0] == SIZE_MAX || row[1] == SIZE_MAX;
     const double *mu[2], *logvar[2];
     size_t step[2];
-    double most = -INFINITY;
+    double largest = -INFINITY;
     bool means = false;
     for (int side = 0; side < 2; side++) {
         const bool there = row[side] != SIZE_MAX;
@@ -55,7 +55,7 @@ static void look_at_gaussian(struct search *work, bool seen[], size_t c, const s
     }
     for (size_t k = 0; k < set->dim; k++) {
         const double more = logvar[0][k * step[0]] - logvar[1][k * step[1]];
-        most = more > most ? more : most;
+        largest = more > largest ? more : largest;
         means |= more == 0 && mu[0][k * step[0]] != mu[1][k * step[1]];
     }
     const bool all = isinf(work->order) != 0;
@@ -67,10 +67,10 @@ static void look_at_gaussian(struct search *work, bool seen[], size_t c, const s
             work->dim[cause * set->dim + k] += logvar[0][k * step[0]] == logvar[1][k * step[1]] &&
                                                mu[0][k * step[0]] != mu[1][k * step[1]];
     }
-    if (!(all ? most > 0 : most >= work->log_limit)) return;
+    if (!(all ? largest > 0 : largest >= work->log_limit)) return;
     const enum nvdp_infinite_cause cause =
         padded ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR;
-    found(work, cause, seen, c, most);
+    found(work, cause, seen, c, largest);
     for (size_t k = 0; k < set->dim; k++) {
         const double more = logvar[0][k * step[0]] - logvar[1][k * step[1]];
         work->dim[cause * set->dim + k] += all ? more > 0 : more >= work->log_limit;
@@ -91,7 +91,7 @@ static void look_at(struct search *work, size_t i, size_t j) {
         size_t row[2];
         for (int side = 0; side < 2; side++)
             row[side] = c < rows[side] ? set->offset[text[side]] + c : SIZE_MAX;
-        look_at_gaussian(work, seen, c, row);
+        compare_gaussians(work, seen, c, row);
         if (set->alpha == NULL) continue;
         const double p = nvdp__token_alpha(set, i, c), q = nvdp__token_alpha(set, j, c);
         if (isinf(work->order) ? p < q : nvdp__extrapolate(work->order, p, q) <= 0)
@@ -125,11 +125,11 @@ static void add(struct search *to, const struct search *from) {
 }
 
 /* The component with the largest count. */
-static size_t place_of_most(size_t n, const size_t *count, size_t *most) {
+static size_t argmax(size_t n, const size_t *count, size_t *largest) {
     size_t best = 0;
     for (size_t k = 1; k < n; k++)
         if (count[k] > count[best]) best = k;
-    if (most != NULL) *most = n > 0 ? count[best] : 0;
+    if (largest != NULL) *largest = n > 0 ? count[best] : 0;
     return best;
 }
 
@@ -140,9 +140,8 @@ static void conclude(struct search *work) {
         struct nvdp_infinite_part *part = &to->cause[cause];
         if (part->pairs == 0 || cause == NVDP_INFINITE_LENGTHS || cause == NVDP_INFINITE_RANGE)
             continue;
-        part->place =
-            place_of_most(work->places, work->place + cause * work->places, &part->place_pairs);
-        part->dim = place_of_most(work->set->dim, work->dim + cause * work->set->dim, NULL);
+        part->place = argmax(work->places, work->place + cause * work->places, &part->place_pairs);
+        part->dim = argmax(work->set->dim, work->dim + cause * work->set->dim, NULL);
         ratio = fmax(ratio, part->ratio);
     }
     const bool never =
@@ -204,7 +203,7 @@ nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
         *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = order};
         return NVDP_OK;
     }
-    const size_t wanted = nvdp__min(infinite, NVDP__INFINITE_MOST);
+    const size_t wanted = nvdp__min(infinite, NVDP__MAX_INFINITE);
     NVDP_TRY(NVDP__NEW(ctx, pair, 2 * wanted));
     const struct nvdp__noise noise = {.seed = 1};
     struct nvdp__stream stream =

@@ -10,7 +10,7 @@
 #define WIDTH(name) JOIN(name, LANES)
 #define vec WIDTH(vec)
 #define words WIDTH(words)
-#define loose WIDTH(loose)
+#define unaligned WIDTH(unaligned)
 #define all WIDTH(all)
 #define total WIDTH(total)
 #define product WIDTH(product)
@@ -36,7 +36,7 @@
 #define log_gammas WIDTH(log_gammas)
 #define shifted_logs WIDTH(shifted_logs)
 #define any_below WIDTH(any_below)
-#define least_sum WIDTH(least_sum)
+#define min_sum WIDTH(min_sum)
 #define kernels WIDTH(kernels)
 
 enum { STEPS = 8, CHAINS = 8 };

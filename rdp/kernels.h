@@ -9,7 +9,7 @@ enum { NVDP__CHUNK = 768 };
 struct nvdp__dim_range {
     const double *mu, *var; /* [n] */
     double logs;            /* log of the product of the variances */
-    double most;            /* max variance, or an upper bound */
+    double max_var;         /* max variance, or an upper bound */
     double spread;          /* max |log var|, or an upper bound */
 };
 
@@ -64,8 +64,8 @@ struct nvdp__kernels {
     /* True if some p + s (p - q) is clearly below 0. */
     bool (*any_below)(double s, size_t n, const double *p, const double *q);
     /* min[k] = min over `sets` rows r of own[r stride] + other[r stride + k], k < count. */
-    void (*least_sum)(const double *own, const double *other, size_t stride, size_t sets,
-                      size_t count, double *least);
+    void (*min_sum)(const double *own, const double *other, size_t stride, size_t sets,
+                    size_t count, double *min);
 };
 
 /* The widest kernels that this processor supports. */

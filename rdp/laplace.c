@@ -91,9 +91,11 @@ double nvdp_renyi_laplace(double order, size_t dim, double distance) {
     if (isinf(w)) return distance; /* at least 1e208: the difference is relatively negligible */
     const double g = sign * integral(n, fmin(w, z), width);
     const double h = sign * integral(n + 1, fmin(w, z), width);
-    const double most = fmax(g, h); /* differences g - h of 1e16 and more have no accurate digits */
-    const double log_mean = fabs(g) < 0.5 ? log1p(a * expm1(g) + b * expm1(h))
-                                          : most + log(a * exp(g - most) + b * exp(h - most));
+    const double largest =
+        fmax(g, h); /* differences g - h of 1e16 and more have no accurate digits */
+    const double log_mean = fabs(g) < 0.5
+                                ? log1p(a * expm1(g) + b * expm1(h))
+                                : largest + log(a * exp(g - largest) + b * exp(h - largest));
     return fmin(fmax(log_mean / s, 0), distance);
 }
 

@@ -219,10 +219,10 @@ static struct choice choose(double order, const struct span *mu, const struct sp
     }
     for (int k = 0; k < NVDP__DIFFERENCE_SETS; k++) {
         double c = between(logvar->mean, 0.5 * (logvar->low + logvar->high), difference_center[k]);
-        double least = fmax(logvar->high - c, 0) / reach;
-        double most = 1 - fmax(c - logvar->low, 0) / reach;
+        double smallest = fmax(logvar->high - c, 0) / reach;
+        double largest_w = 1 - fmax(c - logvar->low, 0) / reach;
         made.c[k] = c;
-        made.w[k] = fmin(fmax(between(least, most, difference_share[k]), 1e-3), 1 - 1e-3);
+        made.w[k] = fmin(fmax(between(smallest, largest_w, difference_share[k]), 1e-3), 1 - 1e-3);
     }
     return made;
 }
@@ -236,9 +236,9 @@ static struct weight_choice choose_weights(double order, const struct span *alph
         double z = between(alpha->mean, sqrt(alpha->low * alpha->high), weight_center[k]);
         double w = order - between(low, high, weight_share[k]) / z;
         w = fmin(fmax(w, 0.02), 0.98);
-        double least = between(low, high, 0.02) / (order - w);
-        double most = between(low, high, 0.98) / (order - w);
-        made.z[k] = fmin(fmax(z, least), most);
+        double smallest = between(low, high, 0.02) / (order - w);
+        double largest_w = between(low, high, 0.98) / (order - w);
+        made.z[k] = fmin(fmax(z, smallest), largest_w);
         made.w[k] = w;
     }
     return made;
@@ -407,9 +407,9 @@ void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, do
         const size_t second = NVDP__MEAN_SETS * n, third = NVDP__GAUSSIAN_SETS * n;
         size_t count = nvdp__min(ROW_BLOCK, n - j);
         double difference[ROW_BLOCK];
-        run->least_sum(own, other, n, NVDP__MEAN_SETS, count, gaussian + j);
-        run->least_sum(own + second, other + second, n, NVDP__DIFFERENCE_SETS, count, difference);
-        run->least_sum(own + third, other + third, n, NVDP__WEIGHT_SETS, count, weights + j);
+        run->min_sum(own, other, n, NVDP__MEAN_SETS, count, gaussian + j);
+        run->min_sum(own + second, other + second, n, NVDP__DIFFERENCE_SETS, count, difference);
+        run->min_sum(own + third, other + third, n, NVDP__WEIGHT_SETS, count, weights + j);
         for (size_t k = 0; k < count; k++) {
             gaussian[j + k] += difference[k];
         }

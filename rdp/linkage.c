@@ -105,7 +105,8 @@ struct tally {
 };
 
 /* Adds one trial to the tally. Texts as likely as the right one share its ranks. */
-static void judge(size_t texts, const double *log_density, size_t right, struct tally *tally) {
+static void score_trial(size_t texts, const double *log_density, size_t right,
+                        struct tally *tally) {
     const double own = log_density[right];
     double above = 0, equal = 0, total = 0, top = own;
     for (size_t t = 0; t < texts; t++)
@@ -125,15 +126,15 @@ static void judge(size_t texts, const double *log_density, size_t right, struct 
 static void summarize(const struct tally *tally, struct nvdp_linkage *out) {
     const double n = (double)out->trials, mean = tally->sum / n;
     const double sd = sqrt(fmax(0, tally->square / n - mean * mean) * n / fmax(1, n - 1));
-    const double hits[] = {tally->first, tally->ten};
+    const double successes[] = {tally->first, tally->ten};
     struct nvdp_interval *const interval[] = {&out->first_interval, &out->ten_interval};
     out->first = tally->first / n;
     out->ten = tally->ten / n;
     for (size_t i = 0; i < 2; i++) { /* ties give fractional hits */
         interval[i]->low =
-            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)floor(hits[i])).low;
+            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)floor(successes[i])).low;
         interval[i]->high =
-            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)fmin(n, ceil(hits[i]))).high;
+            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)fmin(n, ceil(successes[i]))).high;
     }
     out->information = mean;
     out->information_interval = nvdp__interval_student(CONFIDENCE, out->trials, mean, sd);
@@ -178,7 +179,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         nvdp__likelihoods(&likelihood, nvdp_context_threads(ctx), some, evidence, n, NULL,
                           log_density);
         for (size_t i = 0; i < some; i++)
-            judge(n, log_density + i * n, trial[i].text, &tally);
+            score_trial(n, log_density + i * n, trial[i].text, &tally);
         nvdp__meter_update(&meter, first + some, (double)((first + some) * n), "guess", NAN);
     }
     nvdp__meter_end(&meter);

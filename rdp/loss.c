@@ -125,11 +125,11 @@ static double rise(const struct angles *of, double angle) {
     return of->w + (of->power > 0 ? of->power * x / square : 0) + 2 * x / (of->constant + square);
 }
 
-/* The angle at which the density crosses `least`, between an angle above it and one below it. */
-static double crossing(const struct angles *of, double least, double above, double below) {
+/* The angle at which the density crosses `smallest`, between an angle above it and one below it. */
+static double crossing(const struct angles *of, double smallest, double above, double below) {
     for (int i = 0; i < 60; i++) {
         const double middle = above + (below - above) / 2;
-        *(log_density(of, middle) > least ? &above : &below) = middle;
+        *(log_density(of, middle) > smallest ? &above : &below) = middle;
     }
     return below;
 }
@@ -152,9 +152,9 @@ static double sphere(size_t dim, double s, double k, double step, struct nvdp__l
         const double middle = peak + (end - peak) / 2;
         *(rise(&of, middle) > 0 ? &peak : &end) = middle;
     }
-    const double most = log_density(&of, peak);
-    const double first = crossing(&of, most - far, peak, 0);
-    const double last = crossing(&of, most - far, peak, M_PI);
+    const double largest = log_density(&of, peak);
+    const double first = crossing(&of, largest - far, peak, 0);
+    const double last = crossing(&of, largest - far, peak, M_PI);
     for (size_t i = 0; i < part->n; i++) {
         const double from = fmax(angle_of(cell(part, i, step), s), first);
         const double to = fmin(angle_of(cell(part, i + 1, step), s), last);
@@ -165,7 +165,8 @@ static double sphere(size_t dim, double s, double k, double step, struct nvdp__l
         for (double j = 0; j < panels; j++) {
             for (int g = 0; g < 3; g++) {
                 const double angle = from + (2 * j + 1 + at[g]) * half;
-                const double mass = half * (g == 1 ? 8 : 5) * exp(log_density(&of, angle) - most);
+                const double mass =
+                    half * (g == 1 ? 8 : 5) * exp(log_density(&of, angle) - largest);
                 all += mass;
                 part->mass[i] += mass * exp(k * (cell(part, i, step) + s * cos(angle)));
             }
@@ -345,9 +346,9 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
     const double rest = delta + expm1(loss->log_finite);
     if (!(rest > 0)) return (struct nvdp_interval){INFINITY, INFINITY};
     /* Markov: P(L > eps) <= e^(M - k eps). */
-    const double most = (loss->log_mean + log1p(loss->slack) - log(rest)) / loss->k;
-    if (!(most < INFINITY)) return (struct nvdp_interval){0, INFINITY};
-    struct nvdp_interval made = {0, fmax(most, 0) + loss->width + 1e-9};
+    const double largest = (loss->log_mean + log1p(loss->slack) - log(rest)) / loss->k;
+    if (!(largest < INFINITY)) return (struct nvdp_interval){0, INFINITY};
+    struct nvdp_interval made = {0, fmax(largest, 0) + loss->width + 1e-9};
     double low = 0;
     if (upper(loss, 0) <= delta) return (struct nvdp_interval){0, 0};
     for (int i = 0; i < 100 && made.high - low > 1e-15 * made.high; i++) {

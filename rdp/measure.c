@@ -100,7 +100,7 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
  * If pairs are drawn (max_pairs), Bayesian DP uses as many drawn texts as have so many pairs among
  * themselves: a population drawn from the given one. */
 /* Below this population size, the Student bound is not reliable. */
-enum { FEWEST = 64 };
+enum { MIN_TEXTS = 64 };
 
 /* One pass over all pairs, and its uses. */
 struct step {
@@ -236,8 +236,8 @@ static void convert(const struct measure *work, const struct step *step, size_t 
     const double more = nvdp__epsilon_more(step->order - 1, work->options->bdp.delta);
     for (size_t j = 0; j < texts; j++) {
         const double epsilon = work->options->bdp.releases * work->matrix[i * texts + j] + more;
-        double *least = &work->epsilon[i * texts + j];
-        *least = isnan(epsilon) ? NAN : fmin(*least, fmax(epsilon, 0));
+        double *smallest = &work->epsilon[i * texts + j];
+        *smallest = isnan(epsilon) ? NAN : fmin(*smallest, fmax(epsilon, 0));
     }
 }
 
@@ -246,9 +246,9 @@ static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     struct nvdp_bdp_cost *best = &work->best[i];
     if (best->moment == 0 || cost->epsilon < best->epsilon) *best = *cost;
-    double least =
+    double smallest =
         cost->log_mean / cost->moment + nvdp__bdp_epsilon(bdp, work->last_moment, bdp->releases, 0);
-    work->settled[i] = isinf(cost->epsilon) || best->epsilon <= least;
+    work->settled[i] = isinf(cost->epsilon) || best->epsilon <= smallest;
 }
 
 static void account(struct measure *work, const struct step *step) {
@@ -273,14 +273,14 @@ static void account(struct measure *work, const struct step *step) {
 /* Explains infinite pairs at this order, if they will be reported. */
 static nvdp_status explain(struct measure *work, const struct step *step,
                            struct nvdp_privacy_report *report) {
-    const bool least = step->best && report->infinite_best.struct_size == 0;
+    const bool smallest = step->best && report->infinite_best.struct_size == 0;
     struct nvdp_infinite_summary why;
-    if (work->source != NULL || !(step->summary || step->published || least)) return NVDP_OK;
+    if (work->source != NULL || !(step->summary || step->published || smallest)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
     if (step->summary) report->infinite = why;
     if (step->published) report->infinite_published = why;
-    if (least) report->infinite_best = why;
+    if (smallest) report->infinite_best = why;
     return NVDP_OK;
 }
 
@@ -358,7 +358,7 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->bound_loss = INFINITY;
     report->bdp_texts = set->texts;
     for (size_t i = 0; i < set->texts; i++) {
-        if (work->published[i].m < FEWEST) report->small_population = true;
+        if (work->published[i].m < MIN_TEXTS) report->small_population = true;
     }
 }
 
@@ -380,9 +380,9 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
 }
 
 /* The largest number of texts with at most `pairs` >= 2 ordered pairs. */
-static size_t texts_of(size_t pairs, size_t most) {
+static size_t texts_of(size_t pairs, size_t largest) {
     size_t texts = 2;
-    while (texts < most && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
+    while (texts < largest && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
         texts++;
     }
     return texts;

@@ -75,12 +75,12 @@ static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
         top = set->logvar[k] > top ? set->logvar[k] : top;
     }
     pairs->spread[i] = spread;
-    pairs->most[i] = exp(top);
+    pairs->max_var[i] = exp(top);
     for (size_t row = first; row < set->offset[i + 1]; row++) {
-        for (size_t piece = 0; piece < pairs->pieces; piece++) {
-            size_t at = piece * pairs->width;
+        for (size_t segment = 0; segment < pairs->segments; segment++) {
+            size_t at = segment * pairs->width;
             size_t n = nvdp__min(pairs->width, set->dim - at);
-            double *logs = &pairs->logs[row * pairs->pieces + piece];
+            double *logs = &pairs->logs[row * pairs->segments + segment];
             *logs = nvdp__log_product(n, pairs->var + row * set->dim + at);
             if ((row - first) % pairs->block_rows != 0) *logs += *(logs - 1);
         }
@@ -98,12 +98,12 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
     made->ctx = ctx;
     made->set = posteriors;
-    made->pieces = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
-    made->block_rows = made->pieces > 1 ? 1 : NVDP__CHUNK / dim;
-    made->width = (dim + made->pieces - 1) / made->pieces;
+    made->segments = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
+    made->block_rows = made->segments > 1 ? 1 : NVDP__CHUNK / dim;
+    made->width = (dim + made->segments - 1) / made->segments;
     NVDP_TRY(NVDP__NEW(ctx, made->var, rows * dim));
-    NVDP_TRY(NVDP__NEW(ctx, made->logs, rows * made->pieces));
-    NVDP_TRY(NVDP__NEW(ctx, made->most, texts));
+    NVDP_TRY(NVDP__NEW(ctx, made->logs, rows * made->segments));
+    NVDP_TRY(NVDP__NEW(ctx, made->max_var, texts));
     NVDP_TRY(NVDP__NEW(ctx, made->spread, texts));
     NVDP_TRY(NVDP__NEW(ctx, made->to_pad, pads));
     NVDP_TRY(NVDP__NEW(ctx, made->from_pad, pads));
@@ -127,7 +127,7 @@ void nvdp__pairs_free(struct nvdp__pairs *pairs) {
     if (pairs == NULL) return;
     free(pairs->var);
     free(pairs->logs);
-    free(pairs->most);
+    free(pairs->max_var);
     free(pairs->spread);
     nvdp__weights_free(&pairs->weights);
     free(pairs->to_pad);
@@ -152,9 +152,9 @@ static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__
         struct nvdp__dim_range p = {.mu = set->mu + first,
                                     .var = pairs->var + first,
                                     .logs = nvdp__log_product(n, pairs->var + first),
-                                    .most = pairs->most[i],
+                                    .max_var = pairs->max_var[i],
                                     .spread = pairs->spread[i]};
-        struct nvdp__dim_range q = {.mu = zeros, .var = ones, .most = 1};
+        struct nvdp__dim_range q = {.mu = zeros, .var = ones, .max_var = 1};
         double part[2];
         nvdp__gaussian_both(plan, n, &p, &q, both, &small, part);
         value[0] += part[0];
@@ -192,27 +192,27 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
 
 /* Rows [row, row + rows) of text i, or a part of one row. */
 static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
-                                       size_t rows, size_t piece) {
+                                       size_t rows, size_t segment) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t first = (set->offset[i] + row) * set->dim + piece * pairs->width;
-    size_t last = (set->offset[i] + row + rows - 1) * pairs->pieces + piece;
+    size_t first = (set->offset[i] + row) * set->dim + segment * pairs->width;
+    size_t last = (set->offset[i] + row + rows - 1) * pairs->segments + segment;
     return (struct nvdp__dim_range){.mu = set->mu + first,
                                     .var = pairs->var + first,
                                     .logs = pairs->logs[last],
-                                    .most = pairs->most[i],
+                                    .max_var = pairs->max_var[i],
                                     .spread = pairs->spread[i]};
 }
 
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
-                      size_t j, size_t row, size_t piece, struct nvdp__both *pair) {
+                      size_t j, size_t row, size_t segment, struct nvdp__both *pair) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t common = nvdp__min(nvdp__rows(set, i), nvdp__rows(set, j));
     if (row >= common) return;
     size_t rows = nvdp__min(pairs->block_rows, common - row);
-    size_t n = pairs->pieces > 1 ? nvdp__min(pairs->width, set->dim - piece * pairs->width)
-                                 : rows * set->dim;
-    struct nvdp__dim_range p = block_of(pairs, i, row, rows, piece);
-    struct nvdp__dim_range q = block_of(pairs, j, row, rows, piece);
+    size_t n = pairs->segments > 1 ? nvdp__min(pairs->width, set->dim - segment * pairs->width)
+                                   : rows * set->dim;
+    struct nvdp__dim_range p = block_of(pairs, i, row, rows, segment);
+    struct nvdp__dim_range q = block_of(pairs, j, row, rows, segment);
     double part[2];
     nvdp__gaussian_both(plan, n, &p, &q, pair->wanted, &pair->small, part);
     for (int side = 0; side < 2; side++) {
@@ -241,8 +241,8 @@ static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__pla
     struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
     size_t common = nvdp__min(nvdp__rows(pairs->set, i), nvdp__rows(pairs->set, j));
     for (size_t row = 0; row < common; row += pairs->block_rows) {
-        for (size_t piece = 0; piece < pairs->pieces && pair.wanted[0]; piece++) {
-            nvdp__pair_block(pairs, plan, i, j, row, piece, &pair);
+        for (size_t segment = 0; segment < pairs->segments && pair.wanted[0]; segment++) {
+            nvdp__pair_block(pairs, plan, i, j, row, segment, &pair);
         }
     }
     nvdp__pair_finish(pairs, plan, i, j, &pair);

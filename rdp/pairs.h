@@ -67,11 +67,11 @@ struct nvdp__pairs {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
     size_t block_rows; /* rows of a block; 1 if rows are split */
-    size_t pieces;     /* parts of a row; 1 if rows are whole */
+    size_t segments;   /* parts of a row; 1 if rows are whole */
     size_t width;      /* dimensions of a part; the last one of a row may be smaller */
     double *var;       /* [T, p] exp(logvar) */
-    double *logs;      /* [T, pieces] log product of the variances from the block's beginning */
-    double *most;      /* [N] largest variance */
+    double *logs;      /* [T, segments] log product of the variances from the block's beginning */
+    double *max_var;   /* [N] largest variance */
     double *spread;    /* [N] largest |logvar| */
     struct nvdp__weights weights;
     size_t shortest;  /* rows of the shortest text */
@@ -97,7 +97,7 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j);
 /* Adds one block of the pair's common components: block_rows rows from `row` on, or a part of a
  * row. A direction that becomes +inf is no longer wanted. */
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
-                      size_t j, size_t row, size_t piece, struct nvdp__both *pair);
+                      size_t j, size_t row, size_t segment, struct nvdp__both *pair);
 /* Multiplies by kappa and adds the weights, if wanted. */
 void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                        size_t j, struct nvdp__both *pair);
@@ -144,14 +144,14 @@ size_t nvdp__quantile_place(size_t n, double level);
 /* For a mean of n values: Student's t, which assumes an approximately normal mean; NaN for n <
  * 2. */
 struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double mean, double sd);
-/* The same for values in [0, most] of any distribution; n < 2: [0, most]. */
+/* The same for values in [0, max] of any distribution; n < 2: [0, max]. */
 struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
-                                              double most);
+                                              double max);
 /* For a quantile, as ranks from 1 in the n sorted values; low may be 0 (no lower bound) and high
  * n + 1 (no upper bound). */
 void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high);
-/* For a share of which `hits` of n were found. */
-struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits);
+/* For a share of which `successes` of n were found. */
+struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t successes);
 /* Standard error of a share of n trials. For shares 0 and 1 it is that of 1 and n - 1 hits,
  * because 0 would mean exact. */
 double nvdp__share_error(double share, size_t n);
@@ -244,7 +244,7 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
 /* --- infinite.c --- */
 
 /* Max number of pairs whose causes are determined. */
-enum { NVDP__INFINITE_MOST = 1 << 14 };
+enum { NVDP__MAX_INFINITE = 1 << 14 };
 /* Explains the infinite entries of a matrix; draws uniformly if there are more. */
 nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
                                      const struct nvdp_posteriors *set, const double *matrix,

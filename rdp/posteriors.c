@@ -7,8 +7,8 @@
 /* Keeps exp(logvar) and the products of variances of a block in the range of double. */
 static const double logvar_limit = 300;
 /* Keeps ratios of pseudo-counts in the range of double. */
-static const double alpha_least = 1e-100;
-static const double alpha_most = 1e100;
+static const double min_alpha = 1e-100;
+static const double max_alpha = 1e100;
 
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out) {
@@ -53,10 +53,10 @@ void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
 
 /* Checks a pseudo-count in an attribute. */
 static nvdp_status check_count(struct nvdp_context *ctx, const char *name, double value) {
-    if (value >= alpha_least && value <= alpha_most) return NVDP_OK;
+    if (value >= min_alpha && value <= max_alpha) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "attribute %s: expected a pseudo-count from %g to %g, found %g", name,
-                      alpha_least, alpha_most, value);
+                      min_alpha, max_alpha, value);
 }
 
 static nvdp_status check_attributes(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
@@ -99,11 +99,11 @@ static nvdp_status check_offsets(struct nvdp_context *ctx, const struct nvdp_pos
 static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     const size_t rows = set->offset[set->texts];
     for (size_t r = 0; set->alpha != NULL && r < rows; r++) {
-        if (set->alpha[r] >= alpha_least && set->alpha[r] <= alpha_most) continue;
+        if (set->alpha[r] >= min_alpha && set->alpha[r] <= max_alpha) continue;
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "dataset alpha, row %zu: expected a pseudo-count > 0 (%g to %g), "
                           "found %g",
-                          r, alpha_least, alpha_most, set->alpha[r]);
+                          r, min_alpha, max_alpha, set->alpha[r]);
     }
     for (size_t k = 0; k < rows * set->dim; k++) {
         if (!isfinite(set->mu[k]))

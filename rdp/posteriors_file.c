@@ -71,9 +71,9 @@ static nvdp_status check_size(const struct source *source) {
     struct stat info;
     if (stat(source->path, &info) != 0)
         return nvdp__fail_errno(source->ctx, errno, "%s: cannot read", source->path);
-    double most = 2000.0 * (double)info.st_size;
-    bool vectors_fit = 4.0 * (double)source->rows * (double)source->dim <= most;
-    if (vectors_fit && 8.0 * (double)source->texts <= most) return NVDP_OK;
+    double max = 2000.0 * (double)info.st_size;
+    bool vectors_fit = 4.0 * (double)source->rows * (double)source->dim <= max;
+    if (vectors_fit && 8.0 * (double)source->texts <= max) return NVDP_OK;
     return NVDP__BAD_FILE(
         source,
         "dataset %s: expected what a file of %lld bytes can hold, found %zu rows of width "

@@ -250,11 +250,11 @@ static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_s
     size_t n = 0, *pair = NULL;
     *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = work->config->order};
     if (!isinf(made->sum.max)) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(work->ctx, pair, 2 * (size_t)NVDP__INFINITE_MOST));
+    NVDP_TRY(NVDP__NEW(work->ctx, pair, 2 * (size_t)NVDP__MAX_INFINITE));
     pair[0] = made->sum.max_p;
     pair[1] = made->sum.max_q;
     n = 1;
-    for (size_t k = 0; k < work->config->max_pairs && n < NVDP__INFINITE_MOST; k++) {
+    for (size_t k = 0; k < work->config->max_pairs && n < NVDP__MAX_INFINITE; k++) {
         if (!isinf(work->value[k])) continue;
         draw(work, k, &pair[2 * n], &pair[2 * n + 1]);
         n++;

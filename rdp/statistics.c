@@ -33,13 +33,13 @@ struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double 
 
 /* Maurer & Pontil 2009, Theorem 4, on either side with probability alpha/2 = 1/x:
  *
- *     sd sqrt(2 log(2x) / n)  +  7 most log(2x) / (3 (n-1)),    sd with n-1. */
+ *     sd sqrt(2 log(2x) / n)  +  7 max log(2x) / (3 (n-1)),    sd with n-1. */
 struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
-                                              double most) {
-    if (n < 2) return (struct nvdp_interval){0, most};
+                                              double max) {
+    if (n < 2) return (struct nvdp_interval){0, max};
     double tail = log(2 / ((1 - confidence) / 2));
-    double reach = sd * sqrt(2 * tail / (double)n) + 7 * most * tail / (3 * ((double)n - 1));
-    return (struct nvdp_interval){fmax(mean - reach, 0), fmin(mean + reach, most)};
+    double reach = sd * sqrt(2 * tail / (double)n) + 7 * max * tail / (3 * ((double)n - 1));
+    return (struct nvdp_interval){fmax(mean - reach, 0), fmin(mean + reach, max)};
 }
 
 /* P(Binomial(n, p) <= k) = 1 - I_p(k+1, n-k). */
@@ -67,8 +67,8 @@ static size_t binomial_inverse(size_t n, double p, double probability) {
  * below it with P(Bin >= high) <= alpha/2. */
 void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high) {
     double tail = (1 - confidence) / 2;
-    size_t least = binomial_inverse(n, level, tail);
-    *low = binomial(n, level, least) <= tail ? least + 1 : least;
+    size_t smallest = binomial_inverse(n, level, tail);
+    *low = binomial(n, level, smallest) <= tail ? smallest + 1 : smallest;
     *high = binomial_inverse(n, level, 1 - tail) + 1;
 }
 
@@ -88,11 +88,13 @@ static double beta_inverse(double probability, double a, double b) {
 }
 
 /* Clopper & Pearson 1934; the upper end is one minus the lower end of the complement. */
-struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits) {
+struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t successes) {
     double tail = (1 - confidence) / 2;
     struct nvdp_interval made = {0, 1};
-    if (hits > 0) made.low = beta_inverse(tail, (double)hits, (double)(n - hits) + 1);
-    if (hits < n) made.high = 1 - beta_inverse(tail, (double)(n - hits), (double)hits + 1);
+    if (successes > 0)
+        made.low = beta_inverse(tail, (double)successes, (double)(n - successes) + 1);
+    if (successes < n)
+        made.high = 1 - beta_inverse(tail, (double)(n - successes), (double)successes + 1);
     return made;
 }
 

@@ -75,13 +75,13 @@ static double trigamma(double x) {
 static double steepest(const struct box *box) {
     const double step = (box->high - box->low) / CELLS;
     /* dg/dp <= l (p - low) psi'(low) in the first cell */
-    double most =
+    double largest =
         box->order * step * (box->high - box->low) / box->kappa * trigamma(box->low / box->kappa);
     for (size_t i = 1; i < CELLS; i++) {
         const double p = i + 1 < CELLS ? box->low + step * (double)(i + 1) : box->high;
-        most = fmax(most, part(box, p, box->low) * CELLS / (double)i);
+        largest = fmax(largest, part(box, p, box->low) * CELLS / (double)i);
     }
-    return most;
+    return largest;
 }
 
 /* A quarter of the square: u and v from [0] to [1]. */
@@ -99,14 +99,15 @@ static double bound(const struct box *box, const struct quarter *x) {
     const double falling = (box->m - x->v[0]) * box->k1 + (box->m - x->u[0]) * box->k2;
     const double p[] = {total(box, x->u[0]), total(box, x->u[1])};
     const double q[] = {total(box, x->v[0]), total(box, x->v[1])};
-    const double least = p[0] > q[1]   ? nvdp__log_gamma_second_difference(box->order, p[0], q[1])
-                         : q[0] > p[1] ? nvdp__log_gamma_second_difference(box->order, p[1], q[0])
-                                       : 0;
-    return fmin(rising, falling) - least;
+    const double smallest = p[0] > q[1] ? nvdp__log_gamma_second_difference(box->order, p[0], q[1])
+                            : q[0] > p[1]
+                                ? nvdp__log_gamma_second_difference(box->order, p[1], q[0])
+                                : 0;
+    return fmin(rising, falling) - smallest;
 }
 
 /* The maximum of the relaxed form and its position. */
-static double largest(const struct box *box, double at[2]) {
+static double maximize(const struct box *box, double at[2]) {
     struct quarter stack[3 * DEEPEST + 4] = {{{0, box->m}, {0, box->m}, 0}};
     double best = 0;
     size_t open = 1;
@@ -153,8 +154,8 @@ double nvdp__worst_dirichlet(double order, size_t m, double fixed, double low, d
     if (order >= nvdp__worst_order(low, high)) return *found = INFINITY;
     box.k1 = steepest(&box);
     box.k2 = part(&box, low, high);
-    const double most = largest(&box, at);
+    const double largest = maximize(&box, at);
     for (int k = 0; k < 4; k++)
         *found = fmax(*found, vertex(&box, floor(at[0]) + (k & 1), floor(at[1]) + (k >> 1)));
-    return most;
+    return largest;
 }

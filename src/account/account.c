@@ -2,14 +2,14 @@
  *
  * With z = sigma t and w = 1 + u the likelihood ratio of step and no step (account.h),
  *
- *     A(l)  =  E_t w(t)^l,    t ~ N(0, 1),        D_l  =  log A / (l-1)          (Mironov et al. 2019, Theorem 4).
+ *     A(l)   =  E_t w(t)^l,   t ~ N(0, 1),      D_l  =  log A / (l-1)          (Mironov et al. 2019, Theorem 4).
  *
- * w^l e^(-t^2/2) is analytic in |Im t| < pi sigma, so that the trapezoidal rule converges geometrically (Trefethen &
- * Weideman 2014); it has a maximum near 0, one near l/sigma, or one between.  A is near 1 for a small rate: there
+ * w^l e^(-t^2/2) is analytic in |Im t| < pi sigma, so the trapezoidal rule converges geometrically (Trefethen &
+ * Weideman 2014).  It has a maximum near 0, one near l/sigma, or one between.  For a small rate, A is near 1.  Then
  *
- *     A - 1  =  E [ w^l - 1 - l u ],        E u = 0,
+ *     A - 1  =  E [ w^l - 1 - l u ],     E u = 0,
  *
- * whose integrand is nowhere negative, is added up instead, and nothing cancels. */
+ * is summed instead: the integrand is nowhere negative, so nothing cancels. */
 #include "account/account.h"
 
 #include "options/schema.h"
@@ -23,7 +23,8 @@
 static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
 enum { NEGLIGIBLE = 60, FAR = 13, MAX_TURNS = 1000, MAX_HALVINGS = 12 };
 static const uint64_t MAX_STEPS = 1000000000000;
-static const double MIN_NOISE = 1e-3; /* a step has an epsilon of half a million with it */
+/* with this noise, one step has an epsilon of half a million */
+static const double MIN_NOISE = 1e-3;
 
 struct step {
     double order, noise, rate;
@@ -33,8 +34,9 @@ static double log_integrand(const struct step *of, double t) {
     return of->order * nvdp__step_loss(t, of->noise, of->rate) - t * t / 2 - HALF_LOG_2PI;
 }
 
-/* Where the integrand is largest: its slope is 0 where t = l/sigma s(t), s the posterior probability that the
- * example was drawn; from 0 upwards to the first such t, from l/sigma downwards to the last. */
+/* The position of a maximum of the integrand: its slope is 0 where t = l/sigma s(t), s the
+ * posterior probability that the example was drawn. Iterates upward from 0 to the first such t,
+ * or downward from l/sigma to the last. */
 static double maximum(const struct step *of, double t) {
     for (int i = 0; i < MAX_TURNS; i++) {
         const double c = (t - 1 / (2 * of->noise)) / of->noise;
@@ -51,7 +53,8 @@ struct total {
     double top, sum;
 };
 
-/* Adds e^f(i h) for i = from, from + by ... where it is not negligible, before `end`; returns where it stopped. */
+/* Adds e^f(i h) for i = from, from + by ... before `end`, until it is negligible; returns the i
+ * at which it stopped. */
 static double add_from(const struct step *of, double h, double from, int by, double end,
                        struct total *to) {
     double i = from;
@@ -64,7 +67,8 @@ static double add_from(const struct step *of, double h, double from, int by, dou
     return i;
 }
 
-/* log A with step h: around the first maximum, and around the last as far as that is not reached. */
+/* log A with step h: sums around the first maximum, and around the last one unless it was
+ * reached. */
 static double log_sum(const struct step *of, double h, double low, double high) {
     const double first = round(low / h), last = round(high / h);
     struct total total = {fmax(log_integrand(of, low), log_integrand(of, high)), 0};
@@ -77,7 +81,7 @@ static double log_sum(const struct step *of, double h, double low, double high) 
     return total.top + log(total.sum * h);
 }
 
-/* e^(-t^2/2) [ (1+u)^l - 1 - l u ]; by its series in u where that is small. */
+/* e^(-t^2/2) [ (1+u)^l - 1 - l u ]; by its series in u if it is small. */
 static double excess(const struct step *of, double t) {
     const double l = of->order, w = nvdp__step_loss(t, of->noise, of->rate);
     const double small = l * w, u = expm1(w), base = -t * t / 2;
@@ -97,19 +101,21 @@ static double excess(const struct step *of, double t) {
 
 /* A - 1 with step h. */
 static double excess_sum(const struct step *of, double h, double high) {
-    const double most = fmax(high, 2 / of->noise) + FAR;
+    const double max = fmax(high, 2 / of->noise) + FAR;
     double sum = 0;
-    for (double i = ceil(-FAR / h); i * h <= most; i++)
+    for (double i = ceil(-FAR / h); i * h <= max; i++)
         sum += excess(of, i * h);
     return sum * h * exp(-HALF_LOG_2PI);
 }
 
-/* log A / l where that is q^l e^(l(l-1)/(2 sigma^2)), the part of w^l in which the example was drawn: with
+/* log A / l if A is dominated by q^l e^(l(l-1)/(2 sigma^2)), the part of w^l in which the
+ * example was drawn. With
  *
  *     far  =  (l-1)/(2 sigma^2) + log q  >=  40
  *
- * the rest of A is below e^-39 of it: (1-q)^l where nothing was drawn is, and so is E l (1-q)/q e^-c at that maximum.  Farther
- * out steps are below the spacing of double, and t^2 ends its range. */
+ * the rest of A is below e^-39 of it: both (1-q)^l, where the example was not drawn, and E l
+ * (1-q)/q e^-c at that maximum. For larger values, steps would be below the spacing of double,
+ * and t^2 would exceed its range. */
 static double drawn_part(double order, double noise, double rate) {
     return (order - 1) / (2 * noise * noise) + log(rate);
 }
@@ -152,7 +158,7 @@ double nvdp_account_order(size_t i) {
     return power < POWERS ? (double)(128 << power) : NAN;
 }
 
-/* Of all phases. */
+/* The sum over all phases. */
 static double trained(const struct nvdp_dp_run *run, double order) {
     double sum = 0;
     for (size_t i = 0; i < run->phases; i++)
@@ -180,7 +186,8 @@ struct bound {
     double order, epsilon;
 };
 
-/* The best order's; what stands beside is added up (Dwork & Roth 2014, Theorem 3.16). */
+/* The bound of the best order; guarantees beside the training are added (Dwork & Roth 2014,
+ * Theorem 3.16). */
 static struct bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
     const struct nvdp_dp_guarantee rest = beside(run);
     struct bound best = {NAN, INFINITY};
@@ -203,7 +210,7 @@ static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_ru
     double found = renyi;
     if (isfinite(renyi) && trains(run))
         NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, delta, &found));
-    *out = fmin(found, renyi); /* both hold */
+    *out = fmin(found, renyi); /* both bounds hold */
     return NVDP_OK;
 }
 
@@ -239,7 +246,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run
     return NVDP_OK;
 }
 
-/* ---- what is public ---- */
+/* ---- public functions ---- */
 
 nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                  double delta, enum nvdp_accountant accountant, double *epsilon) {
@@ -307,7 +314,7 @@ cleanup:
 struct search {
     struct nvdp_context *ctx;
     struct nvdp_dp_run run;
-    struct nvdp_dp_steps *phase; /* its phases, a copy */
+    struct nvdp_dp_steps *phase; /* copy of its phases */
     double epsilon, delta;
     enum nvdp_accountant accountant;
 };
@@ -329,9 +336,9 @@ static nvdp_status epsilon_of(const struct search *search, double *epsilon) {
                                 epsilon);
 }
 
-/* log of the noise between low, which is too little, and high, which is enough: epsilon falls near a power of
- * it, so a chord's zero is tried; whichever end stays twice is taken for half as far off (Dowell & Jarratt
- * 1971). */
+/* Finds log noise between low (too little) and high (enough). Epsilon is close to a power of the
+ * noise, so the zero of the chord is tried. If an end stays twice, its distance is halved
+ * (Dowell & Jarratt 1971). */
 static nvdp_status narrow(struct search *search, double *noise, double low, double high,
                           double low_miss, double high_miss) {
     int stayed = 0;
@@ -364,28 +371,28 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double *noise) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
-    const double most = log(1e6), least = log(MIN_NOISE);
+    const double max = log(1e6), min = log(MIN_NOISE);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;
-    while (isnan(low) || isnan(high)) { /* by factors, from 1 */
+    while (isnan(low) || isnan(high)) { /* searches by factors, from 1 */
         *tried = exp(at);
         NVDP_TRY(epsilon_of(&search, &reached));
         miss = log(reached / epsilon);
         if (miss > 0) {
-            if (at >= most)
+            if (at >= max)
                 NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                                     "epsilon: expected one that some noise up to 1e6 reaches at "
                                     "delta %g, found %g: with noise 1e6 it is %g",
                                     delta, epsilon, reached));
             low = at;
             low_miss = miss;
-            at = fmin(at + 1, most);
+            at = fmin(at + 1, max);
         } else {
             high = at;
             high_miss = fmax(miss, -30);
-            if (at <= least) break;
-            at = fmax(at - 1, least);
+            if (at <= min) break;
+            at = fmax(at - 1, min);
         }
     }
     if (!isnan(low)) NVDP_TRY(narrow(&search, tried, low, high, low_miss, high_miss));
@@ -403,20 +410,21 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
     NVDP_TRY(check(ctx, run));
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     uint64_t *tried = &search.phase[run->phases - 1].steps;
-    const uint64_t most = *tried;
-    uint64_t fit = 0, beyond = most + 1;
+    const uint64_t max = *tried;
+    uint64_t fit = 0, beyond = max + 1;
     double reached;
-    if (accountant == NVDP_ACCOUNTANT_PLD) { /* never fewer than by the other, which is quick */
+    /* at least as many as by Renyi divergences, which are fast */
+    if (accountant == NVDP_ACCOUNTANT_PLD) {
         NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
         beyond = fit;
         do {
             beyond = beyond + beyond / 4 + 1;
-            if (beyond > most) break;
+            if (beyond > max) break;
             *tried = beyond;
             NVDP_TRY(epsilon_of(&search, &reached));
             if (reached <= epsilon) fit = beyond;
         } while (fit == beyond);
-        if (beyond > most) beyond = most + 1;
+        if (beyond > max) beyond = max + 1;
     }
     while (beyond - fit > 1) {
         *tried = fit + (beyond - fit) / 2;

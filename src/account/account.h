@@ -1,4 +1,5 @@
-/* The accountant's parts: account.c, with Renyi divergences, and pld.c, the privacy loss distribution. */
+/* Internal parts of the accountant: account.c with Renyi divergences, and pld.c with the privacy
+ * loss distribution. */
 #ifndef NVDP_SRC_ACCOUNT_ACCOUNT_H
 #define NVDP_SRC_ACCOUNT_ACCOUNT_H
 
@@ -14,10 +15,10 @@ static inline double nvdp__step_loss(double t, double noise, double rate) {
     return rate == 1 ? c : c < 700 ? log1p(rate * expm1(c)) : c + log(rate);
 }
 
-/* Epsilon >= 0 at delta by the privacy loss distribution (pld.c). */
+/* Epsilon >= 0 at delta from the privacy loss distribution (pld.c). */
 nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
                               double *epsilon);
-/* delta at epsilon >= 0.  delta[0]: the example is absent under P; delta[1]: present. */
+/* delta at epsilon >= 0. delta[0]: the example is absent under P; delta[1]: present. */
 nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              double epsilon, double delta[2]);
 

@@ -1,29 +1,29 @@
-/* The privacy loss distribution of DP-SGD: delta(eps) of all steps together, never too small.
+/* The privacy loss distribution of DP-SGD: delta(eps) of all steps together, never underestimated.
  *
- * Of two distributions P, Q the loss is L = log p/q under P, and delta(eps) = E (1 - e^(eps - L))_+.  Losses of steps add
- * up, so that moments E e^(zL) multiply; M(z) denotes their product over all steps, of the finite losses.  For z = k + iu,
- * k > 0,
+ * For two distributions P, Q the loss is L = log p/q under P, and delta(eps) = E (1 - e^(eps - L))_+. Losses of
+ * steps add, so moments E e^(zL) multiply; M(z) denotes their product over all steps, for the finite losses. For
+ * z = k + iu, k > 0,
  *
  *     int e^(z eps) delta(eps) d eps  =  M(z) / (z (z + 1))  =:  F(z),
  *
- * the Fourier transform of f(eps) = e^(k eps) delta(eps).  By Poisson's summation formula its trapezoidal sum is
+ * the Fourier transform of f(eps) = e^(k eps) delta(eps). By Poisson's summation formula its trapezoidal sum is
  *
  *     1/R sum_n F(k + 2 pi i n/R) e^(-2 pi i n eps/R)  =  sum_m f(eps + m R),
  *
- * and no term on the right is negative: the sum is an upper bound of f(eps) for every window R.  The number of steps is an
- * exponent here, so that a billion of them cost as much as one, and no error adds up over them.
+ * and no term on the right is negative: the sum is an upper bound of f(eps) for every window R. The number of steps
+ * is only an exponent, so a billion steps cost as much as one, and errors do not accumulate over them.
  *
- * The pair of a step is replaced by one on finitely many losses that dominates it (step.h).  All steps together are
- * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2): whoever sees its
- * output too knows more, so that delta can only grow; and |F| falls like e^(-v u^2/2), which bounds what a finite sum over
- * n leaves out.  Both errors are of second order and are chosen for a given accuracy.  Rounding errors are bounded
- * term by term and added.
+ * The pair of a step is replaced by a dominating pair with finitely many losses (step.h). All steps together are
+ * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2). An observer of
+ * its output knows more, so delta can only grow; and |F| decreases like e^(-v u^2/2), which bounds the error of a
+ * finite sum over n. Both errors are of second order and are chosen for a given accuracy. Rounding errors are
+ * bounded term by term and added.
  *
- * k is the saddle point, where F(k) e^(-k eps) is least: f has its mean at eps then, and delta(eps) keeps its digits
- * however small it is.  R is from Chernoff's bound of f on both sides.
+ * k is the saddle point, where F(k) e^(-k eps) is smallest: there f has its mean at eps, and delta(eps) keeps its
+ * digits however small it is. R follows from Chernoff's bound of f on both sides.
  *
- * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al. 2020
- * (Fourier).  Both directions of the neighbor relation are computed. */
+ * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al.
+ * 2020 (Fourier). Both directions of the neighbor relation are computed. */
 #include "account/account.h"
 
 #include "account/step.h"
@@ -31,13 +31,13 @@
 #include <float.h>
 #include <stdlib.h>
 
-static const double EPSILON_ERROR = 2e-4; /* relative to epsilon, by cells and variance */
-static const double DELTA_ERROR = 3e-4;   /* relative to delta */
-static const double LOST = 1e-5;          /* share of delta that tails of steps may have */
-static const double ALIASES = 14;         /* -log of the share that the window leaves */
+static const double EPSILON_ERROR = 2e-4; /* relative error of epsilon from cells and variance */
+static const double DELTA_ERROR = 3e-4;   /* relative error of delta */
+static const double LOST = 1e-5;          /* max share of delta in the tails of steps */
+static const double ALIASES = 14;         /* -log of the share outside the window */
 static const double MAX_WORK = 2e8;       /* atoms times nodes: a quarter of a second */
-static const double NEGLIGIBLE = 1e-15;   /* of the moment */
-static const double MIN_LOG = -690;       /* log of the least delta */
+static const double NEGLIGIBLE = 1e-15;   /* relative to the moment */
+static const double MIN_LOG = -690;       /* log of the smallest delta */
 
 /* ---- a run's losses in one direction ---- */
 
@@ -45,9 +45,9 @@ struct losses {
     const struct nvdp_dp_run *run;
     enum nvdp__direction direction;
     double gauss;      /* variance of the steps without sampling */
-    double log_finite; /* of what stands beside */
-    double infinite;   /* probability of a loss of infinity, at most */
-    size_t count;      /* settings of steps with sampling */
+    double log_finite; /* of the mechanisms beside the training */
+    double infinite;   /* upper bound of the probability of an infinite loss */
+    size_t count;      /* number of different settings of sampled steps */
     struct nvdp__step *step;
     struct nvdp__atoms *atoms;
 };
@@ -61,7 +61,7 @@ static void losses_free(struct losses *losses) {
     free(losses->atoms);
 }
 
-/* How many steps have the setting of phase i; 0 where an earlier phase has it too. */
+/* Number of steps with the setting of phase i; 0 if an earlier phase has the same setting. */
 static uint64_t steps_like(const struct nvdp_dp_run *run, size_t i) {
     uint64_t steps = 0;
     for (size_t j = 0; j < run->phases; j++) {
@@ -73,7 +73,7 @@ static uint64_t steps_like(const struct nvdp_dp_run *run, size_t i) {
     return steps;
 }
 
-/* log of the probability that what stands beside has a finite loss. */
+/* log of the probability that the mechanisms beside the training have a finite loss. */
 static double log_finite(const struct nvdp_dp_run *run) {
     double sum = 0;
     for (size_t i = 0; i < run->besides; i++)
@@ -81,7 +81,7 @@ static double log_finite(const struct nvdp_dp_run *run) {
     return sum;
 }
 
-/* For a delta of about e^log_delta. */
+/* Prepares the losses for a delta of about e^log_delta. */
 static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                  enum nvdp__direction direction, double log_delta,
                                  struct losses *out) {
@@ -135,8 +135,9 @@ static double log_moment(const struct losses *losses, double k) {
 
 enum goal { SADDLE, BOUND_DELTA, BOUND_EPSILON };
 
-/* The saddle point's exponent, the bound on log delta(x) and the bound on epsilon at log delta = x, each by order k:
- * delta(eps) <= M(k) e^(-k eps) k^k / (k+1)^(k+1) (Canonne, Kamath & Steinke 2020). */
+/* The exponent of the saddle point, the bound on log delta(x), or the bound on epsilon at log
+ * delta = x, for order k: delta(eps) <= M(k) e^(-k eps) k^k / (k+1)^(k+1) (Canonne, Kamath &
+ * Steinke 2020). */
 static double objective(const struct losses *losses, enum goal goal, double x, double k) {
     const double moment = log_moment(losses, k);
     const double conversion = -k * log1p(1 / k) - log1p(k);
@@ -145,7 +146,8 @@ static double objective(const struct losses *losses, enum goal goal, double x, d
     return (moment - x + conversion) / k;
 }
 
-/* Its minimum over k, by the golden section in log k: each has one. */
+/* The minimum of an objective over k, by golden section search in log k; each objective has a
+ * single minimum. */
 static double minimize(const struct losses *losses, enum goal goal, double x, double *k) {
     const double golden = 0.61803398874989485;
     double low = log(1e-20), high = log(1e20);
@@ -174,7 +176,7 @@ static double minimize(const struct losses *losses, enum goal goal, double x, do
 
 struct contour {
     double k, window, variance, scale, slack, phase_slack, infinite;
-    bool wide; /* the variance is larger than asked for, as there would be too many nodes */
+    bool wide; /* the variance is larger than requested, because there would be too many nodes */
     size_t n;
     double *real, *imaginary; /* [n] e^-scale F(k + 2 pi i n/R), doubled for n > 0 */
 };
@@ -184,8 +186,8 @@ static void contour_free(struct contour *contour) {
     free(contour->imaginary);
 }
 
-/* How far from eps, on side +1 or -1, f is below e^-ALIASES f(eps), f(eps) = e^(k eps + log_delta): by the bound
- * delta(x) <= M(l) e^(-l x) with another order l. */
+/* The distance from eps, on side +1 or -1, beyond which f is below e^-ALIASES f(eps), f(eps) =
+ * e^(k eps + log_delta). Uses the bound delta(x) <= M(l) e^(-l x) with another order l. */
 static double reach(const struct losses *losses, double k, double epsilon, double log_delta,
                     int side) {
     double best = side < 0 ? (ALIASES - log_delta) / k : INFINITY; /* delta(x) <= 1 */
@@ -208,17 +210,17 @@ static void add_moments(const struct contour *contour, double times,
     }
 }
 
-/* F at all nodes from the log moments of all but the variance. */
+/* F at all nodes from the log moments, which do not include the variance. */
 static void finish(struct contour *contour, const struct nvdp__log_moment *sum) {
     const double k = contour->k, v = contour->variance;
     for (size_t n = 0; n < contour->n; n++) {
         const double u = 2 * M_PI * (double)n / contour->window;
         const double real =
             sum[n].real + (k * (k + 1) - u * u) * v / 2 - log(hypot(k, u)) - log(hypot(k + 1, u));
-        const double turn = u * (2 * k + 1) * v / 2;
-        const double angle = sum[n].imaginary + turn - atan2(u, k) - atan2(u, k + 1);
+        const double rotation = u * (2 * k + 1) * v / 2;
+        const double angle = sum[n].imaginary + rotation - atan2(u, k) - atan2(u, k + 1);
         const double error =
-            sum[n].error + 4 * DBL_EPSILON * (16 + (k * (k + 1) + u * u) * v + fabs(turn));
+            sum[n].error + 4 * DBL_EPSILON * (16 + (k * (k + 1) + u * u) * v + fabs(rotation));
         if (n == 0) contour->scale = real;
         const double value = (n > 0 ? 2 : 1) * exp(real - contour->scale);
         contour->real[n] = value * cos(angle);
@@ -226,12 +228,14 @@ static void finish(struct contour *contour, const struct nvdp__log_moment *sum) 
         contour->slack += value * expm1(fmin(error, 700));
         contour->phase_slack += 4 * DBL_EPSILON * u * value;
     }
-    /* The rest: |F(k + iu)| <= M(k) e^((k (k + 1) - u^2) v/2) / u^2, and M(k) e^(k (k + 1) v/2) = e^scale k (k + 1). */
+    /* The remainder: |F(k + iu)| <= M(k) e^((k (k + 1) - u^2) v/2) / u^2, and M(k) e^(k (k + 1)
+     * v/2) = e^scale k (k + 1). */
     const double u = 2 * M_PI * (double)(contour->n - 1) / contour->window;
     contour->slack += contour->window / M_PI * k * (k + 1) * exp(-u * u * v / 2) / (u * u * u * v);
 }
 
-/* For epsilons from `low` to local->epsilon; delta comes out up to e^error times as large. */
+/* Makes a contour for epsilons from `low` to local->epsilon; it overestimates delta by a factor
+ * of up to e^error. */
 static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses *losses,
                                   const struct nvdp__local *local, double low, double error,
                                   struct contour *out) {
@@ -255,7 +259,7 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     }
     made.window =
         fmax(reach(losses, k, epsilon, log_delta, -1), reach(losses, k, low, log_delta, 1));
-    /* Nodes up to u, where v u^2/2 outweighs what F(k) e^(-k eps) is above delta. */
+    /* nodes up to u, where v u^2/2 exceeds the ratio of F(k) e^(-k eps) to delta */
     made.variance = fmax(losses->gauss, 4 * error / (3 * local->density));
     const double above = log_moment(losses, k) - k * epsilon - log(k) - log1p(k) - log_delta;
     const double end = sqrt(2 * (ALIASES + fmax(above, 0))) * made.window / (2 * M_PI);
@@ -296,12 +300,12 @@ cleanup:
     return status;
 }
 
-/* An upper bound of delta(eps), close near the epsilon that the contour is for. */
+/* An upper bound of delta(eps), tight near the epsilon of the contour. */
 static double contour_delta(const struct contour *contour, double epsilon) {
-    const double turn = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
+    const double rotation = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
     double sum = 0, rest = 0; /* compensated (Kahan 1965) */
     for (size_t n = 0; n < contour->n; n++) {
-        const double angle = (double)n * turn;
+        const double angle = (double)n * rotation;
         const double term =
             contour->real[n] * cos(angle) + contour->imaginary[n] * sin(angle) - rest;
         const double next = sum + term;
@@ -314,7 +318,8 @@ static double contour_delta(const struct contour *contour, double epsilon) {
     return fmin(exp(exponent + rounding) / contour->window * sum + contour->infinite, 1);
 }
 
-/* The least epsilon in [low, high] with delta(epsilon) <= delta, high if there is none below it. */
+/* The smallest epsilon in [low, high] with delta(epsilon) <= delta; high if there is none below
+ * it. */
 static double contour_epsilon(const struct contour *contour, double low, double high,
                               double delta) {
     if (contour_delta(contour, low) <= delta) return low;
@@ -325,21 +330,22 @@ static double contour_epsilon(const struct contour *contour, double low, double 
     return high;
 }
 
-/* Of e^(-z eps) F(z), derivatives are sums of z e^(-z eps) F(z), and the loss's density, of which delta is an integral twice
- * over, is one of z (z + 1) e^(-z eps) F(z). */
+/* Computes slope and density at epsilon. Derivatives of e^(-z eps) F(z) are sums of z e^(-z eps)
+ * F(z). The density of the loss, whose double integral is delta, is a sum of z (z + 1) e^(-z
+ * eps) F(z). */
 static void contour_local(const struct contour *contour, double epsilon,
                           struct nvdp__local *local) {
-    const double turn = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
+    const double rotation = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
     double delta = contour->slack, slope = 0, density = 0;
     for (size_t n = 0; n < contour->n; n++) {
-        const double u = 2 * M_PI * (double)n / contour->window, angle = (double)n * turn;
+        const double u = 2 * M_PI * (double)n / contour->window, angle = (double)n * rotation;
         const double real = contour->real[n] * cos(angle) + contour->imaginary[n] * sin(angle);
         const double imaginary = contour->imaginary[n] * cos(angle) - contour->real[n] * sin(angle);
         delta += real;
         slope += k * real - u * imaginary;
         density += (k * (k + 1) - u * u) * real - u * (2 * k + 1) * imaginary;
     }
-    /* A steeper curve than this is an alias, or an atom. */
+    /* a steeper curve than this is an alias or an atom */
     const double limit = fmax(-2 * local->log_delta, 10) / fmax(epsilon, 1e-300);
     local->epsilon = epsilon;
     local->slope = fmin(fmax(slope / delta, 0), limit);
@@ -349,7 +355,7 @@ static void contour_local(const struct contour *contour, double epsilon,
 
 /* ---- epsilon and delta ---- */
 
-/* The total variation of all together, at most: delta(0). */
+/* An upper bound of the total variation of everything together: delta(0). */
 static double variation(const struct nvdp_dp_run *run) {
     double sum = 0;
     for (size_t i = 0; i < run->phases; i++)
@@ -362,21 +368,23 @@ static double variation(const struct nvdp_dp_run *run) {
 
 enum { MAX_PASSES = 8 };
 
-/* The saddle point of local->epsilon; what is known of delta's slope and the density is kept. */
+/* Computes the saddle point of local->epsilon; known values of delta's slope and the density are
+ * kept. */
 static void find_saddle(const struct losses *losses, struct nvdp__local *local) {
     (void)minimize(losses, SADDLE, local->epsilon, &local->k);
     local->slope = fmax(local->slope, local->k);
     local->density = fmax(local->density, local->k * (local->k + 1));
 }
 
-/* Whether a contour that was made for `before` is fine enough for what it showed. */
+/* True if a contour made for `before` is fine enough for the slope and density that it showed. */
 static bool fine_enough(const struct contour *contour, const struct nvdp__local *before,
                         const struct nvdp__local *after) {
     return contour->wide ||
            (after->slope <= 1.5 * before->slope && after->density <= 2 * before->density);
 }
 
-/* Lowers *epsilon, which has at most delta in this direction, to the least that is found to have it. */
+/* Lowers *epsilon, which has at most delta in this direction, to the smallest value found to
+ * have it. */
 static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *losses,
                                  double delta, double *epsilon) {
     struct nvdp__local local = {.epsilon = *epsilon, .log_delta = log(delta - losses->infinite)};
@@ -430,8 +438,8 @@ cleanup:
     return status;
 }
 
-/* Each delta allows for steps' tails that are a share of it, and tails that are cut shorter give a better bound: begins
- * with the longest. */
+/* Each delta allows tails of steps that are a share of it, and shorter tails give a better
+ * bound: begins with the longest tails. */
 static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              enum nvdp__direction direction, double epsilon, double *delta) {
     nvdp_status status = NVDP_OK;

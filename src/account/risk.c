@@ -1,21 +1,22 @@
-/* What a trained model lets anybody find out about one of its examples, from the trade-off curve of training.
+/* What an attacker can learn about one training example from a trained model, by the trade-off curve of training.
  *
- * P: what the run gives out if the example is in the training set; Q: if it is zeroed out.  With
+ * P: the run's output if the example is in the training set; Q: if it is zeroed out. With
  *
- *     delta(e)  =  sup_S  P(S) - e^e Q(S)                                   (nvdp_account_deltas, an upper bound)
+ *     delta(e)  =  sup_S  P(S) - e^e Q(S)                 (nvdp_account_deltas, an upper bound)
  *
  * a test that says yes with probability b under Q says yes with probability at most
  *
  *     T(b)  =  min over e of  e^e b + delta(e)
  *
- * under P: every e gives a bound.  A guess about the example that is right with probability b without it, given everything else, is
- * such a test, and so is right with probability at most T(b).  Membership at prior p, a the false positive rate:
+ * under P, because every e gives a bound. A guess about the example that is right with probability b without the
+ * example, given everything else, is such a test, so it is right with probability at most T(b). Membership at prior
+ * p, a the false positive rate:
  *
- *     max over a of  p T(a) + (1-p) (1-a)  =  1 - p + p delta(log((1-p)/p))              (the conjugate of T)
+ *     max over a of  p T(a) + (1-p) (1-a)  =  1 - p + p delta(log((1-p)/p))        (the conjugate of T)
  *
- * Replacing x by x' leads from x to none, (e, d), and from none to x', (e', d').  Together (group privacy):
+ * Replacing x by x' leads from x to none, (e, d), and from none to x', (e', d'). Together (group privacy):
  *
- *     P_x(S)  <=  e^e P_none(S) + d  <=  e^(e + e') P_x'(S) + e^e d' + d                                                     */
+ *     P_x(S)  <=  e^e P_none(S) + d  <=  e^(e + e') P_x'(S) + e^e d' + d */
 #include "account/account.h"
 #include "base/bound.h"
 #include "options/schema.h"
@@ -40,7 +41,8 @@ static nvdp_status open_curve(struct nvdp_context *ctx, const struct nvdp_dp_run
     return nvdp_account_deltas(ctx, run, GRID + 1, c->epsilon, c->present, c->absent);
 }
 
-/* Something to be minimized over e: by golden sections of the interval around the grid's best. */
+/* A function of e to be minimized, by golden section search in the interval around the grid's
+ * minimum. */
 struct search {
     const struct curve *curve;
     double (*value)(double e, double present, double absent, double parameter);
@@ -94,12 +96,13 @@ static nvdp_status guess(const struct curve *c, double b, double *out) {
         const int k = abs(i);
         const double e = i < 0 ? -c->epsilon[k] : c->epsilon[k];
         const double present =
-            i < 0 ? exp(e) * c->absent[k] - expm1(e) : c->present[k]; /* the other direction's */
+            i < 0 ? exp(e) * c->absent[k] - expm1(e) : c->present[k]; /* from the other direction */
         value = guessed(e, present, NAN, b);
         if (value < s.best) at = e;
         s.best = fmin(s.best, value);
     }
-    for (double end = c->epsilon[GRID]; b > 0 && at == end; end *= 2) { /* a rare guess */
+    /* extends the range for a rare guess */
+    for (double end = c->epsilon[GRID]; b > 0 && at == end; end *= 2) {
         NVDP_RETURN_IF_FAILED(try_at(&s, 2 * end, &value));
         if (value == s.best) at = 2 * end;
     }
@@ -127,14 +130,15 @@ nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_
 
 /* ---- mu ---- */
 
-/* Of the curve that has this point, negative. */
+/* The mu of the curve through this point, negated. */
 static double minus_mu(double e, double present, double absent, double unused) {
     const double delta = fmax(present, absent);
     (void)unused;
     return delta >= 1 ? -INFINITY : delta > 0 ? -nvdp_gdp_mu(e, delta) : 0;
 }
 
-/* The points' largest, which is smooth between them: a thousandth more stands for what was not found. */
+/* The largest mu of the points. It is smooth between them; adding a thousandth covers the search
+ * error. */
 static nvdp_status gaussian(const struct curve *c, double *out) {
     struct search s = {c, minus_mu, 0, 0};
     int best = 0;
@@ -152,7 +156,7 @@ static nvdp_status gaussian(const struct curve *c, double *out) {
 
 /* ---- replacement ---- */
 
-/* The least over some ways to divide delta. */
+/* The minimum over several ways to divide delta. */
 static nvdp_status replaced(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
                             double *out) {
     static const double share[] = {0.5, 0.9, 0.99};
@@ -169,7 +173,7 @@ static nvdp_status replaced(struct nvdp_context *ctx, const struct nvdp_dp_run *
     return NVDP_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the report of all risks ---- */
 
 nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                               const struct nvdp_account *account, size_t n, const double *baseline,
@@ -199,10 +203,10 @@ nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run
     return NVDP_OK;
 }
 
-/* ---- in words ---- */
+/* ---- the statement ---- */
 
-static void tell_adjacency(FILE *to, const struct nvdp_dp_facts *facts,
-                           const struct nvdp_account *account) {
+static void write_adjacency(FILE *to, const struct nvdp_dp_facts *facts,
+                            const struct nvdp_account *account) {
     static const char *const shows[] = {
         [NVDP_DP_PUBLIC_NOT_TOLD] =
             " If any of these follows from the number of examples N, then N is public",
@@ -281,7 +285,7 @@ static void tell_all(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_
             nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta,
             nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
     if (account->rdp_order > 1) fprintf(to, " (order %g)", account->rdp_order);
-    tell_adjacency(to, facts, account);
+    write_adjacency(to, facts, account);
     tell_risk(to, facts->risk);
     tell_steps(to, run, facts);
     if (facts->examples > 0)

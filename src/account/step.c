@@ -1,4 +1,5 @@
-/* One step of DP-SGD on finitely many losses: cells, their masses, complex log moments. */
+/* One step of DP-SGD with finitely many losses: cells, their masses, complex log moments, and
+ * refined cells. */
 #include "account/step.h"
 
 #include "rdp/divergence.h"
@@ -12,8 +13,9 @@
 
 static const double COARSE = 0.15; /* width of a cell, in standard deviations */
 
-/* The next end after t.  Densities change over a standard deviation, far out over 1/|t|; L bends over sigma where both
- * terms of the mixture are equal, at `bend`.  Far between the two means neither density counts. */
+/* The end of the cell that begins at t. Densities vary over a standard deviation, and far out
+ * over 1/|t|. L bends over sigma at `bend`, where both terms of the mixture are equal. Far
+ * between the two means, neither density matters. */
 static double next_end(const struct nvdp__step *step, double t, double bend) {
     const double mean = 1 / step->noise, between = fmin(fmin(t, mean - t), 5);
     const double far = fmax(fmax(-t, t - mean), between);
@@ -25,7 +27,7 @@ static double next_end(const struct nvdp__step *step, double t, double bend) {
 nvdp_status nvdp__step_cells(struct nvdp_context *ctx, const struct nvdp_dp_steps *of,
                              double log_infinite, struct nvdp__step *out) {
     struct nvdp__step made = {of->noise, of->rate, (double)of->steps, exp(log_infinite), 0, NULL};
-    /* P(|t| > reach) <= e^(-reach^2/2) on either side. */
+    /* P(|t| > reach) <= e^(-reach^2/2) on either side */
     const double reach = sqrt(2 * fmax(log(made.times) - log_infinite, 0.5));
     const double low = -reach, high = 1 / of->noise + reach;
     const double bend = 1 / (2 * of->noise) + of->noise * (log1p(-of->rate) - log(of->rate));
@@ -46,15 +48,15 @@ void nvdp__step_free(struct nvdp__step *step) {
 
 /* ---- masses ---- */
 
-/* Gauss-Legendre's seven points. */
+/* Gauss-Legendre with seven points. */
 static const double node[7] = {-0.94910791234275852, -0.74153118559939444, -0.40584515137739717, 0,
                                0.40584515137739717,  0.74153118559939444,  0.94910791234275852};
 static const double node_weight[7] = {0.12948496616886969, 0.27970539148927667, 0.38183005050511894,
                                       0.41795918367346939, 0.38183005050511894, 0.27970539148927667,
                                       0.12948496616886969};
 
-/* log (Phi(b) - Phi(a)): by quadrature where the density changes by a factor of e or so, otherwise by the hazard
- * phi/(1 - Phi) at both ends. */
+/* log (Phi(b) - Phi(a)): by quadrature if the density changes by at most a factor of about e,
+ * otherwise by the hazard phi/(1 - Phi) at both ends. */
 static double log_normal(double a, double b) {
     if (b <= 0) return log_normal(-b, -a);
     const double from = fmax(a, 0), base = -from * from / 2 - NVDP__HALF_LOG_2PI;
@@ -68,8 +70,8 @@ static double log_normal(double a, double b) {
     return base + log(sum * (b - a) / 2);
 }
 
-/* log of the base's mass of the cell [a, b], divided among its ends.  With d = (b - a)/sigma the share of b is
- * (e^(c(t) - c(a)) - 1) / (e^d - 1) at t. */
+/* log of the base's mass of the cell [a, b], divided between its ends. With d = (b - a)/sigma,
+ * the share of b at t is (e^(c(t) - c(a)) - 1) / (e^d - 1). */
 static void divide(const struct nvdp__step *step, double a, double b, double ends[2]) {
     const double d = (b - a) / step->noise;
     if (d <= 0.5) {
@@ -88,7 +90,8 @@ static void divide(const struct nvdp__step *step, double a, double b, double end
     }
     const double mean = 1 / step->noise, to = (b - mean / 2) / step->noise;
     const double base = log_normal(a, b), moved = log_normal(a - mean, b - mean);
-    const double ratio = fmin(moved - to - base, 0); /* log of the mean of e^(c(t) - c(b)) in it */
+    /* log of the mean of e^(c(t) - c(b)) in the cell */
+    const double ratio = fmin(moved - to - base, 0);
     ends[0] = base + log1p(-exp(ratio)) - log1p(-exp(-d));
     ends[1] = base + ratio + log1p(-fmin(exp(-d - ratio), 1)) - log1p(-exp(-d));
 }
@@ -99,12 +102,12 @@ static double upper_tail(double t) {
 
 /* log (e^a + e^b) */
 static double log_add(double a, double b) {
-    const double most = fmax(a, b);
-    return most == -INFINITY ? most : most + log1p(exp(fmin(a, b) - most));
+    const double max = fmax(a, b);
+    return max == -INFINITY ? max : max + log1p(exp(fmin(a, b) - max));
 }
 
-/* What lies beyond the ends: P's mass at a loss above all others becomes infinite, P's mass below them joins the
- * lowest. */
+/* Adds the mass beyond the ends: P's mass at a loss above all others becomes infinite, P's mass
+ * below them joins the lowest. */
 static void add_tails(const struct nvdp__step *step, struct nvdp__atoms *to) {
     const double mean = 1 / step->noise, q = step->rate;
     const double low = step->end[0], high = step->end[step->n];
@@ -166,7 +169,7 @@ static double exp_rest(double x) {
     return sum;
 }
 
-/* The exponent of w whose mean under the base is E_P e^(kL), or E_P e^(-kL) where P is the base. */
+/* The exponent of w whose mean under the base is E_P e^(kL), or E_P e^(-kL) if P is the base. */
 static double exponent(const struct nvdp__atoms *atoms, double k) {
     return atoms->direction == NVDP__PRESENT ? k + 1 : -k;
 }
@@ -175,7 +178,8 @@ static double exponent(const struct nvdp__atoms *atoms, double k) {
  *
  *     sum b e^y  =  1 + sum b (e^y - 1 - y) - x sum b (w - 1 - L) + base_less + x mixture_less,
  *
- * where sum b (w - 1) = mixture_less is used: what is left are terms of second order, however small losses are. */
+ * using sum b (w - 1) = mixture_less. The remaining terms are of second order, however small
+ * losses are. */
 static double scale_of(const struct nvdp__atoms *atoms, double x) {
     double top = 0;
     for (size_t i = 0; i < atoms->n; i++)
@@ -206,7 +210,8 @@ double nvdp__atoms_log_moment(const struct nvdp__atoms *atoms, double k) {
  *
  *     sum b w^(x + iv)  =  sum b w^x  -  2 sum b w^x sin^2(h/2)  +  i sum b w^x sin h.
  *
- * A weight is exact to `units` of its last place, an angle to one.  Turning an angle TURNS times costs as many. */
+ * A weight has an error of `units` in its last place, an angle of one. Rotating an angle TURNS
+ * times adds as many. */
 enum { TURNS = 32 };
 
 nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
@@ -215,7 +220,7 @@ nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms
     struct nvdp__tilted made = {.atoms = atoms, .x = exponent(atoms, k)};
     NVDP_TRY(NVDP__NEW(ctx, made.loss, atoms->n));
     NVDP_TRY(NVDP__NEW(ctx, made.weight, atoms->n));
-    NVDP_TRY(NVDP__NEW(ctx, made.turn, 4 * atoms->n));
+    NVDP_TRY(NVDP__NEW(ctx, made.rotation, 4 * atoms->n));
     made.top = scale_of(atoms, made.x);
     made.sum = lacking(atoms, made.x, made.top);
     for (size_t i = 0; i < atoms->n; i++) {
@@ -227,16 +232,16 @@ nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms
         if (plain == 0 && weight == 0) continue;
         const double units = 8 + fabs(log_mass) + fabs(y);
         const double size = fabs(y) < 1 ? (weight + plain) * y * y : weight + plain * (1 + fabs(y));
-        made.trust[0] += units * (size + fabs(drift));
+        made.error_parts[0] += units * (size + fabs(drift));
         if (weight < lost / (double)atoms->n) {
-            made.trust[0] += weight / DBL_EPSILON;
+            made.error_parts[0] += weight / DBL_EPSILON;
             continue;
         }
         made.loss[made.n] = atoms->loss[i];
         made.weight[made.n++] = weight;
-        made.trust[1] += (units + TURNS) * weight * loss;
-        made.trust[2] += (units + TURNS) * weight * loss * loss;
-        made.trust[3] += (units + TURNS) * weight;
+        made.error_parts[1] += (units + TURNS) * weight * loss;
+        made.error_parts[2] += (units + TURNS) * weight * loss * loss;
+        made.error_parts[3] += (units + TURNS) * weight;
     }
     NVDP__HAND_OVER(out, made);
 cleanup:
@@ -247,20 +252,20 @@ cleanup:
 void nvdp__tilted_free(struct nvdp__tilted *tilted) {
     free(tilted->loss);
     free(tilted->weight);
-    free(tilted->turn);
+    free(tilted->rotation);
 }
 
-/* Adds up weights times sin^2 and sin cos of half angles, and turns these to the next node. */
-NVDP__CLONES static void turn_all(size_t n, const double *weight, const double *turn, double *angle,
-                                  double sums[2]) {
+/* Sums weights times sin^2 and sin cos of half angles, and rotates the angles to the next node. */
+NVDP__CLONES static void rotate_all(size_t n, const double *weight, const double *rotation,
+                                    double *angle, double sums[2]) {
     double square = 0, product = 0;
 #pragma omp simd reduction(+ : square, product)
     for (size_t i = 0; i < n; i++) {
         const double sine = angle[i], cosine = angle[n + i];
         square += weight[i] * sine * sine;
         product += weight[i] * sine * cosine;
-        angle[i] = sine * turn[n + i] + cosine * turn[i];
-        angle[n + i] = cosine * turn[n + i] - sine * turn[i];
+        angle[i] = sine * rotation[n + i] + cosine * rotation[i];
+        angle[n + i] = cosine * rotation[n + i] - sine * rotation[i];
     }
     sums[0] = square;
     sums[1] = product;
@@ -268,11 +273,12 @@ NVDP__CLONES static void turn_all(size_t n, const double *weight, const double *
 
 static struct nvdp__log_moment at_node(const struct nvdp__tilted *tilted, double u,
                                        const double sums[2]) {
-    const double *trust = tilted->trust, unit = exp(-tilted->top);
+    const double *error_parts = tilted->error_parts, unit = exp(-tilted->top);
     const double real = tilted->sum - 2 * sums[0];
     const double imaginary = tilted->atoms->direction == NVDP__PRESENT ? 2 * sums[1] : -2 * sums[1];
     const double error =
-        4 * DBL_EPSILON * (trust[0] + fmin(u * u * trust[2], 2 * trust[3]) + u * trust[1]);
+        4 * DBL_EPSILON *
+        (error_parts[0] + fmin(u * u * error_parts[2], 2 * error_parts[3]) + u * error_parts[1]);
     const double moment = fmax(hypot(unit + real, imaginary), error);
     return (struct nvdp__log_moment){tilted->top > 0 || moment < 0.5
                                          ? tilted->top + log(moment)
@@ -283,10 +289,10 @@ static struct nvdp__log_moment at_node(const struct nvdp__tilted *tilted, double
 void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
                           struct nvdp__log_moment *out) {
     const size_t atoms = tilted->n;
-    double *turn = tilted->turn, *angle = turn + 2 * atoms;
+    double *rotation = tilted->rotation, *angle = rotation + 2 * atoms;
     for (size_t i = 0; i < atoms; i++) {
-        turn[i] = sin(spacing * tilted->loss[i] / 2);
-        turn[atoms + i] = cos(spacing * tilted->loss[i] / 2);
+        rotation[i] = sin(spacing * tilted->loss[i] / 2);
+        rotation[atoms + i] = cos(spacing * tilted->loss[i] / 2);
     }
     for (size_t j = 0; j < n; j++) {
         double sums[2];
@@ -295,7 +301,7 @@ void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
             angle[i] = sin(u * tilted->loss[i] / 2);
             angle[atoms + i] = cos(u * tilted->loss[i] / 2);
         }
-        turn_all(atoms, tilted->weight, turn, angle, sums);
+        rotate_all(atoms, tilted->weight, rotation, angle, sums);
         out[j] = at_node(tilted, u, sums);
     }
 }
@@ -304,16 +310,16 @@ void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
 
 enum { MAX_CELLS = 30000 };
 
-/* What a cell adds to delta.  For a difference d of losses connecting the dots is a variance of d^2/6, and a variance v
- * adds v/2 times the density of the loss. */
+/* The contribution of a cell to delta. For a difference d of losses, connecting the dots adds a
+ * variance of d^2/6, and a variance v adds v/2 times the density of the loss. */
 struct excess {
     double tilted; /* log of the share of delta */
-    double single; /* number of pieces that one step by itself needs */
+    double single; /* number of parts that a single step needs */
 };
 
-/* All steps: a step has a loss in the cell with P's probability, tilted by e^(kL) and divided by the step's moment.  One
- * step by itself, where it has a loss near epsilon: the cell adds no more than times P d/8 to delta, and for a curve
- * that falls like e^(-slope x) the share (slope d)^2/8. */
+/* All steps: a step has a loss in the cell with P's probability, tilted by e^(kL) and divided by
+ * the step's moment. A single step with a loss near epsilon: the cell adds at most times P d/8
+ * to delta and, for a curve that decreases like e^(-slope x), the share (slope d)^2/8. */
 static struct excess excess_of(const struct nvdp__step *step, enum nvdp__direction direction,
                                size_t i, const struct nvdp__local *local, double log_moment,
                                double error) {
@@ -337,7 +343,8 @@ static struct excess excess_of(const struct nvdp__step *step, enum nvdp__directi
     return made;
 }
 
-/* m pieces leave 1/m^2 of a cell's excess e; with m proportional to e^(1/3) few cells leave little. */
+/* m parts leave 1/m^2 of a cell's excess e; with m proportional to e^(1/3), few cells leave
+ * little. */
 nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step *coarse,
                               enum nvdp__direction direction, const struct nvdp__local *local,
                               double error, struct nvdp__step *out) {
@@ -357,8 +364,8 @@ nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step 
     }
     const double factor = fmin(sqrt(sum / error), MAX_CELLS / sum);
     for (size_t i = 0; i < coarse->n; i++) {
-        const double pieces = fmax(factor * exp(fmin(excess[i].tilted / 3, 200)), excess[i].single);
-        excess[i].single = fmin(fmax(ceil(pieces), 1), MAX_CELLS);
+        const double parts = fmax(factor * exp(fmin(excess[i].tilted / 3, 200)), excess[i].single);
+        excess[i].single = fmin(fmax(ceil(parts), 1), MAX_CELLS);
         made.n += (size_t)excess[i].single;
     }
     NVDP_TRY(NVDP__NEW(ctx, made.end, made.n + 1));

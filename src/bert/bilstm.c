@@ -1,8 +1,9 @@
-/* A bidirectional LSTM in BERT's place (Hochreiter & Schmidhuber 1997; on privatized text: Feyisetan et
- * al. 2020, Qu et al. 2021): word embeddings that are never trained, dropout, layers of both directions.
+/* A bidirectional LSTM instead of BERT (Hochreiter & Schmidhuber 1997; on privatized text:
+ * Feyisetan et al. 2020, Qu et al. 2021): fixed word embeddings, dropout, layers of both
+ * directions.
  *
- * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o; of its two biases, which it adds,
- * only the first is stored. */
+ * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o. Of its two biases, which
+ * it adds, only the first is stored. */
 #include "bert/row.h"
 
 #include "tensor/per_example.h"
@@ -43,14 +44,15 @@ static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
 
 /* Two layers of `units` per direction over the word embeddings of `from`. */
 static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from, size_t units) {
-    enum { LAYERS = 2, LONGEST = 1 << 20 }; /* no position has a vector */
+    /* positions have no vectors, so any length is possible */
+    enum { LAYERS = 2, LONGEST = 1 << 20 };
     struct nvdp_bert_config config = *from;
     config.model_type = NVDP_MODEL_BILSTM;
     config.embedding_size = from->hidden_size;
     config.hidden_size = DIRECTIONS * units;
     config.num_hidden_layers = LAYERS;
     config.max_position_embeddings = LONGEST;
-    config.type_vocab_size = 2; /* both types are read alike */
+    config.type_vocab_size = 2; /* both types are treated alike */
     return config;
 }
 
@@ -72,7 +74,7 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
 
 /* ---- parameters ---- */
 
-/* Adds a tensor of both directions, the second behind the first. */
+/* Adds a tensor of both directions, the second after the first. */
 static nvdp_status add(struct nvdp__params *params, const char *what, size_t layer, int rank,
                        size_t rows, size_t cols, unsigned flags, bool joined,
                        size_t index[DIRECTIONS]) {
@@ -108,9 +110,9 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     return NVDP_OK;
 }
 
-/* Initializes the layers; the embeddings are a checkpoint's.  The variance is that of torch.nn.LSTM's
- * uniform(-1/sqrt(H), 1/sqrt(H)).  A forget gate begins open (Gers et
- * al. 2000; Jozefowicz et al. 2015): bias 1. */
+/* Initializes the layers; the embeddings come from a checkpoint. The variance is that of
+ * torch.nn.LSTM's uniform(-1/sqrt(H), 1/sqrt(H)). Forget gates are initially open, with bias 1
+ * (Gers et al. 2000; Jozefowicz et al. 2015). */
 static void initialize_layers(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed) {
     size_t units = units_of(bert);
@@ -135,15 +137,16 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
 
 struct lstm_cache {
     struct nvdp__steps steps;
-    int32_t *ids;             /* [T] in the order of `steps`, like all that follows */
+    int32_t *ids;             /* [T] in the order of `steps`, like the following arrays */
     float *embedded;          /* [T, E] */
-    float *scratch, *earlier; /* of the kernels; [T, H] */
+    float *scratch, *earlier; /* for the kernels; [T, H] */
     float *d_out;             /* [T, 2H] */
     float
-        *by_text; /* the gates' gradients [T, 8H] in the batch's order, for per-example gradients */
+        /* [T, 8H] gradients of the gates in the batch's order, for per-example gradients */
+        *by_text;
     struct {
         float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
-        float *read;               /* [T, E or 2H] what products read, in the batch's order */
+        float *read;               /* [T, E or 2H] inputs of products, in the batch's order */
         float *before[DIRECTIONS]; /* [T, H] likewise */
     } layer[];
 };
@@ -190,7 +193,7 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
 
 /* ---- passes ---- */
 
-/* W of both directions as one layer; float32 on every device, as the recurrence is. */
+/* W of both directions as one layer; float32 on every device, like the recurrence. */
 static struct nvdp__linear input_of(const struct nvdp__bert *bert,
                                     const struct nvdp__params *params, size_t layer, size_t rows) {
     const struct lstm_layer *at = layer_of(bert, layer);
@@ -255,7 +258,8 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                       cache->hidden[layers]);
 }
 
-/* Adds per-example gradients, which need the rows of each text together.  U is a linear map of the states before. */
+/* Adds per-example gradients, which need the rows of each text together. U is a linear map of
+ * the previous states. */
 static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               const struct nvdp__params *params, const struct nvdp__batch *batch,
                               const struct lstm_cache *lstm, size_t layer) {
@@ -310,9 +314,9 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
     }
 }
 
-/* ---- what stands on top: the last token's forward state and the first token's backward state ---- */
+/* ---- pooler: the last token's forward state and the first token's backward state ---- */
 
-/* Returns row numbers of `hidden` as [2T, H]. */
+/* Returns row indices into `hidden` as [2T, H]. */
 static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
     for (size_t b = 0; b < batch->texts; b++) {
         pooler->ends[DIRECTIONS * b] = DIRECTIONS * (batch->offset[b + 1] - 1);
@@ -370,7 +374,7 @@ const struct nvdp__encoder_row nvdp__encoder_bilstm = {
             [NVDP__KEY_EMBEDDING_SIZE] = "embedding_size",
             [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",
             [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range"},
-    .token_types = true, /* of a data set's pairs; both are read alike */
+    .token_types = true, /* of a data set's pairs; both are treated alike */
     .word_vectors = true,
     .per_example = true,
     .over_words = over_words,

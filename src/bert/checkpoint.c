@@ -1,4 +1,5 @@
-/* model.safetensors against the table of parameters; new models. */
+/* Loads model.safetensors into the declared parameters and saves them; creates new models with
+ * random weights. */
 #include "bert/checkpoint.h"
 
 #include "base/file.h"
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
+enum { CHUNK = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
 #define WEIGHTS "model.safetensors"
 
-/* Names for one notice: a few are listed, more are counted per part of the model. */
+/* Names for one notice: a few are listed, others are counted per part of the model. */
 struct group {
     const char *name; /* not terminated */
     size_t length;
@@ -82,7 +83,7 @@ static void list_notice(struct nvdp_context *ctx, const struct list *list, const
     }
     for (size_t i = 0; list->count > FEW && i < list->groups; i++) {
         const struct group *group = &list->group[i];
-        /* A foreign name may be of any length. */
+        /* a foreign name may have any length */
         int length = group->length < NAME_SIZE ? (int)group->length : NAME_SIZE;
         append(text, "%s%.*s%s (%zu)", i > 0 ? ", " : "", length, group->name,
                group->name[group->length] != '\0' ? ".*" : "", group->count);
@@ -98,15 +99,15 @@ struct loading {
     const char *path;
     struct nvdp_safetensors *file;
     const struct nvdp__params *params;
-    float *to;                              /* [params->total] */
-    unsigned among, want;                   /* only tensors with these of those flags are read */
-    bool quiet;                             /* no notices */
-    const struct nvdp_tensor_info **source; /* [params->count], NULL where the file has none */
+    float *to;            /* [params->total] destination */
+    unsigned among, want; /* reads only tensors whose flags, masked by `among`, equal `want` */
+    bool quiet;           /* no notices */
+    const struct nvdp_tensor_info **source; /* [params->count], NULL if the file has none */
     bool *used;                             /* [tensors of the file] */
     struct list missing, unknown;
 };
 
-/* name with LayerNorm's parameters under their older names: weight gamma, bias beta. */
+/* The name with the older names of LayerNorm's parameters: gamma for weight, beta for bias. */
 static bool older_name(const char *name, char older[NAME_SIZE]) {
     static const char *const rename[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"},
                                             {"LayerNorm.bias", "LayerNorm.beta"}};
@@ -120,8 +121,8 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
     return false;
 }
 
-/* The file's tensor for a declared name: as it is, without the encoder's prefix, with the older
- * names.  An encoder over another model's words takes these from any type. */
+/* Finds the file's tensor for a declared name: as it is, without the encoder's prefix, or with
+ * the older names. An encoder over another model's words accepts these from any type. */
 static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
     const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
@@ -152,7 +153,7 @@ static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_SIZ
     return text;
 }
 
-/* The numbers 0, 1, 2, ..., which PyTorch kept beside the parameters and older files hold. */
+/* True for the positions 0, 1, 2, ..., a buffer of PyTorch that older files contain. */
 static bool is_positions(const char *name) {
     static const char tail[] = "embeddings.position_ids";
     size_t length = strlen(name);
@@ -164,8 +165,8 @@ static bool is_floating(enum nvdp_dtype dtype) {
            dtype == NVDP_DTYPE_BF16;
 }
 
-/* True for parameters above the encoder.  They are initialized if the checkpoint has them in another shape, such as the
- * classifier of another task. */
+/* True for parameters above the encoder. They are initialized if the checkpoint has them in
+ * another shape, for example the classifier of another task. */
 static bool replaceable(const struct nvdp__param *param) {
     return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && bare_name(param->name) == param->name;
 }
@@ -207,22 +208,22 @@ static nvdp_status match(struct loading *loading, size_t index) {
     return NVDP_OK;
 }
 
-static nvdp_status load_tensor(struct loading *loading, size_t index, float *piece) {
+static nvdp_status load_tensor(struct loading *loading, size_t index, float *chunk) {
     const struct nvdp_tensor_info *from = loading->source[index];
     float *to = loading->to + loading->params->entry[index].offset;
-    for (size_t first = 0; first < from->count; first += PIECE) {
+    for (size_t first = 0; first < from->count; first += CHUNK) {
         struct nvdp_tensor_info part = *from;
-        part.count = nvdp__min(from->count - first, PIECE);
+        part.count = nvdp__min(from->count - first, CHUNK);
         part.data = (const unsigned char *)from->data + first * nvdp_dtype_size(from->dtype);
-        nvdp_safetensors_read_f32(&part, piece);
+        nvdp_safetensors_read_f32(&part, chunk);
         for (size_t i = 0; i < part.count; i++) {
-            if (!isfinite(piece[i]))
+            if (!isfinite(chunk[i]))
                 return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
                                   "%s: tensor '%s': expected finite numbers, found %g at element "
                                   "%zu",
-                                  loading->path, from->name, (double)piece[i], first + i);
+                                  loading->path, from->name, (double)chunk[i], first + i);
         }
-        nvdp__upload(loading->dev, part.count, piece, to + first);
+        nvdp__upload(loading->dev, part.count, chunk, to + first);
     }
     return NVDP_OK;
 }
@@ -230,14 +231,14 @@ static nvdp_status load_tensor(struct loading *loading, size_t index, float *pie
 static nvdp_status load_all(struct loading *loading) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = loading->params->ctx;
-    float *piece = nvdp__calloc(ctx, PIECE, sizeof *piece);
-    if (piece == NULL) return NVDP_ERR_MEMORY;
+    float *chunk = nvdp__calloc(ctx, CHUNK, sizeof *chunk);
+    if (chunk == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < loading->params->count; i++) {
-        NVDP_TRY(match(loading, i)); /* all, before a value changes */
+        NVDP_TRY(match(loading, i)); /* check all tensors before changing any value */
     }
     for (size_t i = 0; i < loading->params->count; i++) {
         bool wanted = (loading->params->entry[i].flags & loading->among) == loading->want;
-        if (loading->source[i] != NULL && wanted) NVDP_TRY(load_tensor(loading, i, piece));
+        if (loading->source[i] != NULL && wanted) NVDP_TRY(load_tensor(loading, i, chunk));
     }
     for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
         const char *name = nvdp_safetensors_at(loading->file, i)->name;
@@ -247,7 +248,7 @@ static nvdp_status load_all(struct loading *loading) {
     list_notice(ctx, &loading->missing, loading->path, "not there, initialised");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
 cleanup:
-    free(piece);
+    free(chunk);
     return status;
 }
 
@@ -270,7 +271,7 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
                                        struct nvdp__params *params) {
     struct loading loading = {.dev = dev, .path = path, .params = params, .to = params->value};
     nvdp_status status = read_file(&loading);
-    nvdp__weights_changed(dev); /* also by a load that failed half-way */
+    nvdp__weights_changed(dev); /* even if loading failed halfway */
     return status;
 }
 
@@ -281,7 +282,7 @@ static bool has_file(struct nvdp_context *ctx, const char *directory, const char
     return has;
 }
 
-/* Says which other form of weights is there, and how to convert it. */
+/* Names the other format of weights that was found, and how to convert it. */
 static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
     const char *found = "none";
     if (has_file(ctx, directory, "pytorch_model.bin")) {
@@ -298,7 +299,7 @@ static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
                       directory, found);
 }
 
-/* The path of a directory's weights; free().  Fails for the model of a run that has not ended. */
+/* The path of a directory's weights; free() it. Fails for the model of an unfinished run. */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_check_model(ctx, directory));
     char *found = nvdp__model_path(ctx, directory, WEIGHTS);
@@ -354,7 +355,7 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
                                      const struct nvdp__params *params, enum nvdp_dtype dtype) {
     nvdp_status status = NVDP_OK;
-    static const char *const metadata[] = {"format", "pt", NULL}; /* transformers asks for it */
+    static const char *const metadata[] = {"format", "pt", NULL}; /* transformers requires it */
     struct saving saving = {dev, params};
     struct nvdp_tensor_source *source = nvdp__calloc(params->ctx, params->count, sizeof *source);
     char *path = nvdp__join(params->ctx, directory, WEIGHTS);

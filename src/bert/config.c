@@ -1,5 +1,5 @@
-/* The configuration of encoders: members of config.json with their ranges, BERT's sizes by name, reading and writing the
- * file. */
+/* The configuration of encoders: members of config.json with their ranges, BERT's sizes by name,
+ * reading and writing. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "text/sentence.h"
@@ -12,14 +12,14 @@
 
 /* ---- the numbers: their names and ranges ---- */
 
-/* A type's keys are its row's (row.h). */
+/* The keys of a type are in its row (row.h). */
 static const struct size_field {
-    const char *name; /* here */
+    const char *name; /* name in this library */
     enum nvdp__config_key member;
     size_t at; /* offset of the size_t in struct nvdp_bert_config */
     bool required;
-    bool own;    /* only types with a key have it */
-    int64_t max; /* at least 1; small enough that no product of sizes overflows */
+    bool own;    /* belongs only to types with a key */
+    int64_t max; /* range is 1 to max; small enough that no product of sizes overflows */
 } sizes[] = {
 #define SIZE(member, key, required, own, max)                                                      \
     { #member, key, offsetof(struct nvdp_bert_config, member), required, own, max }
@@ -145,7 +145,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
 static const char *const activation_name[] = {
     [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
 
-/* Fails if the member is present with another value than the one that is computed here. */
+/* Fails if the member is present with another value than the one implemented here. */
 static nvdp_status expect_string(struct nvdp_context *ctx, const char *path, const json_t *json,
                                  const char *key, const char *expected) {
     const char *found;
@@ -178,7 +178,7 @@ static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const j
                       nvdp__encoder_list(list), found);
 }
 
-/* Variants that share BERT's tensor names but compute something else. */
+/* Refuses variants that use BERT's tensor names but compute something else. */
 static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, const json_t *json) {
     NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "position_embedding_type", "absolute"));
     NVDP_RETURN_IF_FAILED(expect_false(ctx, path, json, "is_decoder"));
@@ -275,7 +275,7 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                       directory, config->vocab_size, tokenizer_size);
 }
 
-/* 0, or -1 where jansson has no memory. */
+/* Returns 0, or -1 if jansson has no memory. */
 static int fill(json_t *json, const struct nvdp_bert_config *config, const char *architecture) {
     int failed = 0;
     if (architecture != NULL)

@@ -1,5 +1,5 @@
-/* Encodes texts plainly, for analysis: hidden states, and sentence vectors as sentence-transformers pool them.  Nothing
- * is private. */
+/* Encodes texts without privacy, for analysis: hidden states, and sentence vectors pooled as in
+ * sentence-transformers. */
 #include "bert/encode.h"
 
 #include "base/file.h"
@@ -24,9 +24,9 @@
 enum {
     NAME_SIZE = 32,
     LINE_LIMIT = 1 << 26,
-    SHORTEST_SINGLE = 2, /* with the special tokens */
-    SHORTEST_PAIR = 3,
-    SHORTEST = SHORTEST_PAIR /* fits every text */
+    MIN_SINGLE = 2, /* with the special tokens */
+    MIN_PAIR = 3,
+    MIN_LENGTH = MIN_PAIR /* fits every text */
 };
 
 /* --- options --- */
@@ -38,7 +38,8 @@ static const char *const normalize_names[] = {
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
     size_t
-        max_length; /* of texts without one; 0: the model folder's, else the longest that it takes */
+        /* of texts without one; 0: that of the model folder, else the longest supported */
+        max_length;
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
@@ -116,7 +117,7 @@ struct reader {
     nvdp__fail((reader)->ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->path, (reader)->line,   \
                __VA_ARGS__)
 
-/* Adds a text of `tokens` tokens, whose ids and types the caller fills in from *first on. */
+/* Adds a text of `tokens` tokens; the caller writes its ids and types from *first on. */
 static nvdp_status add_text(struct reader *reader, size_t tokens, size_t *first) {
     struct nvdp_context *ctx = reader->ctx;
     struct nvdp__encode_input *input = reader->input;
@@ -181,8 +182,9 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
     return NVDP_OK;
 }
 
-/* Every piece needs a row of the table.  More rows, which pad tables to a round size, do no harm here.  Pretraining and
- * token noise draw among all rows, so they require equal sizes (nvdp_bert_check_vocabulary). */
+/* Loads a tokenizer whose pieces all have a row in the table. Additional rows, which pad tables
+ * to a round size, are harmless here. Pretraining and token noise draw from all rows, so they
+ * require equal sizes (nvdp_bert_check_vocabulary). */
 static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *directory,
                                   const struct nvdp_bert_config *config,
                                   struct nvdp_tokenizer **out) {
@@ -203,15 +205,15 @@ static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *director
 static nvdp_status read_max_length(struct reader *reader, const json_t *object, bool pair,
                                    size_t *out) {
     const json_t *item = json_object_get(object, "max_length");
-    size_t least = pair ? SHORTEST_PAIR : SHORTEST_SINGLE;
-    size_t most = reader->limits->config->max_position_embeddings;
+    size_t min = pair ? MIN_PAIR : MIN_SINGLE;
+    size_t max = reader->limits->config->max_position_embeddings;
     size_t value = reader->limits->max_length;
     if (item != NULL && !json_is_null(item)) {
         if (!json_is_integer(item))
             return FAIL(reader, "'%s': expected an integer, found another type", "max_length");
         json_int_t found = json_integer_value(item);
-        if (found < (json_int_t)least || (uint64_t)found > most)
-            return FAIL(reader, "'max_length': expected %zu to %zu, found %lld", least, most,
+        if (found < (json_int_t)min || (uint64_t)found > max)
+            return FAIL(reader, "'max_length': expected %zu to %zu, found %lld", min, max,
                         (long long)found);
         value = (size_t)found;
     }
@@ -272,7 +274,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     if (!json_is_object(object)) {
         status = FAIL(reader, "expected a JSON object, found %s", "another type");
     } else if (json_object_get(object, "input_ids") != NULL) {
-        /* Ids win if a line has both, as a tokenizer's test data does. */
+        /* if a line has both, as in test data of tokenizers, the ids take precedence */
         status = read_ids(reader, object);
     } else if (json_object_get(object, "text") != NULL) {
         status = read_text(reader, object);
@@ -318,7 +320,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
     *input = (struct nvdp__encode_input){0};
 }
 
-/* The encoder, the heads of its checkpoint, and the memory of one batch. */
+/* The encoder, the heads of its checkpoint, and memory for one batch. */
 struct nvdp_encoder {
     struct nvdp_context *ctx;
     struct options options;
@@ -338,12 +340,12 @@ struct nvdp_encoder {
     float *logits; /* [texts, outputs] */
     struct nvdp__sentence sentence;
     float *vector; /* [texts, d]; NULL: no pooling */
-    /* set for one call */
+    /* set during a call */
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
     struct nvdp__h5 *file;
-    float *states, *vectors; /* the caller's arrays, without a file; NULL: not wanted */
+    float *states, *vectors; /* the caller's arrays if there is no file; NULL: not needed */
 };
 
 /* --- the model --- */
@@ -356,7 +358,7 @@ static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp
            nvdp_safetensors_find(weights, name + strlen(names->prefix) + 1) != NULL;
 }
 
-static nvdp_status look_for_heads(struct nvdp_encoder *encode, const char *path) {
+static nvdp_status find_heads(struct nvdp_encoder *encode, const char *path) {
     nvdp_status status = NVDP_OK;
     struct nvdp_safetensors *weights = NULL;
     char name[128];
@@ -393,7 +395,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
                             row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));
-    NVDP_TRY(look_for_heads(encode, weights));
+    NVDP_TRY(find_heads(encode, weights));
     NVDP_TRY(nvdp__file_sha256(encode->ctx, weights, encode->fingerprint));
     NVDP_TRY(
         nvdp__bert_declare(&encode->bert, &encode->config, encode->has_pooler, &encode->params));
@@ -408,7 +410,7 @@ cleanup:
     return status;
 }
 
-/* Resolves pooling, normalization and length: options that are given, else the settings of the model's folder. */
+/* Determines pooling, normalization and length: from the options, else from the model's folder. */
 static nvdp_status choose(struct nvdp_encoder *encode) {
     const struct options *options = &encode->options;
     struct nvdp__sentence *sentence = &encode->sentence;
@@ -421,14 +423,14 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
     if (sentence->normalize && sentence->pooling == NVDP__POOLING_NONE)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                           "normalize: expected a pooling (pool mean, cls or max), found none");
-    size_t most = encode->config.max_position_embeddings;
+    size_t max = encode->config.max_position_embeddings;
     encode->max_length = options->max_length;
     if (encode->max_length == 0) encode->max_length = sentence->max_length;
-    if (encode->max_length == 0 || (options->max_length == 0 && encode->max_length > most))
-        encode->max_length = most;
-    if (encode->max_length < SHORTEST || encode->max_length > most)
+    if (encode->max_length == 0 || (options->max_length == 0 && encode->max_length > max))
+        encode->max_length = max;
+    if (encode->max_length < MIN_LENGTH || encode->max_length > max)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                          "max_length: expected %d to %zu, found %zu", SHORTEST, most,
+                          "max_length: expected %d to %zu, found %zu", MIN_LENGTH, max,
                           encode->max_length);
     return NVDP_OK;
 }
@@ -444,12 +446,13 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
         encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
 }
 
-/* Allocates one batch's memory, and with `file` the host buffer that the file is written from. */
+/* Allocates memory for one batch and, with `file`, the host buffer from which the file is
+ * written. */
 static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
     size_t texts = nvdp__min(batch, data->count);
-    size_t tokens = 0; /* of one batch, at most */
+    size_t tokens = 0; /* max of one batch */
     for (size_t first = 0; first < data->count; first += batch) {
         size_t end = first + batch < data->count ? first + batch : data->count;
         if (data->offset[end] - data->offset[first] > tokens)
@@ -610,10 +613,10 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
     return NVDP_OK;
 }
 
-/* --- all of it --- */
+/* --- the whole call --- */
 
-/* Frees the memory of one call; the weights stay. */
-static void forget(struct nvdp_encoder *encode) {
+/* Frees the memory of one call; keeps the weights. */
+static void release_call(struct nvdp_encoder *encode) {
     nvdp__h5_free(encode->file);
     free(encode->host);
     nvdp__batch_free(encode->batch);
@@ -626,7 +629,7 @@ static void forget(struct nvdp_encoder *encode) {
 }
 
 static void release(struct nvdp_encoder *encode) {
-    forget(encode);
+    release_call(encode);
     nvdp_tokenizer_free(encode->tokenizer);
     nvdp__bert_release(&encode->bert);
     nvdp__device_release(&encode->dev);
@@ -683,7 +686,7 @@ nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_con
     NVDP_TRY(nvdp__config_open(ctx, config, &encoder_schema, options));
     NVDP_TRY(open_model(ctx, encoder));
     NVDP_TRY(load_tokenizer(ctx, options->model, &encoder->config, &encoder->tokenizer));
-    options->model = NULL; /* the configuration's */
+    options->model = NULL; /* owned by the configuration */
     NVDP__HAND_OVER(out, encoder);
 cleanup:
     nvdp_encoder_free(encoder);
@@ -746,6 +749,6 @@ nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *enco
     NVDP_TRY(allocate(encoder, false));
     NVDP_TRY(encode_all(encoder));
 cleanup:
-    forget(encoder);
+    release_call(encoder);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Hidden states of texts from a plain encoder, into a file or memory; and the JSON lines with texts or token ids that
- * `encode` reads. */
+/* Hidden states of texts from a plain encoder, in a file or in memory; and the JSON lines with
+ * texts or token ids that `encode` reads. */
 #ifndef NVDP_SRC_BERT_ENCODE_H
 #define NVDP_SRC_BERT_ENCODE_H
 
@@ -17,22 +17,23 @@ struct nvdp__encode_input {
 
 struct nvdp__encode_limits {
     const struct nvdp_bert_config *config;
-    size_t max_length;     /* of texts that do not say; at most max_position_embeddings */
-    const char *directory; /* of the tokenizer, which is loaded for the first line with a text */
+    size_t max_length;     /* of texts that do not state one; at most max_position_embeddings */
+    const char *directory; /* of the tokenizer, which is loaded at the first line with a text */
 };
 
-/* Reads a whole file: one JSON object per line, blank lines are passed over.
- *   {"text": "...", "pair": "..." | null, "max_length": 128}    pair, max_length optional
- *   {"input_ids": [...], "token_type_ids": [...]}               types optional, 0
- * Other members are ignored; token ids win over a text.  Errors name PATH:LINE. */
+/* Reads a whole file: one JSON object per line, blank lines are skipped.
+ *   {"text": "...", "pair": "..." or null, "max_length": 128}   pair and max_length are optional
+ *   {"input_ids": [...], "token_type_ids": [...]}               types are optional, default 0
+ * Other members are ignored; token ids take precedence over a text. Errors name PATH:LINE. */
 nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out);
 void nvdp__encode_input_release(struct nvdp__encode_input *input);
 
-/* Fails for a model that must not be encoded plainly; called with the path of its config.json before weights are read. */
+/* Fails for a model that must not be used as a plain encoder; called with the path of its
+ * config.json before weights are read. */
 typedef nvdp_status nvdp__encoder_accept(struct nvdp_context *ctx, const char *path);
-/* nvdp_encode() and nvdp_encoder_load() of the models that `accept` takes. */
+/* nvdp_encode() and nvdp_encoder_load() for the models that `accept` allows. */
 nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config *config,
                               nvdp__encoder_accept *accept, struct nvdp_encoding *out);
 nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_config *config,

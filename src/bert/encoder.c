@@ -1,4 +1,5 @@
-/* Functions of every encoder, which do as its row says: look-ups in the table, parameters, activations, passes. */
+/* Functions of every encoder, which call those of its row: look-ups in the table, parameters,
+ * activations, passes. */
 #include "bert/row.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Encoders over packed batches: declare, initialize, plan, forward, backward.  Each does as its row says (row.h). */
+/* Encoders over packed batches: declare, initialize, plan, forward, backward. Each function
+ * calls that of the encoder's row (row.h). */
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
@@ -7,8 +8,8 @@
 #include "text/batch.h"
 #include <nvdp/bert.h>
 
-/* BERT's sizes by name (Turc et al. 2019; Devlin et al. 2019): layers, hidden size.  Heads are of 64
- * dimensions, inner layers four times as wide. */
+/* BERT's sizes by name (Turc et al. 2019; Devlin et al. 2019): layers, hidden size. Heads have
+ * 64 dimensions; inner layers are four times as wide. */
 #define NVDP__BERT_SIZES(SIZE)                                                                     \
     SIZE(tiny, 2, 128)                                                                             \
     SIZE(mini, 4, 256)                                                                             \
@@ -16,7 +17,7 @@
     SIZE(base, 12, 768)                                                                            \
     SIZE(large, 24, 1024)
 
-/* The names that one type of checkpoint gives its parts. */
+/* The names of the parts of one type of checkpoint. */
 struct nvdp__names {
     const char *type;                               /* config.json's model_type */
     const char *encoder, *classification, *tagging; /* classes of transformers: `architectures` */
@@ -37,8 +38,8 @@ struct nvdp__dense {
     size_t weight, bias;
 };
 struct nvdp__bert_layer {
-    /* Declared one after the other, so that the three are one product of 3D outputs wherever a
-     * tensor of D x D is whole cache lines (params.h). */
+    /* Declared one after the other, so that the three form one product of 3D outputs if a D x D
+     * tensor is a multiple of cache lines (params.h). */
     struct nvdp__dense query, key, value;
     struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
 };
@@ -49,7 +50,7 @@ struct nvdp__bert {
     size_t word, position, type; /* DistilBERT declares no types */
     struct nvdp__dense norm;
     struct nvdp__bert_layer *layer;
-    void *own; /* the tensors of an encoder that has no such layers, for its file; free() */
+    void *own; /* indices of an encoder without such layers, for its own file; free() */
     struct nvdp__dense pooler;
     bool has_pooler;
 };
@@ -69,8 +70,9 @@ void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *param
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
 
-/* Creates a device in the context's precision for an encoder of this configuration.  bf16 needs an encoder that computes in it
- * and heads of whole vectors (a multiple of 32; BERT's are 64); others get float32 and a notice. */
+/* Creates a device in the context's precision for an encoder of this configuration. bf16 needs an
+ * encoder that computes in it and heads of whole vectors (a multiple of 32; BERT's are 64); others
+ * get float32 and a notice. */
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                               struct nvdp__device *dev);
 
@@ -86,8 +88,9 @@ void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__dev
 void nvdp__bert_initialize_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
 
-/* Activations kept between forward and backward; in inference the layers share buffers.  Operands of products have the
- * device's product type; the residual stream, LayerNorm's input and statistics are float32. */
+/* Activations kept between forward and backward; in inference the layers share buffers. Operands
+ * of products have the device's product type; the residual stream and LayerNorm's input and
+ * statistics are float32. */
 struct nvdp__bert_layer_cache {
     struct nvdp__tensor qkv, context;                       /* [T,3D], [T,D] */
     float *lse;                                             /* [T,heads]; NULL: no backward */
@@ -98,67 +101,71 @@ struct nvdp__bert_layer_cache {
     float *output_sum, *output_mean, *output_rstd;          /* [T,D], [T], [T] */
 };
 struct nvdp__pooler {
-    float *first, *pooled; /* [B,D] the first tokens' states; act(W first + b) */
+    float *first, *pooled; /* [B,D] states of the first tokens; act(W first + b) */
     float *d_first;        /* [B,D] */
-    int32_t *ends;         /* [2B] a BiLSTM's rows of states; it has `ends` and `pooled` alone */
+    int32_t *ends; /* [2B] a BiLSTM's rows of states; a BiLSTM uses only `ends` and `pooled` */
 };
 struct nvdp__bert_cache {
     bool training;
-    bool keep_hidden; /* all hidden states stay readable (encode --all-layers) */
-    /* Set between create and plan: layers below are never trained.  They share buffers as in
-     * inference, and a training forward's hidden[frozen] stays readable. */
+    bool keep_hidden; /* keep all hidden states readable (encode --all-layers) */
+    /* Set between create and plan: layers below are not trained. They share buffers as in
+     * inference, and a training forward keeps hidden[frozen] readable. */
     size_t frozen;
-    /* Set likewise: backward passes are for per-example gradients (tensor/per_example.h). */
+    /* Set between create and plan: backward passes compute per-example gradients
+     * (tensor/per_example.h). */
     bool per_example;
-    /* Set likewise: there are no embeddings, hidden[0] is another encoder's. */
+    /* Set between create and plan: there are no embeddings; hidden[0] comes from another
+     * encoder. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
-    /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
-     * last hidden state is readable, and only what products read is kept; in inference keep_hidden
-     * keeps all. */
+    /* Host arrays of layers+1; [0] is the output of the embeddings. After a training forward,
+     * only the last hidden state is readable, and only the inputs of products are kept; in
+     * inference, keep_hidden keeps all. */
     float **hidden;              /* [T,D] */
     struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
-    void *own;      /* of an encoder without such layers, for its file (row.h); free() */
+    void *own; /* activations of an encoder without such layers, for its own file (row.h); free() */
     float *scratch; /* attention */
-    size_t lanes;   /* none, or as many as threads: nvdp__bert_lanes */
+    size_t lanes;   /* 0, or the number of threads: see nvdp__bert_lanes */
     struct nvdp__lane *lane;
     /* backward */
     struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I], [T,3D], [T,D] */
     struct nvdp__pooler pooler;
 };
-/* The share of a batch that one thread takes through the encoder. */
+/* The part of a batch that one thread processes. */
 struct nvdp__lane {
     struct nvdp__device dev;
     struct nvdp__bert_cache cache;
-    size_t first, texts; /* of the batch */
-    int32_t *offset;     /* [texts + 1] from the first one's */
+    size_t first, texts; /* in the batch */
+    int32_t *offset;     /* [texts + 1] relative to the first text's */
 };
-/* Dropout of a pass: rates from the configuration or overridden; not applied unless training.  The
- * encoder's dropout sites are 0 to 3 layers; the heads' lie above. */
+/* Options of a pass. Dropout rates come from the configuration or are overridden; without
+ * training they are not applied. The encoder's dropout sites are 0 to 3 layers; those of the
+ * heads are above. */
 struct nvdp__pass {
     bool training;
     float hidden_dropout, attention_dropout;
     uint64_t seed;
     uint32_t step;
-    /* First layer of the pass: cache->hidden[first_layer] is given, and nothing below is run or gets a gradient.  0: the
-     * pass begins at the embeddings. */
+    /* First layer of the pass: cache->hidden[first_layer] is given, and lower layers are neither
+     * run nor get gradients. 0: the pass begins at the embeddings. */
     size_t first_layer;
     /* Divisor of the sum of the texts' gradients; 0: the batch's number of texts. */
     double divisor;
-    struct nvdp__part part; /* the place of this batch in a larger one */
+    struct nvdp__part part; /* the position of this batch in a larger one */
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                                     bool training, bool keep_hidden,
                                     struct nvdp__bert_cache *cache);
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
-/* Call between create and plan, for inference.  Each thread of `dev` takes its own texts of a batch through the encoder
- * if the batch can be split evenly.  Threads then synchronize once per batch, not at each operation. */
+/* Call between create and plan, for inference. Each thread of `dev` then processes its own texts
+ * of a batch, if the batch can be split evenly. Threads then synchronize once per batch instead
+ * of at each operation. */
 nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                              struct nvdp__bert_cache *cache);
-/* Takes everything from the arena for at most max_tokens tokens, max_texts texts of at most
- * `longest`. */
+/* Takes all memory from the arena, for at most max_tokens tokens and max_texts texts of at most
+ * `longest` tokens. */
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache);
@@ -166,20 +173,22 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
 void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        const struct nvdp__params *params, const struct nvdp__batch *batch,
                        size_t layers, struct nvdp__bert_cache *cache);
-/* cache->hidden[layers] is the last hidden state [T, D]. */
+/* Sets cache->hidden[layers], the last hidden state [T, D]. */
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
-/* Call once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last hidden state
- * [T, D], with room for nvdp__padded_rows(T) rows; it is overwritten, by the gradient of batch->words if these are given.
- * Sets the gradients of the layers' matrices (NVDP__PARAM_SET) and adds to all others; none below pass->first_layer. */
+/* Call once after a forward pass, whose activations it overwrites. d_last is the gradient of the
+ * last hidden state [T, D], with room for nvdp__padded_rows(T) rows. It is overwritten: with the
+ * gradient of batch->words if these are given. Sets the gradients of the layers' matrices
+ * (NVDP__PARAM_SET) and adds to all others; parameters below pass->first_layer get none. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last);
 
-/* BERT's family: pooled [B, D] = act(W h_first + b), h_first the last hidden state of a text's first token, act tanh or
- * in DistilBERT ReLU.  BiLSTM: the last token's forward state and the first token's backward state. */
+/* BERT's family: pooled [B, D] = act(W h_first + b), with h_first the last hidden state of a
+ * text's first token, and act tanh or, in DistilBERT, ReLU. BiLSTM: the last token's forward
+ * state and the first token's backward state. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -190,7 +199,8 @@ void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__dev
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
 
-/* ---- one more layer on top of an encoder, for mechanisms that have one: no dropout, its own weights ---- */
+/* ---- one additional layer on top of an encoder, for mechanisms that have one: own weights, no
+ * dropout ---- */
 
 struct nvdp__extra {
     struct nvdp__bert bert; /* of one layer, without embeddings */
@@ -201,20 +211,21 @@ struct nvdp__extra {
  * may lack it. */
 nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                 const char *prefix, struct nvdp__params *params);
-/* Safe on a zeroed struct. */
+/* Accepts a zeroed struct. */
 void nvdp__extra_release(struct nvdp__extra *extra);
-/* Copies the last layer below. */
+/* Copies the encoder's last layer. */
 void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__bert *below,
                             const struct nvdp__device *dev, struct nvdp__params *params);
-/* As nvdp__bert_plan. */
+/* Like nvdp__bert_plan. */
 void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
                       size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
-/* Returns the layer's output [T, D] for the encoder's output `hidden`, which backward reads again.  Both have room for
- * nvdp__padded_rows(T) rows. */
+/* Returns the layer's output [T, D] for the encoder's output `hidden`, which backward reads too.
+ * Both have room for nvdp__padded_rows(T) rows. */
 const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
                                  const struct nvdp__params *params, const struct nvdp__batch *batch,
                                  const float *hidden);
-/* Call once after a forward pass.  d [T, D] is the gradient of the output and becomes that of `hidden`. */
+/* Call once after a forward pass. Turns d [T, D], the gradient of the output, into that of
+ * `hidden`. */
 void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           float *d);

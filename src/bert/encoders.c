@@ -1,4 +1,5 @@
-/* The table of encoders, made from encoders.inc.  A test that adds rows compiles this file with a list of its own. */
+/* The table of encoders, built from encoders.inc. A test that adds rows compiles this file with
+ * its own list. */
 #include "bert/row.h"
 
 #ifndef ENCODERS

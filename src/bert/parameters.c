@@ -1,5 +1,5 @@
-/* BERT's family: its parameters under Hugging Face's names, their initial values, and its rows in the table of
- * encoders; dense layers and norms of every encoder. */
+/* BERT's family: parameters under Hugging Face's names, initial values, and its rows in the
+ * table of encoders. Dense layers and norms are used by every encoder. */
 #include "bert/transformer.h"
 
 #include <stdio.h>
@@ -80,7 +80,8 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
     return nvdp__declare_norm(params, name, config->hidden_size, 0, &bert->norm);
 }
 
-/* Declares the weights of query, key and value end to end, then their biases: one product of 3D outputs. */
+/* Declares the weights of query, key and value contiguously, then their biases: one product of
+ * 3D outputs. */
 static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
                                      const struct nvdp__names *names, const char *prefix, size_t d,
                                      unsigned flags, struct nvdp__params *params) {
@@ -165,7 +166,7 @@ static void initialize_norm(const struct nvdp__device *dev, struct nvdp__params 
     nvdp__params_fill(dev, params, norm->bias, 0);
 }
 
-/* Tensors are declared from the embeddings upwards, the pooler last. */
+/* Tensors are declared from the embeddings upward, with the pooler last. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params) {
     for (size_t i = 0; i <= bert->layer[layers - 1].output_norm.bias; i++)
         params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
@@ -240,7 +241,7 @@ const struct nvdp__encoder_row nvdp__encoder_bert = {
     .pooler_activation = NVDP__ACT_TANH,
     NVDP__TRANSFORMER};
 
-/* Sanh et al. (2019): no token types, and a head (pre_classifier) that ends in ReLU. */
+/* Sanh et al. (2019): no token types, and a head (pre_classifier) with ReLU. */
 const struct nvdp__encoder_row nvdp__encoder_distilbert = {
     .title = "a DistilBERT",
     .names = {.type = "distilbert",

@@ -1,5 +1,5 @@
-/* The table of encoders: one row per model_type.  A row lies in the file of its encoder; encoders.inc lists the rows.
- * The rest of the library names no encoder but asks its row. */
+/* The table of encoders: one row per model_type. A row is defined in the file of its encoder;
+ * encoders.inc lists the rows. The rest of the library names no encoder and reads its row. */
 #ifndef NVDP_SRC_BERT_ROW_H
 #define NVDP_SRC_BERT_ROW_H
 
@@ -23,9 +23,10 @@ enum nvdp__config_key {
     NVDP__KEYS
 };
 
-/* How an encoder runs.  Arguments are those of nvdp__bert_... and nvdp__pooler_... in encoder.h. */
+/* The passes of an encoder. Arguments are those of nvdp__bert_... and nvdp__pooler_... in
+ * encoder.h. */
 struct nvdp__encoder_pass {
-    bool lanes; /* threads may each take texts of their own (nvdp__bert_lanes) */
+    bool lanes; /* threads may process separate texts (nvdp__bert_lanes) */
     /* Makes cache->own, which free() releases; NULL: the encoder needs none. */
     nvdp_status (*cache)(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                          struct nvdp__bert_cache *cache);
@@ -52,31 +53,33 @@ struct nvdp__encoder_row {
     const char *title;           /* "a BiLSTM": for messages */
     struct nvdp__names names;    /* of tensors, and of classes of transformers */
     const char *key[NVDP__KEYS]; /* in config.json; NULL: the type has no such member */
-    int64_t pad_token_id;        /* where config.json has none */
+    int64_t pad_token_id;        /* if config.json has none */
 
-    /* Capabilities.  Options that need one that is missing are refused, so a row claims only what its functions do. */
-    bool token_types;        /* reads them */
-    bool position_vectors;   /* adds a trained vector per position to the words' */
+    /* Capabilities. Options that need a missing one are refused, so a row must only claim what
+     * its functions do. */
+    bool token_types;        /* reads token types */
+    bool position_vectors;   /* adds a trained vector per position to the word vectors */
     bool position_after_pad; /* counts positions from pad_token_id + 1 */
-    bool attention_dropout;  /* drops states behind the attention, before its LayerNorm */
-    bool own_pooler;         /* its pretrained checkpoints have the pooler */
-    bool word_states;        /* gives every token a state that a class can be read from */
-    bool all_layers;         /* gives the states of every layer, not of the last alone */
+    bool attention_dropout;  /* applies dropout to the attention's output, before its LayerNorm */
+    bool own_pooler;         /* its pretrained checkpoints contain the pooler */
+    bool word_states;        /* gives a state per token, for classification of tokens */
+    bool all_layers;         /* gives the states of every layer, not only of the last */
     bool freezable;          /* nvdp__bert_freeze and nvdp__bert_prefix take its lower layers */
-    bool bottleneck;         /* private methods stand on it */
-    bool word_vectors;       /* reads batch->words, where given, in place of its table */
+    bool bottleneck;         /* supports private methods */
+    bool word_vectors;       /* reads batch->words, if given, instead of its table */
     bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
     bool
         masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
-    bool bf16; /* computes in bf16 where its sizes fit */
+    bool bf16; /* computes in bf16 if its sizes fit */
     enum nvdp__act pooler_activation;
 
-    /* Set for an encoder that is trained over the word embeddings of another model and is a value of the option
-     * `encoder`: its configuration with `units` units over the words of `from`, and the units of a configuration. */
+    /* Set for an encoder that is trained over the word embeddings of another model and is a
+     * value of the option `encoder`: returns its configuration with `units` units over the words
+     * of `from`; `units` returns the units of a configuration. */
     struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from, size_t units);
     size_t (*units)(const struct nvdp_bert_config *config);
 
-    /* Checks what no range of one member can say.  NVDP_ERR_ARGUMENT */
+    /* Checks relations between members. NVDP_ERR_ARGUMENT */
     nvdp_status (*check)(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
     size_t (*parameter_count)(const struct nvdp_bert_config *config);
     /* Declares all tensors of `bert`, whose config, row and has_pooler are set. */
@@ -89,9 +92,10 @@ struct nvdp__encoder_row {
     const struct nvdp__encoder_pass *pass;
 };
 
-/* All rows; a row's place is its number in enum nvdp_model_type.  NULL at the end. */
+/* All rows, indexed by enum nvdp_model_type. NULL at the end. */
 extern const struct nvdp__encoder_row *const nvdp__encoders[];
-/* Values of the option `encoder`: "bert", the model's own, then the rows with over_words.  NULL at the end. */
+/* Values of the option `encoder`: "bert" (the model's own), then the rows with over_words. NULL
+ * at the end. */
 extern const char *const nvdp__encoder_choices[];
 
 /* The row of a type; NULL if the table has none. */

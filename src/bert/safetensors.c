@@ -1,5 +1,5 @@
-/* safetensors files: element types, reading, writing.  Nothing of a header is believed before it has
- * been checked. */
+/* safetensors files: element types, reading, writing. Everything in a header is checked before
+ * use. */
 #include "bert/checkpoint.h"
 
 #include "base/f16.h"
@@ -35,7 +35,7 @@ size_t nvdp_dtype_size(enum nvdp_dtype dtype) {
     return dtypes[dtype].size;
 }
 
-/* NaN becomes 0; what is beyond the range of int64_t becomes its nearest end. */
+/* NaN becomes 0; values beyond the range of int64_t become its nearest end. */
 static int64_t to_integer(double value) {
     if (isnan(value)) return 0;
     if (value >= 0x1p63) return INT64_MAX;
@@ -47,7 +47,7 @@ static int64_t to_integer(double value) {
 #define TO_F64(x) ((double)(x))
 #define TO_INTEGER(x) ((int64_t)(x))
 
-/* Elements may lie unaligned in the file, so each is copied out before it is converted. */
+/* Elements may be unaligned in the file, so each is copied before it is converted. */
 #define EACH(type, expression)                                                                     \
     for (size_t i = 0; i < info->count; i++) {                                                     \
         type x;                                                                                    \
@@ -107,7 +107,7 @@ struct nvdp_safetensors {
     size_t data_size;
     json_t *header; /* owns the names */
     size_t count;
-    struct nvdp_tensor_info *tensor; /* in the order of their bytes */
+    struct nvdp_tensor_info *tensor; /* in order of their bytes */
     const struct nvdp_tensor_info **by_name;
 };
 
@@ -195,7 +195,7 @@ static nvdp_status parse_dtype(struct nvdp_safetensors *file, const json_t *entr
                        NAME_SHOWN, name);
 }
 
-/* A size in JSON: an integer, not negative. */
+/* Reads a size in JSON: an integer >= 0. */
 static bool parse_size(const json_t *value, size_t *out) {
     if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
     *out = (size_t)json_integer_value(value);
@@ -281,7 +281,7 @@ static size_t byte_count(const struct nvdp_tensor_info *info) {
     return info->count * nvdp_dtype_size(info->dtype);
 }
 
-static int compare_place(const void *left, const void *right) {
+static int compare_position(const void *left, const void *right) {
     const struct nvdp_tensor_info *a = left;
     const struct nvdp_tensor_info *b = right;
     const unsigned char *a_data = a->data;
@@ -289,12 +289,13 @@ static int compare_place(const void *left, const void *right) {
     if (a_data != b_data) return a_data < b_data ? -1 : 1;
     size_t a_bytes = byte_count(a);
     size_t b_bytes = byte_count(b);
-    return (a_bytes > b_bytes) - (a_bytes < b_bytes); /* empty tensors before what follows them */
+    /* empty tensors come before the next tensor */
+    return (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-/* The tensors must cover the data end to end: no overlap, no hole, nothing behind the last. */
+/* Checks that the tensors cover the data exactly: no overlap, no gap, nothing after the last. */
 static nvdp_status check_cover(struct nvdp_safetensors *file) {
-    qsort(file->tensor, file->count, sizeof *file->tensor, compare_place);
+    qsort(file->tensor, file->count, sizeof *file->tensor, compare_position);
     size_t at = 0;
     for (size_t i = 0; i < file->count; i++) {
         const struct nvdp_tensor_info *info = &file->tensor[i];
@@ -371,10 +372,10 @@ const char *nvdp_safetensors_metadata(const struct nvdp_safetensors *file, const
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
 
-/* ---- writing: header, then the data, wider element types first so that every tensor is aligned to
- * its elements ---- */
+/* ---- writing: the header, then the data, wider element types first, so that every tensor is
+ * aligned to its elements ---- */
 
-enum { PIECE = 4096, ALIGNMENT = 8 };
+enum { CHUNK = 4096, ALIGNMENT = 8 };
 
 struct writer {
     struct nvdp_context *ctx;
@@ -420,7 +421,7 @@ static nvdp_status check_source(const struct writer *writer,
     return NVDP_OK;
 }
 
-/* {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}; NULL without memory. */
+/* {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}; NULL if out of memory. */
 static json_t *describe(const struct nvdp_tensor_source *source, size_t begin, size_t end) {
     json_t *shape = json_array();
     for (int i = 0; i < source->rank; i++) {
@@ -470,7 +471,7 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
     return NVDP_OK;
 }
 
-/* The header with its length; every tensor's first byte in the file. */
+/* Makes the header with its length, and computes the first byte of every tensor. */
 static nvdp_status make_header(struct writer *writer, const char *const *metadata, char **bytes,
                                size_t *size, uint64_t *start) {
     nvdp_status status = NVDP_OK;
@@ -518,7 +519,7 @@ nvdp_status nvdp__safetensors_header(struct nvdp_context *ctx, const char *path,
     return make_header(&writer, metadata, bytes, size, start);
 }
 
-/* A finite value that the narrower type cannot hold would be lost. */
+/* Converts to a narrower type; fails for a finite value beyond its range. */
 static nvdp_status narrow(const struct writer *writer, const struct nvdp_tensor_source *source,
                           size_t n, const float *wide, uint16_t *narrowed) {
     for (size_t i = 0; i < n; i++) {
@@ -534,18 +535,18 @@ static nvdp_status narrow(const struct writer *writer, const struct nvdp_tensor_
 
 static nvdp_status write_tensor(struct writer *writer, size_t index) {
     const struct nvdp_tensor_source *source = &writer->tensors[index];
-    _Alignas(8) unsigned char piece[PIECE * 8];
-    uint16_t narrowed[PIECE];
+    _Alignas(8) unsigned char chunk[CHUNK * 8];
+    uint16_t narrowed[CHUNK];
     size_t size = nvdp_dtype_size(source->dtype);
     size_t elements;
     NVDP_RETURN_IF_FAILED(check_source(writer, source, &elements));
-    for (size_t first = 0; first < elements; first += PIECE) {
-        size_t n = nvdp__min(elements - first, PIECE);
-        writer->fetch(index, first, n, piece, writer->user);
-        const void *bytes = piece;
+    for (size_t first = 0; first < elements; first += CHUNK) {
+        size_t n = nvdp__min(elements - first, CHUNK);
+        writer->fetch(index, first, n, chunk, writer->user);
+        const void *bytes = chunk;
         if (is_rounded(source->dtype)) {
             NVDP_RETURN_IF_FAILED(
-                narrow(writer, source, n, (const float *)(void *)piece, narrowed));
+                narrow(writer, source, n, (const float *)(void *)chunk, narrowed));
             bytes = narrowed;
         }
         NVDP_RETURN_IF_FAILED(nvdp__output_write(writer->output, bytes, n * size));

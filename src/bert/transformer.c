@@ -1,5 +1,5 @@
-/* The pass of BERT's family (Devlin et al. 2019) over packed batches: its activations in memory, embeddings, layers,
- * lanes, the pooler, and one more layer for mechanisms that have one. */
+/* The pass of BERT's family (Devlin et al. 2019) over packed batches: memory of activations,
+ * embeddings, layers, lanes, the pooler, and the additional layer of some mechanisms. */
 #include "bert/transformer.h"
 
 #include <math.h>
@@ -7,18 +7,18 @@
 
 /* ---- plan ----
  *
- * Training keeps what the backward pass reads.  A layer takes, per token: in float32 8 D + I +
- * heads + 4 floats; in bfloat16 2 D + heads + 4 floats (the sums that LayerNorm saw) and 6 D + I
- * bfloat16 numbers, because the float32 hidden states pass through buffers that the layers share.
- * The activated inner state is never kept: the backward pass recomputes it.
+ * Training keeps what the backward pass reads. A layer needs, per token: in float32 8 D + I +
+ * heads + 4 floats; in bfloat16 2 D + heads + 4 floats (the inputs of LayerNorm) and 6 D + I
+ * bfloat16 numbers, because the float32 hidden states use buffers that the layers share. The
+ * activated inner state is never kept: the backward pass recomputes it.
  *
- * Inference and frozen layers share one set of buffers, 5 D + I + heads + 2 floats per token in all.  A later step
- * overwrites each buffer after its last read, the hidden state included. */
+ * Inference and frozen layers share one set of buffers, 5 D + I + heads + 2 floats per token in
+ * total. A later step overwrites each buffer after its last read, including the hidden state. */
 
 struct plan {
     const struct nvdp__device *dev;
     struct nvdp__arena *arena;
-    size_t tokens; /* padded to the rows that products round up to */
+    size_t tokens; /* padded to whole blocks of product rows */
     size_t dim, wide, heads;
 };
 
@@ -31,18 +31,20 @@ static struct nvdp__tensor take_product(const struct plan *plan, size_t width) {
                               width);
 }
 
-/* True if products read a copy in another type, not the float32 state itself. */
-static bool apart(const struct plan *plan) {
+/* True if products read a copy in another type instead of the float32 state. */
+static bool has_copy(const struct plan *plan) {
     return nvdp__product_type(plan->dev) != NVDP__F32;
 }
 
-/* Returns memory for a hidden state.  If products read a copy, only the copy is kept, and the state uses `shared`. */
+/* Returns memory for a hidden state. If products read a copy, only the copy is kept, and the
+ * state uses `shared`. */
 static float *take_state(const struct plan *plan, float *shared) {
-    return apart(plan) ? shared : take(plan, plan->dim);
+    return has_copy(plan) ? shared : take(plan, plan->dim);
 }
 
 static struct nvdp__tensor take_copy(const struct plan *plan, float *state) {
-    return apart(plan) ? take_product(plan, plan->dim) : nvdp__f32(plan->tokens, plan->dim, state);
+    return has_copy(plan) ? take_product(plan, plan->dim)
+                          : nvdp__f32(plan->tokens, plan->dim, state);
 }
 
 static void plan_training_layer(const struct plan *plan, float *shared,
@@ -63,8 +65,8 @@ static void plan_training_layer(const struct plan *plan, float *shared,
     layer->output_rstd = take(plan, 1);
 }
 
-/* Plans the embeddings and the first `layers` layers, whose activations are not read again.  hidden[0] is planned
- * already. */
+/* Plans the embeddings and the first `layers` layers, whose activations are not kept. hidden[0]
+ * is already planned. */
 static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__bert_cache *cache) {
     struct nvdp__bert_layer_cache shared = {0};
     float *wide = take(plan, 3 * plan->dim);
@@ -75,7 +77,7 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     shared.attention_mean = take(plan, 1);
     shared.attention_rstd = take(plan, 1);
     shared.inner = take_product(plan, plan->wide);
-    /* Query, key and value are done with when the attention is. */
+    /* query, key and value are not needed after the attention */
     shared.attention_sum = wide;
     shared.attention_out = wide != NULL ? wide + state : NULL;
     shared.output_sum = wide != NULL ? wide + 2 * state : NULL;
@@ -88,9 +90,9 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     cache->embedding_rstd = shared.attention_rstd;
     if (!cache->above) cache->states[0] = take_copy(plan, cache->hidden[0]);
     for (size_t i = 0; i < layers; i++) {
-        /* A layer reads hidden[i] for the last time before it writes hidden[i + 1]. */
+        /* a layer's last read of hidden[i] precedes its write of hidden[i + 1] */
         cache->hidden[i + 1] = cache->keep_hidden ? take(plan, plan->dim) : cache->hidden[i];
-        cache->states[i + 1] = apart(plan)
+        cache->states[i + 1] = has_copy(plan)
                                    ? cache->states[0]
                                    : nvdp__f32(plan->tokens, plan->dim, cache->hidden[i + 1]);
         cache->layer[i] = shared;
@@ -105,12 +107,12 @@ static struct nvdp__tensor narrow(struct nvdp__tensor buffer, size_t cols) {
 
 static void plan_training(const struct nvdp__bert *bert, const struct plan *plan,
                           struct nvdp__bert_cache *cache) {
-    bool two = apart(plan);
-    /* A layer reads one hidden state while it writes the next. */
+    bool two = has_copy(plan);
+    /* a layer reads one hidden state while it writes the next */
     float *state[2] = {two ? take(plan, plan->dim) : NULL, two ? take(plan, plan->dim) : NULL};
     float *between = two ? take(plan, plan->dim) : NULL;
-    /* Holds the activated inner state of the forward pass, then the gradients of a layer's inner state, then those of
-     * its queries, keys and values. */
+    /* Holds in turn the activated inner state of the forward pass, the gradients of a layer's
+     * inner state, and those of its queries, keys and values. */
     size_t widest = nvdp__max(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = take_product(plan, widest);
     if (cache->frozen > 0) {
@@ -151,8 +153,8 @@ static float *take_scratch(const struct nvdp__bert *bert, const struct nvdp__dev
         arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
 }
 
-/* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens and half a text at either
- * end. */
+/* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens,
+ * plus half a text at either end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
                        size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const size_t tokens = nvdp__min(max_tokens / cache->lanes + 1 + longest, max_tokens);
@@ -179,7 +181,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
         plan_shared(&plan, config->num_hidden_layers, cache);
         cache->scratch = take_scratch(bert, dev, longest, arena);
         size_t whole = arena->used;
-        arena->used = start; /* a batch goes one way or the other */
+        arena->used = start; /* a batch uses either lanes or the whole */
         if (cache->lanes > 0 && max_texts >= cache->lanes)
             plan_lanes(bert, max_tokens, max_texts, longest, arena, cache);
         arena->used = nvdp__max(arena->used, whole);
@@ -187,7 +189,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
     if (cache->above) nvdp__dense_plan(dev, arena, max_tokens, config->hidden_size, 0);
 }
 
-/* ---- a pass, as its parts see it ---- */
+/* ---- arguments of a pass ---- */
 
 struct run {
     const struct nvdp__bert *bert;
@@ -198,7 +200,7 @@ struct run {
     struct nvdp__bert_cache *cache;
 };
 
-/* Dropout sites: the embeddings' is 0, then three per layer. */
+/* Dropout sites: 0 for the embeddings, then three per layer. */
 enum {
     SITE_EMBEDDINGS = 0,
     SITE_PROBABILITIES = 1,
@@ -216,7 +218,7 @@ static struct nvdp__dropout dropout_at(const struct run *run, float rate, size_t
                                   .first = run->pass->part.tokens};
 }
 
-/* A planned tensor with the batch's rows. */
+/* A planned tensor reduced to the batch's rows. */
 static struct nvdp__tensor rows_of(const struct run *run, struct nvdp__tensor x) {
     return nvdp__with_rows(x, run->batch->tokens);
 }
@@ -226,7 +228,7 @@ static struct nvdp__tensor state(const struct run *run, const float *x) {
     return nvdp__f32(run->batch->tokens, run->bert->config.hidden_size, x);
 }
 
-/* A declared LayerNorm, with the dropout before it. */
+/* A declared LayerNorm with the preceding dropout. */
 static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense *norm, float *mean,
                                  float *rstd, struct nvdp__dropout dropout) {
     return (struct nvdp__norm){.eps = (float)run->bert->config.layer_norm_eps,
@@ -240,8 +242,8 @@ static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense
                                .offset = run->batch->offset};
 }
 
-/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), in DistilBERT without
- * the last; RoBERTa's first place is the one behind its padding's ---- */
+/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), without the last
+ * term in DistilBERT; RoBERTa's first position follows its padding's ---- */
 
 static struct nvdp__dropout embedding_dropout(const struct run *run) {
     struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
@@ -249,7 +251,7 @@ static struct nvdp__dropout embedding_dropout(const struct run *run) {
     return drop;
 }
 
-/* Nothing is dropped before this LayerNorm, but its output is. */
+/* Dropout is applied to the output of this LayerNorm, not to its input. */
 static struct nvdp__norm embedding_norm(const struct run *run) {
     return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
                    (struct nvdp__dropout){0});
@@ -285,7 +287,7 @@ static void embeddings_forward(const struct run *run) {
     nvdp__convert(run->dev, hidden, rounded);
 }
 
-/* d [T, D], the gradient of hidden[0], is overwritten. */
+/* Overwrites d [T, D], the gradient of hidden[0]. */
 static void embeddings_backward(const struct run *run, float *d) {
     struct nvdp__tensor dy = state(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
@@ -304,7 +306,8 @@ static void embeddings_backward(const struct run *run, float *d) {
  *     a  = LN(h + drop(W_o attention(W_q h, W_k h, W_v h)))
  *     h' = LN(a + drop(W_2 gelu(W_1 a)))
  *
- * with softmax(q k^T / sqrt(head size)) over the text's own tokens, dropout on it. */
+ * with softmax(q k^T / sqrt(head size)) over the text's own tokens and dropout on the
+ * probabilities. */
 
 static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
     struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
@@ -320,7 +323,7 @@ static struct nvdp__linear qkv_of(const struct run *run, size_t index) {
     return layer;
 }
 
-/* Query, key and value lie side by side in rows of 3D. */
+/* Query, key and value are adjacent in rows of 3D. */
 static struct nvdp__attention attention_of(const struct run *run, size_t index) {
     const struct nvdp_bert_config *config = &run->bert->config;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
@@ -346,7 +349,7 @@ static enum nvdp__act activation(const struct run *run) {
                                                                 : NVDP__ACT_GELU_NEW;
 }
 
-/* DistilBERT drops nothing here. */
+/* DistilBERT has no dropout here. */
 static struct nvdp__norm attention_norm(const struct run *run, size_t index) {
     float rate = run->bert->row->attention_dropout ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
@@ -361,7 +364,7 @@ static struct nvdp__norm output_norm(const struct run *run, size_t index) {
                    dropout_at(run, run->pass->hidden_dropout, index, SITE_OUTPUT));
 }
 
-/* hidden[index + 1] from hidden[index]. */
+/* Computes hidden[index + 1] from hidden[index]. */
 static void layer_forward(const struct run *run, size_t index) {
     const struct nvdp__device *dev = run->dev;
     const struct nvdp__bert_layer *layer = &run->bert->layer[index];
@@ -394,9 +397,10 @@ static void layer_forward(const struct run *run, size_t index) {
                        rows_of(run, run->cache->states[index + 1]));
 }
 
-/* The lowest 1/RECOMPUTED_PART of the trained layers keep the per-example gradient of their inner state in place of the activated
- * state, which is recomputed at the cost of a ninth of the layer's products.  Gradients kept apart would take a sixth of a
- * step's memory in float32 (BERT-base, 32 x 128).  In bfloat16 they are half as large and stay apart. */
+/* The lowest 1/RECOMPUTED_PART of the trained layers store the per-example gradient of their
+ * inner state in the memory of the activated state, which is then recomputed at the cost of a
+ * ninth of the layer's products. Separate gradients would take a sixth of a step's memory in
+ * float32 (BERT-base, 32 x 128). In bfloat16 they are half as large and are stored separately. */
 enum { RECOMPUTED_PART = 4 };
 
 static bool recomputes_inner(const struct run *run, size_t index) {
@@ -405,7 +409,7 @@ static bool recomputes_inner(const struct run *run, size_t index) {
            RECOMPUTED_PART * (index - run->cache->frozen) < trained;
 }
 
-/* d [T, D]: the gradient of hidden[index + 1] becomes that of hidden[index]. */
+/* Turns d [T, D], the gradient of hidden[index + 1], into that of hidden[index]. */
 static void layer_backward(const struct run *run, size_t index, float *gradient) {
     const struct nvdp__device *dev = run->dev;
     const struct nvdp__bert_layer *layer = &run->bert->layer[index];
@@ -427,7 +431,7 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     }
     nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);
     nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
-    /* Recomputes gelu(inner) in place: inner is not read after this. */
+    /* recomputes gelu(inner) in place: inner is not read after this */
     nvdp__activation_backward(dev, activation(run), wide, d_wide, d_wide, wide);
     nvdp__dense_backward(dev, &outer, wide, d_branch, NVDP__NO_TENSOR, false);
     nvdp__dense_backward(dev, &inner, rows_of(run, cache->attention_state), d_wide, d, true);
@@ -451,16 +455,17 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     nvdp__dense_backward(dev, &qkv, rows_of(run, run->cache->states[index]), d_qkv, d, true);
 }
 
-/* ---- lanes: threads that meet once a batch ---- */
+/* ---- lanes: threads that synchronize once per batch ---- */
 
-/* Largest share of a lane, relative to the mean: about what synchronizing at each operation costs. */
+/* Max share of a lane relative to the mean: the overhead of synchronizing at each operation is
+ * about as large. */
 static const double MAX_UNEVEN = 1.12;
 
-/* Splits the batch's texts in order, at the text that begins next to each cut.  Returns true if the largest share is
- * hardly larger than the mean. */
-static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_cache *cache) {
+/* Splits the batch's texts in order, at the text that begins nearest to each cut. Returns true
+ * if the largest share is close to the mean. */
+static bool split_batch(const struct nvdp__batch *batch, const struct nvdp__bert_cache *cache) {
     const double mean = (double)batch->tokens / (double)cache->lanes;
-    size_t next = 0, most = 0;
+    size_t next = 0, largest = 0;
     if (cache->lane->offset == NULL) return false; /* planned for fewer texts than lanes */
     for (size_t l = 0; l < cache->lanes; l++) {
         const double end = mean * (double)(l + 1);
@@ -470,9 +475,9 @@ static bool share_out(const struct nvdp__batch *batch, const struct nvdp__bert_c
             next++;
         cache->lane[l].first = first;
         cache->lane[l].texts = next - first;
-        most = nvdp__max(most, (size_t)(batch->offset[next] - batch->offset[first]));
+        largest = nvdp__max(largest, (size_t)(batch->offset[next] - batch->offset[first]));
     }
-    return (double)most <= MAX_UNEVEN * mean;
+    return (double)largest <= MAX_UNEVEN * mean;
 }
 
 static void layers_forward(const struct run *run) {
@@ -486,7 +491,7 @@ static void layers_forward(const struct run *run) {
         layer_forward(run, i);
 }
 
-/* Each lane writes its own rows of the common hidden state. */
+/* Each lane writes its own rows of the shared hidden state. */
 static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
     const size_t dim = run->bert->config.hidden_size;
     if (lane->texts == 0) return;
@@ -505,7 +510,7 @@ static void lanes_forward(const struct run *run) {
     const int lanes = (int)run->cache->lanes;
 #pragma omp parallel for num_threads(lanes) schedule(static, 1)
     for (int l = 0; l < lanes; l++) {
-        omp_set_num_threads(1); /* of the libraries below, in this region */
+        omp_set_num_threads(1); /* for the libraries below, in this region */
         lane_forward(run, &run->cache->lane[l]);
     }
 }
@@ -516,7 +521,7 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                     const struct nvdp__params *params, const struct nvdp__batch *batch,
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct run run = {bert, dev, params, batch, pass, cache};
-    if (cache->lanes > 0 && dev->rowwise == NULL && share_out(batch, cache))
+    if (cache->lanes > 0 && dev->rowwise == NULL && split_batch(batch, cache))
         lanes_forward(&run);
     else
         layers_forward(&run);
@@ -543,7 +548,7 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
     if (pass->first_layer == 0) embeddings_backward(&run, d_last);
 }
 
-/* ---- pooler: tanh(W h_first + b); DistilBERT's ends in ReLU (pre_classifier), RoBERTa's is the
+/* ---- pooler: tanh(W h_first + b); with ReLU in DistilBERT (pre_classifier); in RoBERTa the
  * dense layer of its classification head ---- */
 
 static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
@@ -589,7 +594,7 @@ const struct nvdp__encoder_pass nvdp__transformer_pass = {.lanes = true,
                                                           .pooler_forward = pooler_forward,
                                                           .pooler_backward = pooler_backward};
 
-/* ---- one more layer ---- */
+/* ---- the additional layer ---- */
 
 nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                 const char *prefix, struct nvdp__params *params) {

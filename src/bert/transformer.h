@@ -1,5 +1,5 @@
-/* BERT's family in the table of encoders: a row of an encoder that computes the same under other names, or without some
- * parts, ends in NVDP__TRANSFORMER. */
+/* BERT's family in the table of encoders. The row of an encoder with the same computation under
+ * other names, or without some parts, ends in NVDP__TRANSFORMER. */
 #ifndef NVDP_SRC_BERT_TRANSFORMER_H
 #define NVDP_SRC_BERT_TRANSFORMER_H
 
@@ -16,7 +16,7 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
                                          const struct nvdp__device *dev,
                                          struct nvdp__params *params, uint64_t seed);
 
-/* The functions of the family and what they offer. */
+/* The functions and capabilities of the family. */
 #define NVDP__TRANSFORMER                                                                          \
     .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
     .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true,                   \
@@ -24,7 +24,7 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
     .declare = nvdp__transformer_declare, .initialize = nvdp__transformer_initialize,              \
     .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass
 
-/* BERT's names of layers, for `names`, and its keys of config.json; RoBERTa has the same. */
+/* BERT's names of layers, for `names`, and its keys of config.json; RoBERTa uses the same. */
 #define NVDP__BERT_LAYERS                                                                          \
     .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
     .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
@@ -42,7 +42,8 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
         [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act" \
     }
 
-/* Declares layer `index` of bert->layer as "<prefix>.attention.self.query.weight" and so on, by the row's names. */
+/* Declares layer `index` of bert->layer as "<prefix>.attention.self.query.weight" and so on,
+ * with the row's names. */
 nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const char *prefix,
                                 unsigned flags, struct nvdp__params *params);
 

@@ -83,7 +83,7 @@ Test(file, two_writers_have_two_neighbors) {
     struct nvdp__output one = {0}, two = {0};
     cr_assert_eq(nvdp__output_open(ctx, path, &one), NVDP_OK);
     cr_assert_eq(nvdp__output_open(ctx, path, &two), NVDP_OK);
-    cr_assert_str_neq(one.beside, two.beside);
+    cr_assert_str_neq(one.temporary, two.temporary);
     cr_assert_eq(nvdp__output_write(&one, "1", 1), NVDP_OK);
     cr_assert_eq(nvdp__output_write(&two, "2", 1), NVDP_OK);
     cr_assert_eq(nvdp__output_commit(&one, true), NVDP_OK);

@@ -201,8 +201,8 @@ Test(infinite, of_many_pairs) {
         matrix[at] = nvdp_renyi_texts(2.1, set, at / 150, at % 150);
     cr_assert_eq(nvdp__infinite_of_matrix(ctx, 2.1, set, matrix, &why), NVDP_OK);
     cr_expect_eq(why.of, infinite_at(set, 2.1));
-    cr_assert_gt(why.of, NVDP__INFINITE_MOST);
-    cr_expect(why.pairs == NVDP__INFINITE_MOST && why.infinite == why.pairs);
+    cr_assert_gt(why.of, NVDP__MAX_INFINITE);
+    cr_expect(why.pairs == NVDP__MAX_INFINITE && why.infinite == why.pairs);
     free(matrix);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);

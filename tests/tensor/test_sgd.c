@@ -17,7 +17,7 @@ Test(sgd, by_hand) {
                        want[2][STEPS] = {{7 / 8.0F, 17 / 16.0F, 35 / 32.0F},
                                          {1, 21 / 16.0F, 183 / 128.0F}};
     struct nvdp__span span[2] = {{.offset = 0, .count = N, .decays = true},
-                                 {.offset = N, .count = N, .decays = true, .apart = false}};
+                                 {.offset = N, .count = N, .decays = true, .by_muon = false}};
     for (size_t d = 0; d < DEVICES; d++)
         for (int decayed = 0; decayed < 2; decayed++) {
             float x[2 * N], m[2 * N] = {0}, g[2 * N], anchor[2 * N];
