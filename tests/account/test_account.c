@@ -18,7 +18,7 @@ static struct nvdp_account steps_account(double noise, double rate, uint64_t ste
     return account(&(struct nvdp_dp_run){&phase, 1, NULL, 0}, delta);
 }
 
-/* 50 steps, by quadrature with 30 digits elsewhere, printed with nine. */
+/* 50 steps: computed by another program's quadrature with 30 digits, printed with nine. */
 Test(account, renyi_golden) {
     static const double golden[][2] = {{1.5, 6.50070897e-4},
                                        {2.5, 1.08541806e-3},
@@ -32,8 +32,9 @@ Test(account, renyi_golden) {
             50 * nvdp_renyi_subsampled(golden[i][0], 2.5, .01));
 }
 
-/* Of a whole order the moment is a sum (Mironov, Talwar & Zhang 2019, section 3.3):
- * sum_i C(l, i) (1-q)^(l-i) q^i e^(i (i-1) / (2 sigma^2)).  In long double; without i = 0, 1 and less 1 where small. */
+/* For a whole order the moment is a sum (Mironov, Talwar & Zhang 2019, section 3.3): sum_i C(l,
+ * i) (1-q)^(l-i) q^i e^(i (i-1) / (2 sigma^2)). Computed in long double; the terms i = 0, 1 and
+ * the 1 are left out, which keeps small sums exact. */
 static double whole_order(int order, double noise, double rate) {
     long double sum = 0, choose = 1;
     for (int i = 0; i <= order; i++) {
@@ -51,7 +52,7 @@ Test(account, renyi_whole_orders) {
             for (int order = 2; order <= 64; order = order * 3 / 2 + 1) {
                 double want = whole_order(order, noises[s], rates[q]);
                 double got = nvdp_renyi_subsampled(order, noises[s], rates[q]);
-                /* Long double's exponent does for all of them. */
+                /* Long double's exponent covers all of them. */
                 cr_expect_leq(support_relative(got, want, 0), 1e-11, "%d %g %g: %.15g, %.15g",
                               order, noises[s], rates[q], got, want);
             }
@@ -64,7 +65,8 @@ Test(account, renyi_whole_orders) {
               isnan(nvdp_renyi_subsampled(2, 1, 1.5)));
 }
 
-/* Far orders: l/(2 sigma^2) + l/(l-1) log q, which the quadrature before them comes to as well. */
+/* At far orders the divergence is l/(2 sigma^2) + l/(l-1) log q, and the quadrature just below
+ * them agrees. */
 Test(account, renyi_far_orders, .timeout = 60) {
     static const double orders[] = {1e8, 1e12, 1e17, 1e100, 1e300}, noises[] = {1e-3, .5, 1, 30},
                         rates[] = {1e-300, 1e-5, .1, .999999, 1};
@@ -74,7 +76,7 @@ Test(account, renyi_far_orders, .timeout = 60) {
                                        l / (2 * s * s) + l / (l - 1) * log(q), 0),
                       1e-14, "%g %g %g", l, s, q);
     }
-    for (size_t i = 0; i < 20; i++) { /* on both sides of where it begins */
+    for (size_t i = 0; i < 20; i++) { /* on both sides of the order from which it is used */
         const double s = noises[i / 5], q = rates[i % 5], from = 1 + 2 * s * s * (40 - log(q));
         for (int side = -1; side <= 1; side += 2) {
             const double l = from + side * 1e-3 * (from - 1);
@@ -85,7 +87,8 @@ Test(account, renyi_far_orders, .timeout = 60) {
     }
 }
 
-/* Between whole orders: grows, and the moment is log-convex in the order (Hoelder). */
+/* Between whole orders the divergence grows, and the moment is log-convex in the order
+ * (Hoelder). */
 Test(account, renyi_between_orders) {
     static const double noises[] = {.3, 1, 4}, rates[] = {1e-5, .01, .3};
     for (size_t i = 0; i < 9; i++) {
@@ -100,7 +103,7 @@ Test(account, renyi_between_orders) {
     }
 }
 
-/* TF-Privacy's figures: the orders it tries and the conversion of Canonne, Kamath & Steinke. */
+/* TF-Privacy's figures: its orders, and the conversion of Canonne, Kamath & Steinke. */
 Test(account, epsilon_golden) {
     struct nvdp_account made = steps_account(1.3, 150. / 60000, 15 * 400, 1e-5);
     cr_expect_leq(support_relative(made.rdp_epsilon, 0.7242234026, 0), 1e-10, "%.12g",
@@ -113,9 +116,10 @@ Test(account, epsilon_golden) {
     cr_expect_float_eq(made.rdp_order, 3.9, 1e-12);
 }
 
-/* Between the optimistic and the pessimistic estimate of dp-accounting 0.6.0 (losses in steps of 1e-5 to 1e-4):
- * privacy_loss_distribution.from_gaussian_mechanism(noise, sampling_prob=rate, value_discretization_interval=...,
- * pessimistic_estimate=False, use_connect_dots=False, or neither).self_compose(steps).get_epsilon_for_delta(delta). */
+/* Epsilons between the optimistic and the pessimistic estimate of dp-accounting 0.6.0 (losses in
+ * steps of 1e-5 to 1e-4): privacy_loss_distribution.from_gaussian_mechanism(noise,
+ * sampling_prob=rate, value_discretization_interval=..., pessimistic_estimate=False,
+ * use_connect_dots=False, or neither).self_compose(steps).get_epsilon_for_delta(delta). */
 Test(account, loss_distribution_golden) {
     static const struct {
         double noise, rate;
@@ -138,7 +142,7 @@ Test(account, loss_distribution_golden) {
             steps_account(golden[i].noise, golden[i].rate, golden[i].steps, golden[i].delta);
         cr_expect(made.pld_epsilon >= golden[i].low && made.pld_epsilon <= 1.01 * golden[i].high,
                   "%zu: %.10g", i, made.pld_epsilon);
-        /* theirs is as far above the truth as ours is */
+        /* dp-accounting's estimate is as far above the true value as ours */
         cr_expect_leq(support_relative(made.pld_epsilon, golden[i].high, 0), 5e-3, "%zu: %.10g", i,
                       made.pld_epsilon);
     }
@@ -150,8 +154,8 @@ static double gauss_delta(double mu, double epsilon) {
            2;
 }
 
-/* Without sampling T steps are one Gaussian mechanism with mu = sqrt(T)/sigma (Dong, Roth & Su 2022): never below,
- * and epsilon less than a thousandth above. */
+/* Without sampling, T steps are one Gaussian mechanism with mu = sqrt(T)/sigma (Dong, Roth & Su
+ * 2022): the results are never below it, and epsilon is less than a thousandth above. */
 Test(account, whole_batches) {
     struct nvdp_context *ctx = support_context();
     static const double noises[] = {.4, 1, 6, 300};
@@ -164,7 +168,7 @@ Test(account, whole_batches) {
             double got = NAN, want = gauss_delta(mu, epsilon), later;
             later = gauss_delta(mu, 1.002 * epsilon);
             cr_assert_eq(nvdp_account_delta(ctx, &run, epsilon, &got), NVDP_OK);
-            if (!(later > 1e-14 && want < .5)) continue; /* where the closed form has its digits */
+            if (!(later > 1e-14 && want < .5)) continue; /* where the closed form is accurate */
             cr_expect(got >= want * (1 - 1e-9), "mu %g, eps %g: %g < %g", mu, epsilon, got, want);
             cr_expect_leq(got, 1.01 * gauss_delta(mu, epsilon * .999), "mu %g, eps %g", mu,
                           epsilon);
@@ -173,7 +177,7 @@ Test(account, whole_batches) {
     nvdp_context_free(ctx);
 }
 
-/* N(mu, 1) against N(0, 1), mu = sqrt(7)/2: mpmath, 30 digits. */
+/* N(mu, 1) against N(0, 1), mu = sqrt(7)/2: 30 digits by mpmath. */
 Test(account, small_delta) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_steps phase = {2, 1, 7};
@@ -184,7 +188,8 @@ Test(account, small_delta) {
     nvdp_context_free(ctx);
 }
 
-/* Steps in one phase or two; one step by its definition, integrated elsewhere. */
+/* Steps in one phase or two give the same; one step is compared with its definition, integrated
+ * elsewhere. */
 Test(account, phases) {
     const struct nvdp_dp_steps phase[] = {{1.3, .01, 700}, {1.3, .01, 300}, {.8, .002, 500}};
     struct nvdp_account two = account(&(struct nvdp_dp_run){phase, 2, NULL, 0}, 1e-6);
@@ -199,8 +204,8 @@ Test(account, phases) {
     cr_expect(none.pld_epsilon == 0 && none.rdp_epsilon == 0 && isnan(none.rdp_order));
 }
 
-/* One step with q < 1: delta = q delta_1(log(1 + (e^eps - 1)/q)) where the example is there, as
- * max_S P(S) - e^eps Q(S) shows by P = (1-q) Q + q P_1. */
+/* For one step with q < 1, delta = q delta_1(log(1 + (e^eps - 1)/q)) where the example is
+ * present, as max_S P(S) - e^eps Q(S) shows with P = (1-q) Q + q P_1. */
 Test(account, one_step) {
     struct nvdp_context *ctx = support_context();
     static const double noises[] = {.5, 1, 3}, rates[] = {1e-4, .02, .6};
@@ -220,9 +225,10 @@ Test(account, one_step) {
     nvdp_context_free(ctx);
 }
 
-/* One step in both directions and at epsilons of either sign.  With the example present under P the curve is
- * q delta_1(log(1 + (e^e - 1)/q)), and 1 - e^e below log(1-q), where that has no logarithm.  The other direction is its
- * reflection: absent(e) = 1 - e^e + e^e present(-e). */
+/* One step in both directions and at epsilons of either sign. With the example present under P
+ * the curve is q delta_1(log(1 + (e^e - 1)/q)), and 1 - e^e below log(1-q), where the
+ * logarithm's argument is not positive. The other direction is its reflection: absent(e) = 1 -
+ * e^e + e^e present(-e). */
 static double present_delta(double noise, double rate, double epsilon) {
     const double inside = expm1(epsilon) / rate;
     return inside <= -1 ? -expm1(epsilon) : rate * gauss_delta(1 / noise, log1p(inside));
@@ -264,7 +270,7 @@ Test(account, deltas_of_one_step) {
     nvdp_context_free(ctx);
 }
 
-/* epsilon of one step by the closed form of one_step, by bisection. */
+/* Computes epsilon of one step by bisection of one_step's closed form. */
 static double one_step_epsilon(double noise, double rate, double delta) {
     double low = 0, high = 1e7;
     for (int i = 0; i < 120; i++) {
@@ -275,7 +281,8 @@ static double one_step_epsilon(double noise, double rate, double delta) {
     return high;
 }
 
-/* From noise .03 to 1000 and epsilon 1e-3 to 5e5, never below the closed form and at most a thousandth above it. */
+/* From noise .03 to 1000 and epsilon 1e-3 to 5e5, the result is never below the closed form and
+ * at most a thousandth above it. */
 Test(account, one_step_everywhere) {
     struct nvdp_context *ctx = support_context();
     static const double noises[] = {.03, .1, .4, 1, 6, 60, 1000}, rates[] = {1e-5, 1e-3, .07, .9},
@@ -297,9 +304,10 @@ Test(account, one_step_everywhere) {
     nvdp_context_free(ctx);
 }
 
-/* Many steps.  The first ten: the integral of pld.c over z by numpy, with M(z) by Gauss and Legendre's rule of the exact
- * densities: no grid of losses, no added variance, R and the nodes' end such that neither changes ten digits.  The rest:
- * dp-accounting 0.6.0 as above, connecting the dots in steps of 2e-4 to .05, which is up to 7e-4 above the truth. */
+/* Many steps. The first ten values: the integral of pld.c over z by numpy, with M(z) by Gauss
+ * and Legendre's rule of the exact densities, without a grid of losses or added variance;
+ * neither R nor the nodes' end changes ten digits. The others: dp-accounting 0.6.0 as above,
+ * connecting the dots in steps of 2e-4 to .05, which is up to 7e-4 above the true value. */
 Test(account, many_steps_golden) {
     static const struct {
         double noise, rate;
@@ -325,7 +333,8 @@ Test(account, many_steps_golden) {
     }
 }
 
-/* Beside: by itself the exact curve of randomized response; with training no more than the sum. */
+/* A further guarantee alone gives the exact curve of randomized response; with training, at most
+ * the sum. */
 Test(account, beside) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_guarantee rest = {.5, 1e-7};
@@ -373,7 +382,8 @@ Test(account, budgets) {
     nvdp_context_free(ctx);
 }
 
-/* The noise for budgets from 1e-3 to 1000 over all that a run may be: keeps the budget, and nearly uses it up. */
+/* For budgets from 1e-3 to 1000 and all kinds of runs, the noise keeps the budget and uses
+ * nearly all of it. */
 Test(account, noise_for_any_budget) {
     struct nvdp_context *ctx = support_context();
     static const double epsilons[] = {1e-3, 10, 1000}, rates[] = {1e-4, .01, 1};
@@ -382,7 +392,7 @@ Test(account, noise_for_any_budget) {
         struct nvdp_dp_steps phase = {1, rates[i / 3 % 3], steps[i % 3]};
         const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
         double epsilon, wanted = epsilons[i / 9];
-        if (i == 8) continue; /* takes more noise than 1e6 */
+        if (i == 8) continue; /* needs more noise than 1e6 */
         cr_assert_eq(nvdp_account_noise(ctx, &run, wanted, 1e-6, NVDP_ACCOUNTANT_PLD, &phase.noise),
                      NVDP_OK, "%zu: %s", i, nvdp_context_error(ctx));
         cr_assert_eq(nvdp_account_epsilon(ctx, &run, 1e-6, NVDP_ACCOUNTANT_PLD, &epsilon), NVDP_OK);
@@ -392,8 +402,9 @@ Test(account, noise_for_any_budget) {
     nvdp_context_free(ctx);
 }
 
-/* With next to no noise epsilon is that of the Gaussian mechanism, mu = 1/sigma, or the bound above it by Renyi divergences,
- * and comes at once; delta falls with epsilon, wherever; what no run may have is refused before anything is searched. */
+/* With almost no noise, epsilon is the Gaussian mechanism's, mu = 1/sigma, or the bound above it
+ * by Renyi divergences, and the search ends at once. Delta falls as epsilon grows, everywhere.
+ * Invalid runs are refused before a search. */
 Test(account, far_ends) {
     struct nvdp_context *ctx = support_context();
     static const double noises[] = {1e-3, 4e-3, .02};
@@ -403,7 +414,7 @@ Test(account, far_ends) {
         const struct nvdp_account made = steps_account(noises[i], 1, 1, 1e-5);
         cr_expect(made.pld_epsilon > least && made.pld_epsilon <= made.rdp_epsilon, "%g: %g",
                   noises[i], made.pld_epsilon);
-        cr_expect_lt(made.rdp_epsilon, mu * mu); /* its least order is above 1 */
+        cr_expect_lt(made.rdp_epsilon, mu * mu); /* its lowest order is above 1 */
     }
     const struct nvdp_dp_steps phase = {1, .1, 10}, wrong = {1, .1, UINT64_MAX};
     double before = 1, delta;

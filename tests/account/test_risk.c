@@ -1,5 +1,5 @@
-/* What a trained model lets anybody find out about one example: against closed forms, simulated attackers, and the mechanism as
- * it is when an example is zeroed out, replaced or removed. */
+/* The risk to one example from a trained model: against closed forms, simulated attackers, and
+ * the real mechanism when an example is zeroed out, replaced or removed. */
 #include "base/base.h"
 #include "support.h"
 
@@ -35,13 +35,14 @@ static double membership(const struct nvdp_dp_run *run, double prior) {
     return bound;
 }
 
-/* Not below, and at most so far above. */
+/* Expects a value that is not below the exact one, and above it by at most `relative`. */
 static void just_above(double got, double exact, double relative, const char *what) {
     cr_expect(got >= exact * (1 - 1e-9) && got <= exact * (1 + relative), "%s: %.9g, exactly %.9g",
               what, got, exact);
 }
 
-/* Everybody in every step: a Gaussian mechanism of mu = sqrt(T)/sigma, and 2 mu for replacing an example. */
+/* With every example in every step this is a Gaussian mechanism with mu = sqrt(T)/sigma, and 2
+ * mu for replacing an example. */
 Test(account_risk, of_a_gaussian_mechanism) {
     static const struct nvdp_dp_steps cases[] = {{2, 1, 4}, {5, 1, 3}, {1.5, 1, 9}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -56,7 +57,7 @@ Test(account_risk, of_a_gaussian_mechanism) {
             just_above(risk.guess[k].bound,
                        gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(baselines[k]) + mu), 2e-3,
                        "guess");
-        for (double p = 0.02; p < 1; p += 0.24) { /* the best test says yes above a threshold */
+        for (double p = 0.02; p < 1; p += 0.24) { /* the best test answers yes above a threshold */
             const double h = log((1 - p) / p) / mu;
             const double exact =
                 p * gsl_cdf_ugaussian_P(mu / 2 - h) + (1 - p) * gsl_cdf_ugaussian_P(mu / 2 + h);
@@ -79,7 +80,7 @@ Test(account_risk, of_one_sampled_step) {
         const double fpr = gsl_cdf_ugaussian_Q(t / step.noise);
         const double tpr = 0.7 * fpr + 0.3 * gsl_cdf_ugaussian_Q((t - 1) / step.noise);
         best = fmax(best, (tpr + 1 - fpr) / 2);
-        /* what mu claims, in both directions */
+        /* the bounds that mu claims, in both directions */
         if (!(fpr > 0 && fpr < 1)) continue;
         cr_assert_leq(tpr, gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(fpr) + risk.mu) + delta);
         cr_assert_leq(1 - fpr,
@@ -94,8 +95,9 @@ Test(account_risk, of_one_sampled_step) {
     }
 }
 
-/* The likelihood ratio of three steps, the best test there is, over 40,000 draws: never above the bound by more than four standard
- * errors (false alarms below 1e-4 for each of three baselines), and near it. */
+/* Three steps' likelihood ratio is the best test. Over 40,000 draws it is never above the bound
+ * by more than four standard errors (false alarms below 1e-4 for each of three baselines), and
+ * near the bound. */
 Test(account_risk, attackers_stay_below) {
     enum { STEPS = 3, DRAWS = 40000 };
     static const struct nvdp_dp_steps steps = {0.8, 0.4, STEPS};
@@ -122,7 +124,8 @@ Test(account_risk, attackers_stay_below) {
         for (size_t i = 0; i < DRAWS; i++)
             right += score[1][i] > cut;
         right /= DRAWS;
-        /* of the share, and of the threshold, which moves with baselines[k] (1 +- 1/sqrt(b DRAWS)) */
+        /* the errors of the share, and of the threshold, which moves with baselines[k] (1 +-
+         * 1/sqrt(b DRAWS)) */
         const double error =
             sqrt(right * (1 - right) / DRAWS) + right / baselines[k] * sqrt(baselines[k] / DRAWS);
         cr_expect_leq(right, risk.guess[k].bound + 4 * error, "%g", baselines[k]);
@@ -133,9 +136,10 @@ Test(account_risk, attackers_stay_below) {
     free(score[1]);
 }
 
-/* ---- one step of N examples with gradients of 1, and one of -1, drawn with probability q each ---- */
+/* ---- one step of N examples with gradients 1, and one with -1, each drawn with probability q
+ * ---- */
 
-/* The density of the sum at x: `others` of 1, `odd` example of gradient g or none. */
+/* Computes the density of the sum at x: `others` examples of gradient 1, and one of gradient g. */
 static double density(double x, unsigned others, double rate, double g, double noise) {
     double sum = 0;
     for (unsigned k = 0; k <= others; k++)
@@ -147,10 +151,10 @@ static double density(double x, unsigned others, double rate, double g, double n
 
 struct set {
     unsigned others;
-    double rate, g; /* g 0: the odd example is zeroed out, or is not there */
+    double rate, g; /* g 0: the odd example is zeroed out, or absent */
 };
 
-/* sup_S P(S) - e^epsilon Q(S), by the trapezoidal rule. */
+/* Computes sup_S P(S) - e^epsilon Q(S) by the trapezoidal rule. */
 static double loss_between(struct set p, struct set q, double noise, double epsilon) {
     double sum = 0;
     for (double x = -12; x < 24; x += 0.01)
@@ -159,8 +163,9 @@ static double loss_between(struct set p, struct set q, double noise, double epsi
     return 0.01 * sum;
 }
 
-/* Zeroing an example out is covered, and replacing one by what is said of it.  Removing one where the probability is B/N is not: all
- * others are then drawn more often, which moves the sum as far again. */
+/* The bounds cover zeroing an example out, and replaced_epsilon covers replacing one. They do
+ * not cover removing one where the probability is B/N: all others are then drawn more often,
+ * which moves the sum as far again. */
 Test(account_risk, what_is_adjacent) {
     enum { N = 20 };
     struct nvdp_context *ctx = support_context();
@@ -182,7 +187,7 @@ Test(account_risk, what_is_adjacent) {
         const double delta = 0.01;
         const struct nvdp_account_risk risk = risk_of(&run, delta, &epsilon);
         cr_expect_leq(loss_between(with, other, noises[i], risk.replaced_epsilon), delta);
-        /* also where nobody else is */
+        /* also without other examples */
         const struct set alone = {0, 1.0 / N, -1}, replaced = {0, 1.0 / N, 1};
         cr_expect_leq(loss_between(alone, replaced, noises[i], risk.replaced_epsilon), delta);
     }

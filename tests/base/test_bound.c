@@ -1,4 +1,4 @@
-/* Bounds as text: the right digits, on the safe side. */
+/* Bounds as text: correct digits, rounded to the safe side. */
 #include "base/bound.h"
 #include "support.h"
 
@@ -51,7 +51,8 @@ Test(bound, known_shares) {
                          row[i].value);
 }
 
-/* 20,000 values over 40 decades: the text lies on its side, less than one unit of the last digit away. */
+/* Checks 20,000 values over 40 decades: the text is on the safe side, by less than one unit of
+ * its last digit. */
 Test(bound, safe_side) {
     srand48(5);
     for (int i = 0; i < 20000; i++) {

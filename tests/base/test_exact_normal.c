@@ -1,5 +1,5 @@
-/* Exact normals and their grid.  Statistical tests have fixed seeds; each bound is crossed by a sound
- * generator with a chance below 1e-4 under a seed drawn at random ("false alarm"). */
+/* Exact normals and their grid. Statistical tests have fixed seeds. A correct generator exceeds
+ * each bound with a chance below 1e-4 under a random seed ("false alarm"). */
 #include "base/exact_normal.h"
 #include "support.h"
 
@@ -19,14 +19,15 @@ static struct nvdp__digits seeded(uint64_t text) {
     return digits;
 }
 
-/* Digits that come before those of the stream. */
+/* Puts digits before those of the stream. */
 static void force(struct nvdp__digits *digits, size_t n, const uint64_t *word) {
     cr_assert_leq(n, NVDP__DIGIT_WORDS);
     digits->used = NVDP__DIGIT_WORDS - n;
     memcpy(digits->word + digits->used, word, n * sizeof *word);
 }
 
-static double log_normal_mass(double low, double high) { /* of [low, high), 0 <= low < high */
+/* the mass of [low, high), 0 <= low < high */
+static double log_normal_mass(double low, double high) {
     return logl(erfcl((long double)low * M_SQRT1_2) - erfcl((long double)high * M_SQRT1_2)) -
            log(2);
 }
@@ -52,7 +53,7 @@ static double chi_square_deviate(size_t cells, const double *expected, const dou
 
 /* --- the parts --- */
 
-/* What exact_half answers to these digits; sets how many it took. */
+/* Returns exact_half's result for these digits; sets how many it used. */
 static bool half_of(const uint64_t *word, size_t n, size_t *took) {
     struct nvdp__digits digits = seeded(1);
     force(&digits, n, word);
@@ -66,13 +67,13 @@ Test(exact_normal, half_counts_how_far_digits_fall) {
     size_t took;
     cr_assert(half_of((uint64_t[]){H, 1, 1}, 3, &took));
     cr_assert_eq(took, 1);
-    cr_assert_not(half_of((uint64_t[]){H - 1, H, 1}, 3, &took)); /* one below 1/2 */
+    cr_assert_not(half_of((uint64_t[]){H - 1, H, 1}, 3, &took)); /* one digit below 1/2 */
     cr_assert_eq(took, 2);
-    cr_assert(half_of((uint64_t[]){H - 1, H - 2, H - 1}, 3, &took)); /* two that fall */
+    cr_assert(half_of((uint64_t[]){H - 1, H - 2, H - 1}, 3, &took)); /* two falling digits */
     cr_assert_eq(took, 3);
     cr_assert_not(half_of((uint64_t[]){9, 8, 7, 7 + 1}, 4, &took));
     cr_assert_eq(took, 4);
-    /* a tie is decided by the next digits, of the later one first */
+    /* a tie is decided by the next digits, those of the later number first */
     cr_assert(half_of((uint64_t[]){9, 9, 5, 7, H}, 5, &took));
     cr_assert_eq(took, 5);
     cr_assert_not(half_of((uint64_t[]){9, 9, 7, 5}, 4, &took));
@@ -90,8 +91,8 @@ Test(exact_normal, half_is_true_with_chance_exp_minus_half) {
     cr_assert_lt(fabs(yes - N * p), 4 * sqrt(N * p * (1 - p)));
 }
 
-/* Of a given whole number k: how often a fraction is kept, and where those that are kept lie, against
- * the normal's own masses of the cells [k + j/16, k + (j+1)/16), out to 13 sigma. */
+/* For a given whole number k, compares how often a fraction is kept, and the places of the kept
+ * ones, with the normal's own masses of the cells [k + j/16, k + (j+1)/16), out to 13 sigma. */
 Test(exact_normal, fractions_have_the_normals_masses_far_out) {
     enum { N = 60000, CELLS = 16 };
     for (uint32_t k = 0; k <= 12; k++) {
@@ -116,8 +117,9 @@ Test(exact_normal, fractions_have_the_normals_masses_far_out) {
     }
 }
 
-/* The digits that make the whole number k: k times true, false, k (k - 1) times true: chance
- * e^(-k/2) (1 - e^(-1/2)) e^(-k (k-1)/2) = (1 - e^(-1/2)) e^(-k^2/2).  `spoil`: one of the latter is false. */
+/* Writes the digits that make the whole number k: true k times, false, true k (k - 1) times.
+ * Their chance is e^(-k/2) (1 - e^(-1/2)) e^(-k (k-1)/2) = (1 - e^(-1/2)) e^(-k^2/2). `spoil`
+ * makes one of the latter false. */
 static size_t whole_number(uint32_t k, bool spoil, uint64_t *word) {
     const uint64_t H = UINT64_C(1) << 63;
     size_t n = 0;
@@ -136,8 +138,8 @@ static size_t whole_number(uint32_t k, bool spoil, uint64_t *word) {
     return n;
 }
 
-/* Out to 12 sigma such numbers come, and by no other digits: that of the fraction and, of each of its
- * k + 1 trials, one that is not below it; then the sign. */
+/* Such numbers come out to 12 sigma, and from no other digits than these: the fraction's and,
+ * for each of its k + 1 trials, one that is not below it; then the sign. */
 Test(exact_normal, whole_numbers_by_forced_digits) {
     for (uint32_t k = 0; k <= 12; k++) {
         uint64_t word[NVDP__DIGIT_WORDS];
@@ -161,7 +163,7 @@ Test(exact_normal, whole_numbers_by_forced_digits) {
         int32_t out = nvdp__grid_round(&digits, &FINE, 0, 1, &normal);
         cr_assert_eq(out, (int32_t)lround(value * 1024));
         if (k < 2) continue;
-        /* one no among the k (k - 1) begins anew: with the digits of 1 + 0 */
+        /* one false among the k (k - 1) starts again, with the digits of 1 + 0 */
         digits = seeded(3);
         n = whole_number(k, true, word);
         n += whole_number(1, false, word + n);
@@ -175,7 +177,7 @@ Test(exact_normal, whole_numbers_by_forced_digits) {
     }
 }
 
-/* --- the whole --- */
+/* --- the complete draw --- */
 
 enum { MANY = 1 << 21 };
 
@@ -210,7 +212,7 @@ static int by_double(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov & Smirnov: sqrt(n) D above 2.3 has chance 2 e^(-2 2.3^2) = 5e-5. */
+/* Kolmogorov and Smirnov's test: sqrt(n) D exceeds 2.3 with chance 2 e^(-2 2.3^2) = 5e-5. */
 Test(exact_normal, kolmogorov_smirnov) {
     enum { N = 1 << 19 };
     double *value = calloc(N, sizeof *value), most = 0;
@@ -238,7 +240,7 @@ static uint64_t mix(uint64_t *state) { /* SplitMix64 */
     return z ^ (z >> 31);
 }
 
-/* Moves a deviate to the value that ends a cell, but for the last of so many digits. */
+/* Moves a deviate to the end of a cell, except for the last of `digits` digits. */
 static void to_an_edge(int q, uint64_t significand, int64_t mean, struct nvdp__exact_normal *n,
                        int digits, uint64_t last) {
     typedef unsigned __int128 wide;
@@ -259,8 +261,9 @@ static void to_an_edge(int q, uint64_t significand, int64_t mean, struct nvdp__e
     n->fraction.digit[digits - 1] += last;
 }
 
-/* 100,000 cases, half of them at an edge but for the last of up to 4 digits of 64 bits; what they round
- * to is compared by the digest that tests/golden/exact_rounding.py computes with rational numbers. */
+/* Draws 100,000 cases, half of them at an edge except for the last of up to 4 digits of 64 bits.
+ * The rounded results are compared by the digest that tests/golden/exact_rounding.py computes
+ * with rational numbers. */
 Test(exact_normal, rounds_as_rational_arithmetic_does) {
     uint64_t state = 20261122, digest = UINT64_C(0xcbf29ce484222325);
     struct nvdp__digits digits = seeded(30);
@@ -268,7 +271,7 @@ Test(exact_normal, rounds_as_rational_arithmetic_does) {
         static const int exponents[] = {-10, -12, -16, 3};
         const struct nvdp__rounding_grid grid = {exponents[mix(&state) % 4], INT32_MAX};
         int q = (int)(mix(&state) % 61) - 30;
-        if (i % 3 == 0) q = 10; /* sigma 2^10 steps: the one that matters */
+        if (i % 3 == 0) q = 10; /* sigma is 2^10 steps, the usual setting */
         uint64_t significand = (UINT64_C(1) << 52) | mix(&state) >> 12;
         if (i % 3 == 0 || q == 30) significand = UINT64_C(1) << 52;
         int64_t mean = (int64_t)mix(&state);
@@ -319,7 +322,7 @@ Test(exact_normal, ends_at_the_limit) {
     cr_assert_eq(out[3], -32767);
 }
 
-/* --- the time that it takes --- */
+/* --- running time --- */
 
 enum { VALUES = 4096, RUNS = 400 };
 
@@ -330,7 +333,7 @@ static void means_of(uint64_t *state, double norm, int64_t *mean) {
     }
 }
 
-/* The same digits are drawn whatever the means are. */
+/* The draws use the same digits for all means. */
 Test(exact_normal, draws_do_not_depend_on_the_means) {
     static int64_t mean[VALUES];
     static int32_t out[VALUES];
@@ -357,8 +360,8 @@ static size_t rank_of(size_t n, const double *value, size_t i) {
     return rank;
 }
 
-/* Spearman's correlation of the norm of a text's means with the time of its draw, same digits: of 400
- * unrelated pairs its standard deviation is 0.05. */
+/* Computes Spearman's correlation of the norm of a text's means with the time of its draw, from
+ * the same digits. For 400 unrelated pairs its standard deviation is 0.05. */
 Test(exact_normal, time_is_uncorrelated_with_the_means) {
     static int64_t mean[VALUES];
     static int32_t out[VALUES];

@@ -28,7 +28,7 @@ Test(half, known_values) {
     cr_assert_eq(nvdp__f16_from_float(-0x1p-149f), 0x8000);
 }
 
-/* Between neighbors h and h + 1 the nearer one is taken, and the even one of a tie. */
+/* A number between neighbors h and h + 1 becomes the nearer one, or the even one on a tie. */
 Test(half, rounds_to_nearest_even) {
     for (uint32_t h = 0; h < 0x7bff; h++) {
         double low = nvdp__f16_to_float((uint16_t)h);

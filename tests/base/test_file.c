@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Entries of the scratch directory. */
+/* Counts the entries of the scratch directory. */
 static int scratch_entries(void) {
     int count = -2; /* "." and ".." */
     DIR *directory = opendir(support_scratch());
@@ -56,7 +56,7 @@ Test(file, appears_only_when_committed) {
     char *text = support_read(path);
     cr_assert_str_eq(text, "5-six");
     free(text);
-    nvdp__output_abort(&out); /* harmless now */
+    nvdp__output_abort(&out); /* has no effect now */
     cr_assert(nvdp__exists(path));
     nvdp_context_free(ctx);
 }
@@ -66,7 +66,7 @@ Test(file, abort_leaves_the_old_file) {
     const char *path = support_scratch_path("out.txt");
     support_write_text(path, "old");
     struct nvdp__output out = {0};
-    nvdp__output_abort(&out); /* harmless on nothing */
+    nvdp__output_abort(&out); /* has no effect before an open */
     cr_assert_eq(nvdp__output_open(ctx, path, &out), NVDP_OK);
     cr_assert_eq(nvdp__output_write(&out, "new", 3), NVDP_OK);
     nvdp__output_abort(&out);
@@ -94,7 +94,8 @@ Test(file, two_writers_have_two_neighbors) {
     nvdp_context_free(ctx);
 }
 
-/* From now on as on a file system that can neither rename without replacing nor make links. */
+/* Makes the process run as on a file system that can neither rename without replacing nor make
+ * links. */
 static void lose_links(void) {
 #ifndef SYS_link
     enum { SYS_link = SYS_linkat };
@@ -247,7 +248,7 @@ Test(file, read_without_a_size) {
     cr_assert_eq(count, 14);
     cr_assert_str_eq(bytes, "through a pipe");
     free(bytes);
-    /* its writer is gone: the end, at once */
+    /* its writer has closed it: the end follows at once */
     nvdp_context_set_cancel(ctx, always, NULL);
     cr_assert_eq(nvdp__read_stream(ctx, path, 100, &bytes, &count), NVDP_OK);
     cr_assert_eq(count, 0);
@@ -271,7 +272,7 @@ Test(file, read_errors) {
     nvdp_context_free(ctx);
 }
 
-/* A pipe without a writer, or with one that writes nothing, can be left. */
+/* Reading can be cancelled on a pipe without a writer, or with one that writes nothing. */
 Test(file, pipes_can_be_cancelled, .timeout = 20) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe");
@@ -289,7 +290,8 @@ Test(file, pipes_can_be_cancelled, .timeout = 20) {
     nvdp_context_free(ctx);
 }
 
-/* Everything that needs a regular file refuses any other kind by name.  Nothing waits: that would be cancelled. */
+/* Readers that need a regular file refuse every other kind by name. None of them waits: a wait
+ * would be cancelled. */
 Test(file, regular_files_only, .timeout = 20) {
     static const char *const kinds[][2] = {{"a FIFO", "fifo"},
                                            {"a socket", "socket"},
@@ -331,7 +333,7 @@ Test(file, regular_files_only, .timeout = 20) {
     nvdp_context_free(ctx);
 }
 
-/* Lines that repeat themselves are packed a thousand times. */
+/* Repeated lines are packed a thousandfold. */
 Test(file, xz_that_unpacks_to_too_much) {
     enum { SIZE = 32 << 20, MAX_PACKED = 1 << 20 };
     struct nvdp_context *ctx = support_context();
@@ -373,7 +375,7 @@ Test(file, appends_to_regular_files) {
     nvdp_context_free(ctx);
 }
 
-/* A slow writer is waited for, at the beginning and later. */
+/* Readers wait for a slow writer, at the beginning and later. */
 Test(file, pipes_with_a_writer, .timeout = 20) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe");
@@ -397,7 +399,7 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
     nvdp_context_free(ctx);
 }
 
-/* FIPS 180-2, appendix B: "abc", and a million letters a. */
+/* The examples of FIPS 180-2, appendix B: "abc", and a million letters a. */
 Test(file, sha256) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("in");

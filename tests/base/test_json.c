@@ -76,7 +76,8 @@ Test(json, integers) {
     nvdp_context_free(ctx);
 }
 
-/* Tokenizers without a limit say model_max_length 10^30: a real, and the other integers stay. */
+/* Tokenizers without a limit write model_max_length 10^30: it becomes a real, and the other
+ * integers stay integers. */
 Test(json, integers_beyond_64_bits) {
     struct nvdp_context *ctx = support_context();
     json_t *object = read_text(ctx, "{\"most\": 1000000000000000019884624838656, \"a\": 12,"
@@ -92,7 +93,7 @@ Test(json, integers_beyond_64_bits) {
     cr_assert(json_is_integer(json_array_get(list, 0)));
     cr_assert_eq(json_integer_value(json_array_get(list, 0)), -7);
     cr_assert(json_is_real(json_array_get(list, 1)));
-    cr_assert(json_is_real(json_array_get(list, 2))); /* not exact, and not called so */
+    cr_assert(json_is_real(json_array_get(list, 2))); /* not exact as a double, so not an integer */
     json_decref(object);
     nvdp_context_free(ctx);
 }

@@ -9,7 +9,7 @@ Test(machine, age_grows_with_the_clock) {
     double before = nvdp__process_age();
     cr_assert(before >= 0 && before < 3600, "%g", before);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    /* the same start is taken off both times: the difference is the clock's own */
+    /* both times count from the same start, so the difference is the clock's own */
     cr_assert_geq(nvdp__process_age() - before, 0.05);
 }
 

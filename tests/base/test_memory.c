@@ -23,7 +23,7 @@ Test(memory, zeroed_aligned_and_never_null_for_nothing) {
         for (size_t j = 0; j < counts[i]; j++) {
             cr_assert_eq(bytes[j], 0);
         }
-        memset(bytes, 1, counts[i]); /* may come back in the next round */
+        memset(bytes, 1, counts[i]); /* the next round may get the same memory */
         free(bytes);
     }
     nvdp_context_free(ctx);

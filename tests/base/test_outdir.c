@@ -1,4 +1,4 @@
-/* What is removed of a run's folder. */
+/* Locks, leftovers and removals in a run's folder. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "support.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A folder whose name would be a pattern, and a file in it. */
+/* Names a file in a folder whose name would be a pattern. */
 static const char *file_of(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "run[1]/%s", name);
@@ -20,7 +20,8 @@ static void make_folders(struct nvdp_context *ctx) {
     cr_assert_eq(nvdp__make_directory(ctx, file_of("model")), NVDP_OK);
 }
 
-/* Another process writes the file, whole where it is told to go on, else it ends before. */
+/* Starts another process that writes the file: complete if it gets a byte from `go_on`,
+ * otherwise partial. */
 static pid_t write_elsewhere(const char *path, int ready, int go_on) {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -41,13 +42,14 @@ static void expect_end(pid_t child) {
     cr_assert_eq(status, 0);
 }
 
-/* One writer, who finds it tidied; given back though a process that was forked meanwhile lives on. */
+/* A folder has one writer, who finds it tidied. The lock is released although a process forked
+ * meanwhile still runs. */
 Test(outdir, has_one_writer) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new/locked");
     DIR *mine = NULL, *other = NULL;
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK);
-    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK); /* it is held */
+    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK); /* the caller holds it already */
     const char *left = support_scratch_path("new/locked/state.ckpt.partial-1-0");
     support_write_text(left, "half");
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
@@ -67,7 +69,7 @@ Test(outdir, has_one_writer) {
     nvdp_context_free(ctx);
 }
 
-/* Partial files of processes that ended go; those of others, and names that are not ours, stay. */
+/* Partial files of ended processes are removed; those of running ones, and other names, stay. */
 Test(outdir, tidy_leaves_what_is_being_written) {
     struct nvdp_context *ctx = support_context();
     static const char *const left[] = {"state.ckpt.partial-1-0",
@@ -100,7 +102,7 @@ Test(outdir, tidy_leaves_what_is_being_written) {
     cr_expect(nvdp__exists(file_of("predictions_dev.tsv")));
     cr_expect(nvdp__exists(file_of("model/config.json")));
     cr_expect(!nvdp__exists(file_of("result.json")));
-    /* nothing else lies there: what ended before it was whole is gone */
+    /* the folder has nothing else: partial files of ended processes are removed */
     for (size_t i = 0; i < 4; i++)
         cr_assert_eq(remove(file_of(others[i])), 0);
     static const char *const whole[] = {"predictions_*.tsv", "model/*.json", "model"};
@@ -110,7 +112,7 @@ Test(outdir, tidy_leaves_what_is_being_written) {
     nvdp_context_free(ctx);
 }
 
-/* No folder, no leftovers. */
+/* A missing folder has no leftovers. */
 Test(outdir, tidy_takes_what_is_not_there) {
     struct nvdp_context *ctx = support_context();
     cr_assert_eq(nvdp__outdir_tidy(ctx, support_scratch_path("none")), NVDP_OK);

@@ -47,7 +47,7 @@ Test(progress, first_and_last_reports_and_few_between) {
     nvdp_context_free(ctx);
 }
 
-/* 5 of 20 steps were done before, 10 since: the 5 left take half the time so far. */
+/* 5 of 20 steps were done before and 10 since: the remaining 5 take half the time so far. */
 Test(progress, resumed_work_does_not_count) {
     struct nvdp_context *ctx = support_context();
     struct seen seen = {0};
@@ -74,7 +74,7 @@ Test(progress, unknown_total_has_no_eta) {
     nvdp__meter_begin(&meter, ctx, "encode", "text", 0, 0);
     nvdp__meter_update(&meter, 3, 3, "text", NAN);
     cr_assert(isnan(seen.last.eta_seconds));
-    nvdp__meter_begin(&meter, NULL, "encode", "text", 0, 0); /* and nobody needs to listen */
+    nvdp__meter_begin(&meter, NULL, "encode", "text", 0, 0); /* no context, so nobody listens */
     nvdp__meter_update(&meter, 3, 3, "text", NAN);
     nvdp__meter_end(&meter);
     nvdp_context_free(ctx);

@@ -1,5 +1,5 @@
-/* The statistical tests have fixed seeds.  Each bound is stated with the chance that a sound
- * generator crosses it ("false alarm") under a seed drawn at random; below 1e-4 each. */
+/* The statistical tests have fixed seeds. Each bound is stated with the chance that a correct
+ * generator exceeds it ("false alarm") under a random seed, below 1e-4 each. */
 #include "base/random.h"
 #include "support.h"
 
@@ -17,7 +17,7 @@ static struct nvdp__stream seeded(uint64_t text) {
     return nvdp__stream_open(&SEEDED, NVDP__PURPOSE_GAUSS, 1, text);
 }
 
-/* Known answers of Random123, kat_vectors, "philox4x32 10". */
+/* Checks the known answers of Random123, kat_vectors, "philox4x32 10". */
 Test(random, philox_known_answers) {
     static const struct {
         uint32_t counter[4], key[2], want[4];
@@ -52,8 +52,8 @@ Test(random, philox_runs_are_its_blocks) {
     }
 }
 
-/* Computed once from the definition in another language, and pinned so that a seed keeps its
- * meaning from version to version. */
+/* These values were computed from the definition in another language. They are fixed so that a
+ * seed keeps its meaning in every version. */
 Test(random, streams_stay_what_they_are) {
     struct nvdp__stream stream = nvdp__stream_open(&SEEDED, NVDP__PURPOSE_GAUSS, 3, 1234567890123);
     uint32_t first = nvdp__stream_u32(&stream);
@@ -127,7 +127,7 @@ Test(random, release_keys_are_fresh_and_wiped) {
     nvdp_context_free(ctx);
 }
 
-/* Seeking to block b gives words 16b on, from either source. */
+/* Seeking to block b gives the words from 16b on, from either source. */
 static void check_seek(const struct nvdp__noise *noise) {
     uint32_t words[160];
     struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_GAMMA, 2, 3);
@@ -148,7 +148,7 @@ Test(random, seek) {
     check_seek(&release);
 }
 
-/* Past the counters of 32 bits a stream goes on and does not come round. */
+/* Beyond the 32-bit counters a stream continues; it does not repeat. */
 static void check_carry(const struct nvdp__noise *noise, uint64_t at) {
     struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_GAMMA, 2, 3);
     struct nvdp__stream start = stream;
@@ -159,9 +159,9 @@ static void check_carry(const struct nvdp__noise *noise, uint64_t at) {
     double crossing[32], again[32];
     stream.block = at - 1;
     struct nvdp__stream copy = stream;
-    nvdp__stream_normals_f64(&stream, 32, crossing); /* 4 blocks in one go */
+    nvdp__stream_normals_f64(&stream, 32, crossing); /* 4 blocks at once */
     for (int i = 0; i < 32; i += 2) {
-        nvdp__stream_normals_f64(&copy, 2, again + i); /* one after the other */
+        nvdp__stream_normals_f64(&copy, 2, again + i); /* pair by pair */
     }
     cr_assert_arr_eq(crossing, again, sizeof again);
     copy.block = at;
@@ -223,7 +223,7 @@ Test(random, threads_do_not_matter) {
     cr_assert_arr_eq(serial, parallel, sizeof serial);
 }
 
-/* The transform of nvdp__box_muller in plain libm calls. */
+/* Computes nvdp__box_muller's transform in plain libm calls. */
 static void box_muller_reference(size_t pairs, const uint32_t *words, double *out) {
     for (size_t i = 0; i < pairs; i++) {
         uint64_t first = (uint64_t)words[4 * i + 1] << 32 | words[4 * i];
@@ -236,8 +236,8 @@ static void box_muller_reference(size_t pairs, const uint32_t *words, double *ou
     }
 }
 
-/* Both forms are within a few units of the last place of the formula; 1e-13 leaves room for
- * libm's argument 2 pi v, which is rounded before its cosine is taken (relative to the radius). */
+/* Both forms are within a few units in the last place of the formula. 1e-13 allows for libm's
+ * argument 2 pi v, which is rounded before its cosine is taken (relative to the radius). */
 Test(random, box_muller_against_libm) {
     enum { PAIRS = 100000 };
     uint32_t *words = malloc(4 * PAIRS * sizeof *words);
@@ -274,7 +274,8 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov & Smirnov's statistic sqrt(n) max |F_n - F|; exceeds x with chance 2 exp(-2 x^2). */
+/* Computes Kolmogorov and Smirnov's statistic sqrt(n) max |F_n - F|, which exceeds x with chance
+ * 2 exp(-2 x^2). */
 static double kolmogorov_smirnov(size_t n, double *sample, double (*cdf)(double)) {
     double worst = 0;
     qsort(sample, n, sizeof *sample, compare);
@@ -317,7 +318,7 @@ static void check_normals(const struct nvdp__noise *noise) {
     cr_assert_lt(fabs(moments[2] - 1), s * sqrt(2), "variance %g", moments[2]);
     cr_assert_lt(fabs(moments[3]), s * sqrt(15), "third moment %g", moments[3]);
     cr_assert_lt(fabs(moments[4] - 3), s * sqrt(96), "fourth moment %g", moments[4]);
-    /* Cosine and sine branch are uncorrelated, in themselves and in their squares (variance 4). */
+    /* The cosine and sine branches are uncorrelated, and so are their squares (variance 4). */
     cr_assert_lt(fabs(within), SIGMAS * sqrt(MANY / 2));
     cr_assert_lt(fabs(squares), SIGMAS * sqrt(4.0 * MANY / 2));
     cr_assert_lt(fabs(between), SIGMAS * sqrt(MANY));
@@ -353,7 +354,7 @@ Test(random, uniforms_are_uniform_and_inside) {
     cr_assert_eq(nvdp__stream_uniform(&stream), 1 - 0x1p-53);
 }
 
-/* Neighboring texts' first draws are as good as independent: what a batch uses. */
+/* First draws of neighboring texts behave as independent, as a batch needs. */
 Test(random, first_draws_across_texts_are_uniform) {
     enum { TEXTS = 100000 };
     double *sample = malloc(TEXTS * sizeof *sample);

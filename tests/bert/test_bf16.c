@@ -1,4 +1,4 @@
-/* The encoder with bfloat16 products against the same in float32. */
+/* Compares the encoder with bfloat16 products with the same encoder in float32. */
 #include "bert/checkpoint.h"
 #include "encoder.h"
 #include "support.h"
@@ -9,7 +9,7 @@
 
 enum { TEXTS = 5, LONGEST = 150 };
 
-/* Heads of 32, more keys than a block of queries, lengths that are no multiple of anything. */
+/* Heads of 32, more keys than a block of queries, and lengths that are multiples of no block. */
 static struct nvdp_bert_config bf16_config(void) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 96;
@@ -39,9 +39,9 @@ static double norm(size_t n, const float *x, const float *y) {
     return sqrt(sum);
 }
 
-/* The largest |bf16 - f32| / |f32| over the tensors.  One rounding to bfloat16 is off by at
- * most 2^-8 = .004; a gradient of the first layer carries those of six products a layer. A key's
- * bias has no gradient (softmax does not see it): what is there is rounding. */
+/* Returns the largest |bf16 - f32| / |f32| over the tensors. One rounding to bfloat16 changes a
+ * value by at most 2^-8 = .004; a gradient of the first layer carries those of six products per
+ * layer. A key's bias has no gradient (softmax ignores it), only rounding. */
 static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass,
                              bool plain) {
     struct nvdp__batch *batch[2];
@@ -80,13 +80,13 @@ Test(bf16, gradients) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
     struct nvdp__pass pass = {.training = true};
-    for (int plain = 0; plain < 2; plain++) { /* our products as they are, and in plain C */
+    for (int plain = 0; plain < 2; plain++) { /* with the processor's products, and in plain C */
         double worst = worst_gradient(&config, &pass, plain == 1);
         cr_assert_gt(worst, 1e-5, "bfloat16 was not used");
     }
 }
 
-/* The same masks in both precisions, or nothing would agree. */
+/* The masks are the same in both precisions, so the gradients agree. */
 Test(bf16, gradients_with_dropout_and_gelu_new) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
@@ -97,8 +97,8 @@ Test(bf16, gradients_with_dropout_and_gelu_new) {
         worst_gradient(&config, &pass, plain == 1);
 }
 
-/* Training and inference place their activations differently; the hidden states are the same bits.
- */
+/* Training and inference store their activations differently; the hidden states have the same
+ * bits. */
 Test(bf16, inference_equals_training) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
@@ -119,7 +119,8 @@ Test(bf16, inference_equals_training) {
     }
 }
 
-/* Padding of rows to whole blocks must not leak: a text alone gives what it gives in a batch. */
+/* The rows that fill whole blocks must not affect results: a text has the same states alone and
+ * in a batch. */
 Test(bf16, a_text_alone) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
@@ -144,7 +145,7 @@ Test(bf16, a_text_alone) {
     encoder_free(encoder);
 }
 
-/* Weights that change between passes are not taken from the copy made before. */
+/* Weights that change between passes are used, not the earlier copy. */
 Test(bf16, changed_weights_are_packed_again) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
@@ -162,7 +163,7 @@ Test(bf16, changed_weights_are_packed_again) {
     encoder_free(encoder);
 }
 
-/* A checkpoint read between passes counts as such a change, as after the last epoch of training. */
+/* A checkpoint read between passes is such a change, as after the last epoch of training. */
 Test(bf16, a_loaded_checkpoint_is_packed_again) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
@@ -191,7 +192,7 @@ Test(bf16, a_loaded_checkpoint_is_packed_again) {
     }
 }
 
-/* Heads that do not suit are computed in float32. */
+/* Heads of an unsuitable width are computed in float32. */
 Test(bf16, heads_of_odd_width_fall_back) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);

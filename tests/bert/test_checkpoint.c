@@ -1,4 +1,4 @@
-/* Weights in and out; random directories. */
+/* Reading and writing weights; randomly damaged directories. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "encoder.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notices of a context, one a line. */
+/* Keeps a context's notices, one per line. */
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     char *notices = user;
     if (level != NVDP_LOG_NOTICE) return;
@@ -26,7 +26,8 @@ static struct encoder *small_rig(size_t outputs) {
     return encoder;
 }
 
-/* Writes the encoder's parameters as `dtype`, names passed through `rename`, one tensor left out. */
+/* Writes the encoder's parameters as `dtype`, with names changed by `rename`, without one
+ * tensor. */
 static void write_as(struct encoder *encoder, const char *path, enum nvdp_dtype dtype,
                      const char *(*rename_tensor)(const char *, char *), const char *left_out) {
     struct nvdp_tensor_source source[64] = {0};
@@ -63,7 +64,7 @@ static const char *same_name(const char *name, char *room) {
     return name;
 }
 
-/* As older files of a bare encoder name them. */
+/* Returns the name in older files of an encoder without heads. */
 static const char *older_bare_name(const char *name, char *room) {
     strcpy(room, strncmp(name, "bert.", 5) == 0 ? name + 5 : name);
     char *at = strstr(room, "LayerNorm.weight");
@@ -73,7 +74,7 @@ static const char *older_bare_name(const char *name, char *room) {
     return room;
 }
 
-/* The largest difference between the values of two encoders of one configuration. */
+/* Returns the largest difference between the values of two encoders of one configuration. */
 static double distance(struct encoder *a, struct encoder *b) {
     float *left = encoder_download(a, a->params.total, a->params.value);
     float *right = encoder_download(b, b->params.total, b->params.value);
@@ -164,7 +165,7 @@ static const char *positions_name(const char *name, char *room) {
     return strcmp(name, "classifier.bias") == 0 ? "bert.embeddings.position_ids" : name;
 }
 
-/* A buffer of older files, no parameter: nothing to tell. */
+/* Older files have this buffer, which is not a parameter: no notice. */
 Test(checkpoint, position_ids_are_passed_over_in_silence) {
     struct encoder *larger = small_rig(3);
     struct encoder *plain = blank_rig(0);
@@ -287,7 +288,7 @@ Test(checkpoint, out_of_memory) {
     encoder_free(encoder);
 }
 
-/* A published model in F16, without a classifier and with the pre-training heads. */
+/* A published model in F16 lacks a classifier and has the pre-training heads. */
 Test(checkpoint, mini) {
     char *directory = strdup(support_shared("data/bert/mini"));
     support_shared("data/bert/mini/model.safetensors");

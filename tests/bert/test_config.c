@@ -1,4 +1,4 @@
-/* config.json in and out. */
+/* Reading and writing config.json. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "support.h"
@@ -38,7 +38,7 @@ Test(config, missing_members_take_defaults_and_unknown_ones_are_passed_over) {
     nvdp_context_free(ctx);
 }
 
-/* Members added to, or standing before, the minimal ones; the part of the message to expect. */
+/* Members that replace or join the minimal ones, and the expected part of the message. */
 static const struct {
     const char *member;
     const char *part;

@@ -1,4 +1,4 @@
-/* Plain encoding: the reference checkpoint's hidden states, and every way an input can be wrong. */
+/* Plain encoding: the reference checkpoint's hidden states, and all kinds of invalid inputs. */
 #include "base/file.h"
 #include "bert/encode.h"
 #include "hdf5/hdf5.h"
@@ -27,7 +27,7 @@ static double *golden(struct nvdp_safetensors *file, const char *name) {
     return values;
 }
 
-/* The golden batch as JSON lines. */
+/* Writes the golden batch as JSON lines. */
 static const char *golden_input(struct nvdp_safetensors *file) {
     const char *path = support_scratch_path("golden.jsonl");
     double *ids = golden(file, "input_ids");
@@ -50,7 +50,7 @@ static const char *golden_input(struct nvdp_safetensors *file) {
     return path;
 }
 
-/* Dataset `name` of an encoding against the padded reference `want` [texts, 13, width]. */
+/* Compares dataset `name` of an encoding with the padded reference `want` [texts, 13, width]. */
 static void check_hidden(struct nvdp__h5 *file, const char *name, const double *want) {
     size_t shape[2];
     cr_assert_eq(nvdp__h5_shape(file, name, NVDP__H5_F32, 2, shape), NVDP_OK);
@@ -134,7 +134,7 @@ Test(encode, gives_every_layer) {
     encode_golden(true, "32");
 }
 
-/* RoBERTa's own pooler is not among the encoder's tensors: nothing is written for it. */
+/* The encoder's tensors do not include RoBERTa's pooler: no pooled states are written for it. */
 Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
     enum { MOST = 80 };
     struct nvdp_context *ctx = support_context();
@@ -187,7 +187,8 @@ Test(encode, does_not_depend_on_the_batch) {
 
 /* --- sentence vectors --- */
 
-/* A folder of sentence-transformers around the golden model: modules.json, 1_Pooling/config.json. */
+/* Makes a folder of sentence-transformers with the golden model: modules.json,
+ * 1_Pooling/config.json. */
 static const char *sentence_folder(const char *modules, const char *pooling) {
     static int count;
     char name[32], path[4096], command[8192];
@@ -206,7 +207,7 @@ static const char *sentence_folder(const char *modules, const char *pooling) {
 #define MODULE(kind, path) "{\"type\": \"some.version." kind "\", \"path\": \"" path "\"}"
 #define BOTH MODULE("Transformer", "0_Transformer") ", " MODULE("Pooling", "1_Pooling")
 
-/* sentence_embedding against what the golden states make of it. */
+/* Compares sentence_embedding with the vectors made from the golden states. */
 static void check_sentences(const char *model, const char *pool, const char *normalize,
                             const char *want_pool, bool normalized) {
     struct nvdp_context *ctx = support_context();
@@ -306,7 +307,8 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
         support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
         cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, "%s", cases[i].message);
         support_contains(nvdp_context_error(ctx), cases[i].message);
-        support_set(ctx, config, "pool", "none"); /* the states alone need none of it */
+        /* states without a pool need none of these files */
+        support_set(ctx, config, "pool", "none");
         cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
         support_set(ctx, config, "normalize", "yes");
         cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
@@ -315,7 +317,7 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
     }
 }
 
-/* Texts are cut where the folder says; an option wins. */
+/* The folder's files limit the length of texts; an option has priority. */
 Test(encode, length_is_what_the_folder_says) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
@@ -385,7 +387,7 @@ Test(encode_input, reads_token_ids) {
     nvdp_context_free(ctx);
 }
 
-/* A tokenizer of a few words in a directory of its own. */
+/* Makes a tokenizer of a few words in its own directory. */
 static const char *tiny_tokenizer(void) {
     const char *directory = support_scratch_path("tokenizer");
     mkdir(directory, 0777);
@@ -477,7 +479,7 @@ Test(encode, refuses_wrong_options) {
     nvdp_context_free(ctx);
 }
 
-/* The first two allocations of many kinds of failure: whatever fails, nothing is left behind. */
+/* Each of the first allocations fails, in many steps: nothing is left behind. */
 Test(encode, survives_failing_allocations) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
@@ -509,11 +511,11 @@ static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *p
     support_set(ctx, config, "pool", pool);
     support_set(ctx, config, "batch", "2");
     cr_assert_eq(nvdp_encoder_load(ctx, config, &encoder), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config); /* it is not needed any more */
+    nvdp_config_free(config); /* no longer needed */
     return encoder;
 }
 
-/* In memory the same numbers as in the file, also in a second call with longer texts. */
+/* Results in memory equal the file's, also in a second call with longer texts. */
 Test(encoder, gives_what_the_file_has) {
     static const char *const text[] = {"a film", "the end of it all", "no"};
     enum { COUNT = 3, LENGTH = 40 };
@@ -549,7 +551,7 @@ Test(encoder, gives_what_the_file_has) {
         cr_assert_eq(
             nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, n, want + rows * wide),
             NVDP_OK);
-        /* the one text alone is another batch: sums in another order */
+        /* a text alone is another batch: sums in another order */
         for (size_t k = 0; k < (rows + n) * wide; k++)
             cr_assert_float_eq(states[k], want[k], 1e-5);
         cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_OK);
@@ -607,7 +609,7 @@ Test(encode, stops_on_request) {
     nvdp_context_free(ctx);
 }
 
-/* A table that is filled up to a round number of rows, and one that lacks some. */
+/* The table may have extra rows, up to a round number; a table with too few rows is refused. */
 Test(encoder, vocabulary_may_be_smaller_than_the_table) {
     struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");

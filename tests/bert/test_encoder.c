@@ -1,4 +1,4 @@
-/* What the encoder promises beyond its numbers: packing, threads, buffers, dropout, memory. */
+/* The encoder's promises besides its numbers: packing, threads, buffers, dropout, memory. */
 #include "encoder.h"
 #include "support.h"
 
@@ -22,8 +22,8 @@ static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch 
     return make_of(encoder_config(), training, keep_hidden, batch);
 }
 
-/* A text's hidden states are its own: other texts of the batch, and its place, change nothing.
- * Products of other shapes may add in another order, hence not bitwise. */
+/* A text's hidden states do not depend on the batch's other texts or on its place. Products of
+ * other shapes may add in another order, so the comparison is not bitwise. */
 static void alone_and_in_a_batch(struct nvdp_bert_config config) {
     struct nvdp__batch *batch;
     struct encoder *encoder = make_of(config, false, false, &batch);
@@ -80,8 +80,8 @@ Test(encoder, inference_equals_training_bitwise) {
     encoder_free(kept);
 }
 
-/* Gradients under several numbers of threads; sums of products are the BLAS's, whose split of a
- * large product may depend on threads, hence a tolerance of a few roundings. */
+/* Compares gradients under several numbers of threads. BLAS may split the sums of a large
+ * product differently, hence a tolerance of a few roundings. */
 static void threads_agree(struct nvdp_bert_config config) {
     float *want = NULL;
     double want_loss = 0;
@@ -115,7 +115,7 @@ Test(encoder, threads) {
     threads_agree(encoder_bilstm());
 }
 
-/* The plain kernels and the fast ones compute the same. */
+/* The plain kernels and the fast ones give the same results. */
 Test(encoder, reference_kernels) {
     struct nvdp__batch *batch, *same;
     struct encoder *fast = make(true, false, &batch);
@@ -163,7 +163,7 @@ Test(encoder, dropout_follows_seed_step_and_training) {
     encoder_free(encoder);
 }
 
-/* The trap set before the passes is still set after them. */
+/* A pass allocates nothing: the failing allocation set before it is still pending after it. */
 static void allocates_nothing(struct nvdp_bert_config config) {
     struct nvdp__batch *batch;
     struct encoder *encoder = make_of(config, true, false, &batch);
@@ -180,7 +180,7 @@ Test(encoder, passes_allocate_nothing) {
     allocates_nothing(encoder_bilstm());
 }
 
-/* torch.nn.LSTM's names; a forget gate begins open. */
+/* The names are torch.nn.LSTM's, and the forget gate starts open. */
 Test(encoder, parameters_of_a_bilstm) {
     struct nvdp_bert_config config = encoder_bilstm();
     struct encoder *encoder = encoder_create(&config, 0, true, false);

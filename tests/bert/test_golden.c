@@ -1,9 +1,9 @@
-/* Forward, backward and optimizer against a float64 reference (golden/bert); BERT's kin against
- * transformers in float64 (golden/roberta, golden/distilbert).
+/* Compares forward, backward and optimizer with a float64 reference (golden/bert), and BERT's
+ * relatives with transformers in float64 (golden/roberta, golden/distilbert).
  *
- * Tolerance 1e-4 on norms: float32 carries 6e-8 a rounding, and a gradient goes through some
- * hundred of them in sums of up to a hundred terms.  The optimizer's trace feeds errors back for 20
- * steps: 1e-3. */
+ * Tolerance 1e-4 on norms: float32 adds 6e-8 per rounding, and a gradient passes through a few
+ * hundred of them in sums of up to a hundred terms. The optimizer's trace feeds errors back for
+ * 20 steps: 1e-3. */
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
@@ -76,7 +76,7 @@ static double compare(struct golden *golden, const char *name, size_t n, const f
     return error;
 }
 
-/* Row by row, without the reference's padding. */
+/* Compares row by row, without the reference's padding. */
 static double compare_hidden(struct golden *golden, size_t index) {
     struct encoder *encoder = golden->encoder;
     size_t dim = encoder->bert.config.hidden_size;
@@ -134,7 +134,8 @@ static void check_gradients(const char *model) {
         for (size_t k = 0; k < param->count; k++) {
             norm += want[k] * want[k];
         }
-        /* A key's bias shifts all scores of a softmax alike: its gradient is 0 but for rounding. */
+        /* A key's bias shifts all scores of a softmax equally: its gradient is 0 except for
+         * rounding. */
         double error =
             support_norm_error(param->count, got, want) * (norm < 1e-20 ? sqrt(norm) : 1);
         cr_expect_leq(error, tolerance, "%s: relative error %g", name, error);
@@ -164,7 +165,7 @@ Test(golden, distilbert) {
     check_gradients("distilbert");
 }
 
-/* One step of AdamW, gradients clipped to norm 1. */
+/* Takes one step of AdamW with gradients clipped to norm 1. */
 static void step(struct encoder *encoder, int number, double lr, float *m, float *v, double norm) {
     struct nvdp__adamw adamw = {.lr = lr,
                                 .beta1 = 0.9,

@@ -1,10 +1,9 @@
-/* The backward pass against finite differences of the loss, with gelu_new and with dropout on:
- * masks depend on seed and step only, so they are the same in every evaluation.
+/* Compares the backward pass with finite differences of the loss, with gelu_new and with
+ * dropout: masks depend only on seed and step, so every evaluation has the same ones.
  *
- * A whole tensor moves along a direction u, where u is the gradient's own direction or a random
- * one: (L(w + h u) - L(w - h u)) / 2h = <gradient, u>.  float32 gives the loss to about 1e-7 and
- * the step moves it by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as
- * much. */
+ * A whole tensor moves along a direction u, the gradient's own or a random one: (L(w + h u) -
+ * L(w - h u)) / 2h = <gradient, u>. float32 gives the loss to about 1e-7 and the step moves it
+ * by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as much. */
 #include "encoder.h"
 #include "support.h"
 
@@ -32,7 +31,7 @@ static double loss_at(struct encoder *encoder, const struct nvdp__batch *batch, 
     return encoder_forward(encoder, batch);
 }
 
-/* |finite difference - <gradient, u>| over the gradient's norm. */
+/* Returns |finite difference - <gradient, u>| over the gradient's norm. */
 static double check(struct encoder *encoder, const struct nvdp__batch *batch, size_t index,
                     const float *gradient, const float *direction) {
     size_t n = encoder->params.entry[index].count;
@@ -45,7 +44,7 @@ static double check(struct encoder *encoder, const struct nvdp__batch *batch, si
     nvdp__upload(&encoder->dev, n, value, nvdp__value(&encoder->params, index));
     free(value);
     double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
-    /* A key's bias has no gradient at all: the loss must not move then. */
+    /* A key's bias has no gradient, so the loss must not move. */
     return norm < 1e-6 ? error : error / norm;
 }
 
@@ -108,7 +107,7 @@ Test(gradient, gelu_without_dropout) {
     check_all(&config, &pass);
 }
 
-/* Where words are given, what backward leaves behind is their gradient. */
+/* Where words are given, backward leaves their gradient in their place. */
 Test(gradient, of_given_words) {
     const struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create(&config, 3, true, false);
@@ -149,7 +148,8 @@ Test(gradient, bilstm_with_dropout) {
     check_all(&config, &pass);
 }
 
-/* Whatever stands where the gradient of its table would, stays; the others are what they are without. */
+/* The memory of the table's gradient keeps its contents; the other gradients equal those without
+ * it. */
 static void table_has_no_gradient(struct nvdp_bert_config config) {
     struct encoder *encoder = encoder_create(&config, 3, true, false);
     size_t lengths[] = {5, 7};
@@ -180,7 +180,7 @@ Test(gradient, of_a_frozen_table_is_never_formed) {
     table_has_no_gradient(encoder_bilstm());
 }
 
-/* Over two passes the gradients of layers' matrices are set, all others add up. */
+/* Over two passes the gradients of layers' matrices are set, and all others are added. */
 Test(gradient, sets_matrices_and_adds_to_the_rest) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create(&config, 3, true, false);

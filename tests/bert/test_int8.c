@@ -1,4 +1,4 @@
-/* The encoder with int8 products against the same in float32. */
+/* Compares the encoder with int8 products with the same encoder in float32. */
 #include "encoder.h"
 #include "support.h"
 
@@ -26,8 +26,8 @@ static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads) {
     return encoder;
 }
 
-/* Each product is off by about 1 % of its size (steps of 1/127 of the largest weight, 1/255 of a
- * row's range); three layers have twelve in a row, whose errors add as squares do. */
+/* Each product has an error of about 1 % of its size (steps of 1/127 of the largest weight,
+ * 1/255 of a row's range). Three layers have twelve in sequence, whose errors add as squares do. */
 static void check(size_t heads, bool bf16) {
     struct encoder *encoder[2];
     float *last[2];
@@ -63,7 +63,7 @@ Test(int8, heads_that_bf16_does_not_take) {
     check(4, false);
 }
 
-/* Sums of integers are exact, and attention sees its own text alone. */
+/* Sums of integers are exact, and attention reads only its own text. */
 Test(int8, a_text_is_the_same_in_every_batch) {
     struct encoder *encoder = encoder_in(NVDP_PRECISION_INT8, 3);
     struct nvdp__batch *batch = encoder_batch(encoder, TEXTS, lengths, 11);

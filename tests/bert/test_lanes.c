@@ -1,4 +1,5 @@
-/* Threads that each take texts of their own through the encoder, against all of them on every text. */
+/* Compares threads that each take their own texts through the encoder with all threads on every
+ * text. */
 #include "encoder.h"
 #include "support.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 
 enum { TEXTS = 7, LONGEST = 90 };
-/* Two threads: the first four texts have 163 tokens, the others 156. */
+/* For two threads: the first four texts have 163 tokens, the others 156. */
 static const size_t even[TEXTS] = {LONGEST, 1, 33, 39, 70, 41, 45};
 static const size_t uneven[TEXTS] = {LONGEST, 1, 2, 3, 1, 1, 1};
 
@@ -39,7 +40,7 @@ static float *states(struct encoder *encoder, const struct nvdp__batch *batch) {
     return encoder_last(encoder, batch);
 }
 
-/* Of both, as a share of the size; 0: the same bits. */
+/* Returns the two encoders' difference relative to the states' size; 0: the same bits. */
 static double differ(struct encoder *encoder[2], const struct nvdp__batch *batch) {
     size_t n = batch->tokens * encoder[0]->bert.config.hidden_size;
     double error = 0, size = 0;
@@ -63,8 +64,9 @@ static void change_weights(struct encoder *encoder[2]) {
     }
 }
 
-/* Sums of products may be split differently for another number of rows, so that floating-point ones differ in the
- * last digits; of integers none do.  A batch that cannot be shared out goes the common way. */
+/* Sums of products may be split differently for another number of rows, so floating-point
+ * results differ in the last digits, and integer ones do not. A batch that cannot be shared out
+ * uses all threads on every text. */
 static void check(enum nvdp_precision precision, double tolerance) {
     struct encoder *encoder[2];
     for (int i = 0; i < 2; i++)
@@ -100,7 +102,7 @@ Test(lanes, int8) {
     check(NVDP_PRECISION_INT8, 0);
 }
 
-/* A plan for fewer texts than threads has no lanes; one text goes the common way there. */
+/* A plan for fewer texts than threads has no lanes; a single text then uses all threads. */
 Test(lanes, fewer_texts_than_threads) {
     struct encoder *encoder[2];
     for (int i = 0; i < 2; i++) {
@@ -151,7 +153,7 @@ static void *pass_elsewhere(void *user) {
     return NULL;
 }
 
-/* What one thread has made, another one runs: oneDNN must not have kept anything for the first. */
+/* Another thread runs products that one thread made: oneDNN must not keep state of the first. */
 static void check_elsewhere(enum nvdp_precision precision, bool lanes) {
     struct encoder *encoder = encoder_in(precision, lanes);
     struct nvdp__batch *batch = encoder_batch(encoder, TEXTS, even, 11);
@@ -183,7 +185,7 @@ Test(lanes, int8_from_another_thread) {
         check_elsewhere(NVDP_PRECISION_INT8, lanes == 1);
 }
 
-/* Whichever lane's memory is missing, the device tells, and what was made is given back. */
+/* Whichever lane lacks memory, the device reports it, and everything allocated is released. */
 static void runs_out_of_memory(enum nvdp_precision precision) {
     struct encoder *encoder = encoder_in(precision, false);
     struct nvdp__batch *batch = encoder_batch(encoder, TEXTS, even, 11);

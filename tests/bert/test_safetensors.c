@@ -1,4 +1,4 @@
-/* Reading safetensors: goldens, every check of the header, conversions. */
+/* Reading safetensors: golden files, every check of the header, conversions. */
 #include "support.h"
 #include "tensor/bf16.h"
 
@@ -23,7 +23,8 @@ static const char *write_file(const char *name, const char *header, size_t data_
     return path;
 }
 
-/* The file is refused as malformed with a message that names it and contains `part`. */
+/* Expects that the file is refused as malformed with a message that names it and contains
+ * `part`. */
 static void expect_refused(struct nvdp_context *ctx, const char *path, const char *part) {
     struct nvdp_safetensors *file = (struct nvdp_safetensors *)ctx;
     nvdp_status status = nvdp_safetensors_open(ctx, path, &file);
@@ -69,7 +70,7 @@ Test(safetensors, golden_metadata_and_tensors) {
     nvdp_context_free(ctx);
 }
 
-/* Each broken header with the part of the message that says what is wrong. */
+/* Each broken header, with the part of the message that names its fault. */
 static const struct {
     const char *header;
     size_t data;

@@ -1,4 +1,4 @@
-/* Writing safetensors: what is written is read back; what cannot be written is refused. */
+/* Writing safetensors: written tensors are read back; invalid ones are refused. */
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -110,7 +110,7 @@ Test(safetensors_write, refusals_leave_nothing_behind) {
     nvdp_context_free(ctx);
 }
 
-/* Every allocation of a write and a read fails once. */
+/* Every allocation of a write and a read fails in turn. */
 Test(safetensors_write, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("memory.safetensors");

@@ -1,4 +1,4 @@
-/* Exact distributions and divergences against values computed elsewhere. */
+/* Compares exact distributions and divergences with values computed elsewhere. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -6,7 +6,8 @@
 #include <nvdp/rdp.h>
 #include <stdlib.h>
 
-/* Golden values have 16 digits of a double computation; 1e-9 is asked for, they agree to 1e-12. */
+/* The golden values have 16 digits of a double computation; 1e-9 is required, and they agree to
+ * 1e-12. */
 static const double tolerance = 1e-12;
 
 struct golden {
@@ -139,7 +140,8 @@ Test(distribution, golden) {
     close_golden(&g);
 }
 
-/* All rows at once: what comes out unchanged, and the Bayes-optimal guess of the input. */
+/* Checks all rows: the probability that a token stays the same, and the Bayes-optimal guess of
+ * the input. */
 Test(distribution, golden_inversion) {
     struct golden g = open_golden();
     size_t c, n;
@@ -190,7 +192,8 @@ Test(distribution, golden_worst) {
         cr_expect_eq(some.inputs, 9);
         cr_expect(some.value <= worst.value && some.value > 0 && some.bound >= worst.bound);
 
-        /* Sensitive words against all others, one by one; what is left as it is is told apart. */
+        /* Compares sensitive words with all others, one by one; tokens that stay as they are
+         * count separately. */
         cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some), NVDP_OK);
         double most = 0, order = INFINITY, got, longest = 0, bound = 0;
         const double eta0 = -log(json_number_value(json_object_get(g.root, "p")));
@@ -232,8 +235,8 @@ Test(distribution, golden_worst) {
     close_golden(&g);
 }
 
-/* A uniform draw, which a word without a vector becomes, and a word's own: no log ratio above eta/2 times the diameter.  Two
- * words far apart come near it. */
+/* A word without a vector becomes a uniform draw. Its log ratio to a word's own draw never
+ * exceeds eta/2 times the diameter, and two words far apart come near that. */
 Test(distribution, a_uniform_draw_beside_a_word) {
     enum { V = 12, D = 3 };
     struct nvdp_context *ctx = support_context();
@@ -267,7 +270,7 @@ Test(distribution, a_uniform_draw_beside_a_word) {
     nvdp_context_free(ctx);
 }
 
-/* Distances 0, 1, 2.5 at epsilon 2 by hand: 1, e^-1, e^-2.5 over their sum. */
+/* Distances 0, 1, 2.5 at epsilon 2, by hand: probabilities 1, e^-1, e^-2.5 over their sum. */
 Test(distribution, three_words) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = NULL;
@@ -279,7 +282,8 @@ Test(distribution, three_words) {
     cr_expect_float_eq(exp(log_p[0]), .6896720861, 5e-11);
     cr_expect_float_eq(log_p[1], -1 - log(sum), 1e-15);
     cr_expect_float_eq(log_p[2], -2.5 - log(sum), 1e-15);
-    /* Texts: of one length the sum, of two lengths infinite, of one text with itself 0. */
+    /* Divergence of texts: the sum for one length, infinite for two lengths, 0 for a text with
+     * itself. */
     const double orders[3] = {.5, 1, INFINITY};
     cr_assert_eq(
         nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){0, 1}, 1, (int32_t[]){0}, got),
@@ -337,14 +341,14 @@ Test(distribution, refusals) {
     nvdp_context_free(ctx);
 }
 
-/* Two outcomes, by hand; near order 1 both forms must meet; supports that differ. */
+/* Two outcomes by hand; both forms must agree near order 1; supports that differ. */
 Test(distribution, renyi_discrete) {
     const double p[2] = {log(.25), log(.75)}, q[2] = {log(.5), log(.5)};
     const double kl = .25 * log(.5) + .75 * log(1.5);
     cr_expect_float_eq(nvdp_renyi_discrete(1, 2, p, q), kl, 1e-15);
     cr_expect_float_eq(nvdp_renyi_discrete(2, 2, p, q), log(.0625 / .5 + .5625 / .5), 1e-15);
     cr_expect_float_eq(nvdp_renyi_discrete(INFINITY, 2, p, q), log(1.5), 1e-15);
-    /* D' in l is below 1/2 max t^2 = .24 */
+    /* D's derivative in the order is below 1/2 max t^2 = .24 */
     cr_expect_float_eq(nvdp_renyi_discrete(1 + 1e-9, 2, p, q), kl, 1e-9);
     double low = nvdp_renyi_discrete(1 + .5 / log(2) - 1e-12, 2, p, q);
     double high = nvdp_renyi_discrete(1 + .5 / log(2) + 1e-12, 2, p, q);
@@ -357,7 +361,7 @@ Test(distribution, renyi_discrete) {
     cr_expect_eq(nvdp_renyi_discrete(.5, 2, sure, other), INFINITY);
     cr_expect_eq(nvdp_renyi_discrete(.5, 2, sure, sure), 0);
     cr_expect(isnan(nvdp_renyi_discrete(0, 2, p, q)));
-    /* Far tails: e^-2000 against e^-1000. */
+    /* In far tails: e^-2000 against e^-1000. */
     const double far[2] = {-2000, 0}, near[2] = {-1000, 0};
     cr_expect_float_eq(nvdp_renyi_discrete(3, 2, near, far), 500, 1e-9);
 }

@@ -1,4 +1,4 @@
-/* Distances within a table and plausible deniability, against sums written out. */
+/* Compares distances within a table and plausible deniability with explicit sums. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -60,8 +60,8 @@ Test(geometry, medians_and_bounds) {
     nvdp_context_free(ctx);
 }
 
-/* N_w is P(x|x), S_w the expected number of different draws, sum over y of 1 - (1 - P(y|x))^n; of
- * laplace-nearest N_w is estimated and checked against its own draws. */
+/* N_w is P(x|x), S_w the expected number of different draws, sum over y of 1 - (1 - P(y|x))^n.
+ * For laplace-nearest, N_w is estimated and checked against its own draws. */
 Test(geometry, deniability) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx);

@@ -1,4 +1,5 @@
-/* Token inversion against closed forms and golden values; neighbors and sources by brute force. */
+/* Compares token inversion with closed forms and golden values, and neighbors and sources with
+ * brute force. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,8 +19,8 @@ static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t 
     return vectors;
 }
 
-/* Golden values have 16 digits; the prior need not sum to 1, and tokens it leaves out are never
- * guessed. */
+/* The golden values have 16 digits. The prior need not sum to 1, and tokens without prior weight
+ * are never guessed. */
 Test(inversion, known_distributions) {
     struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("santext.json"), *want;
@@ -51,7 +52,7 @@ Test(inversion, known_distributions) {
         cr_expect_float_eq(got.prior, most, 1e-12);
         cr_expect(got.draws == 0 && got.nearest_error == 0 && got.bayes_error == 0);
         cr_expect(got.bayes >= got.nearest && got.bayes >= got.prior);
-        /* Only every third token, weights 7 times as large, on one thread. */
+        /* Uses only every third token, with weights 7 times as large, on one thread. */
         double *some = calloc(count, sizeof *some), sum = 0;
         for (size_t x = 0; x < count; x += 3)
             sum += some[x] = 7 * prior[x];
@@ -70,7 +71,7 @@ Test(inversion, known_distributions) {
         free(n_x);
         nvdp_dchi_free(dchi);
     }
-    /* random: nothing but the prior helps. */
+    /* random: only the prior helps. */
     struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion);
     struct nvdp_dchi *dchi = NULL;
     cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, 0, 0, NULL, &dchi), NVDP_OK);
@@ -91,9 +92,10 @@ Test(inversion, known_distributions) {
     nvdp_context_free(ctx);
 }
 
-/* Two tokens a apart on a line, prior p: with F(u) = 1 - exp(-eta u)/2 for u >= 0 the nearest is right with
- * F(a/2), Bayes, whose border lies log(p/(1-p))/(2 eta) further, with p F(a/2 + s) + (1-p) F(a/2 - s).
- * Five standard errors. */
+/* Two tokens at distance a on a line, with prior p. With F(u) = 1 - exp(-eta u)/2 for u >= 0,
+ * the nearest token is correct with probability F(a/2). Bayes moves the border by s =
+ * log(p/(1-p))/(2 eta) and is correct with p F(a/2 + s) + (1-p) F(a/2 - s). Tolerance: five
+ * standard errors. */
 Test(inversion, noise_on_a_line) {
     struct nvdp_context *ctx = support_context();
     static const double rows[2] = {1, 1.5}, prior[2] = {.8, .2};
@@ -120,7 +122,8 @@ Test(inversion, noise_on_a_line) {
         cr_expect(got.nearest == again.nearest && got.bayes == again.bayes);
         cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 3, &got), NVDP_ERR_ARGUMENT);
         nvdp_dchi_free(dchi);
-        /* so little noise that all draws are right: not exact for that */
+        /* so little noise that all draws are correct, which still does not make the estimate
+         * exact */
         cr_assert_eq(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi), NVDP_OK);
         cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got), NVDP_OK);
         cr_expect(got.nearest == 1 && got.bayes == 1);
@@ -132,7 +135,7 @@ Test(inversion, noise_on_a_line) {
     nvdp_context_free(ctx);
 }
 
-/* On a line of whole numbers the k-th nearest are known. */
+/* On a line of whole numbers the k-th nearest neighbors are known. */
 Test(inversion, neighbors) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 21, N = 3 };
@@ -153,7 +156,7 @@ Test(inversion, neighbors) {
     nvdp_context_free(ctx);
 }
 
-/* The draws one by one, of more tokens than are drawn at a time. */
+/* Compares the counts with single draws, for more tokens than are drawn at once. */
 Test(inversion, sources) {
     struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("santext.json");

@@ -1,4 +1,5 @@
-/* delta of epsilon and epsilon of delta: against enumeration, a closed form, and draws of the mechanism. */
+/* Compares delta of epsilon and epsilon of delta with enumeration, a closed form, and draws of
+ * the mechanism. */
 #include "rdp/loss.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -17,7 +18,7 @@ static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t
     return vectors;
 }
 
-/* delta(eps) of three positions, output by output. */
+/* Computes delta(eps) of three positions, output by output. */
 static double enumerated(size_t count, const double *p, const double *q, double epsilon) {
     double delta = 0;
     for (size_t i = 0; i < count; i++)
@@ -30,7 +31,7 @@ static double enumerated(size_t count, const double *p, const double *q, double 
     return delta;
 }
 
-/* Twelve words, three positions: 1,728 outputs.  The grid's ends must hold the value between them. */
+/* Twelve words and three positions make 1,728 outputs. The grid's ends must enclose the value. */
 Test(loss, enumeration) {
     enum { WORDS = 12 };
     struct nvdp_context *ctx = support_context();
@@ -69,7 +70,7 @@ Test(loss, enumeration) {
         }
         struct nvdp_interval got;
         cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 3, left, 3, b, &got), NVDP_OK);
-        cr_expect_eq(isinf(got.low), c >= 2); /* left as it is with probability .7 */
+        cr_expect_eq(isinf(got.low), c >= 2); /* with probability .7 the token stays as it is */
         if (c >= 2) {
             cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 50, 3, left, 3, b, &got), NVDP_OK);
             cr_expect_float_eq(got.low, .7, 1e-12);
@@ -81,7 +82,8 @@ Test(loss, enumeration) {
     nvdp_context_free(ctx);
 }
 
-/* d = 1, one position: delta(eps) = 1 - e^((eps - s)/2) for eps <= s (Balle & Wang 2018, Theorem 3). */
+/* For d = 1 and one position, delta(eps) = 1 - e^((eps - s)/2) for eps <= s (Balle & Wang 2018,
+ * Theorem 3). */
 Test(loss, laplace_on_a_line) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = NULL;
@@ -105,8 +107,8 @@ Test(loss, laplace_on_a_line) {
     nvdp_context_free(ctx);
 }
 
-/* Losses of 1 to 10^8 nats: rounded by k h nats of a tilt of k, the tilted masses must not vanish.  d = 1 and
- * its closed form, eps = s + 2 log(1 - delta). */
+/* Losses of 1 to 10^8 nats. A tilt of k rounds them by k h nats, and the tilted masses must not
+ * vanish. For d = 1 the closed form is eps = s + 2 log(1 - delta). */
 Test(loss, large_on_a_line) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = NULL;
@@ -119,7 +121,7 @@ Test(loss, large_on_a_line) {
         for (int d = 0; d < 2; d++) {
             const double delta = d == 0 ? 1e-5 : .1, want = s + 2 * log1p(-delta);
             cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, delta, 1, x, 1, x2, &got), NVDP_OK);
-            /* 1e-12: rounding; a thousandth wide, by the header. */
+            /* 1e-12: rounding; the width is at most a thousandth, as the header promises. */
             cr_expect(got.low <= want * (1 + 1e-12) && want <= got.high * (1 + 1e-12) &&
                           got.high - got.low < 2e-3 * want,
                       "s %g: %.12g in [%.12g, %.12g]", s, want, got.low, got.high);
@@ -136,8 +138,9 @@ Test(loss, large_on_a_line) {
     nvdp_context_free(ctx);
 }
 
-/* d >= 2: of the density of L = -s nu, e^(-s nu/2) (1 - nu^2)^((d-3)/2) [(d-1)/z K_{n+1}(z)/K_n(z) + 1 - nu^2], which
- * rdp/laplace.c derives, delta(eps) is integrated and inverted (mpmath, 20 digits). */
+/* For d >= 2, mpmath (20 digits) integrated and inverted delta(eps) from the density of L = -s
+ * nu, which rdp/laplace.c derives: e^(-s nu/2) (1 - nu^2)^((d-3)/2) [(d-1)/z K_{n+1}(z)/K_n(z) +
+ * 1 - nu^2]. */
 Test(loss, large_in_space) {
     static const struct {
         size_t dim;
@@ -174,8 +177,8 @@ Test(loss, large_in_space) {
     nvdp_context_free(ctx);
 }
 
-/* A tilt of 5000 over a grid of 1: eps of two outcomes, 1 - e^-900 and e^-900 against the reverse, and of d = 1, is
- * still within the grid's width; and masses of which nothing is left tell of no epsilon at all. */
+/* A tilt of 5000 over a grid of 1: eps stays within the grid's width for two outcomes, 1 -
+ * e^-900 and e^-900 against the reverse, and for d = 1. Masses that all vanish give no epsilon. */
 Test(loss, vanishing_masses) {
     struct nvdp_context *ctx = support_context();
     const double log_p[2] = {log1p(-exp(-900.7)), -900.7}, log_q[2] = {log_p[1], log_p[0]};
@@ -202,8 +205,8 @@ Test(loss, vanishing_masses) {
     nvdp_context_free(ctx);
 }
 
-/* santext and santext-plus with eta from 1 to 10^5, 216 outputs: where epsilon's upper end is below what they tell
- * apart, the worst of errors, or its lower end above it. */
+/* Checks santext and santext-plus with eta from 1 to 10^5 on 216 outputs: epsilon's upper end
+ * must not be below the true value (the worst error), nor its lower end above it. */
 Test(loss, large_enumerated) {
     enum { WORDS = 6 };
     struct nvdp_context *ctx = support_context();
@@ -239,8 +242,9 @@ Test(loss, large_enumerated) {
     nvdp_context_free(ctx);
 }
 
-/* The mechanism's own draws: L = eta (|y - phi(x')| - |y - phi(x)|), summed over positions, gives delta(eps),
- * D_1, D_1.5 and D_2 within five standard errors, which a seed in 100,000 misses in some of the 18. */
+/* For the mechanism's own draws, L = eta (|y - phi(x')| - |y - phi(x)|), summed over positions,
+ * gives delta(eps), D_1, D_1.5 and D_2 within five standard errors; a seed in 100,000 fails one
+ * of the 18. */
 Test(loss, laplace_drawn) {
     enum { DRAWS = 100000, LENGTH = 3 };
     struct nvdp_context *ctx = support_context();
@@ -335,7 +339,8 @@ Test(loss, laplace_drawn) {
     nvdp_context_free(ctx);
 }
 
-/* Outputs that are distributed alike, of other tokens too: 0, at any length, and beside others what these give. */
+/* Outputs with the same distribution, of other tokens too, give 0 at any length, and with other
+ * positions only what these give. */
 Test(loss, nothing_told) {
     enum { LENGTH = 60 };
     struct nvdp_context *ctx = support_context();
@@ -396,7 +401,8 @@ Test(loss, edges) {
     cr_expect(got.low == 0 && got.high == 0);
     nvdp_dchi_free(random);
 
-    /* A word that is not in the table: a uniform draw; of laplace no further than the farthest token. */
+    /* A word outside the table is a uniform draw; for laplace it is no further than the farthest
+     * token. */
     const int32_t unknown[2] = {NVDP_DCHI_UNKNOWN, 1};
     double p[6], q[6], want = 0;
     cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, unknown, p), NVDP_OK);

@@ -1,4 +1,4 @@
-/* All pairs of texts under a mechanism: every number against one pair at a time. */
+/* Compares every number for all pairs of texts under a mechanism with one pair at a time. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -17,7 +17,7 @@ struct made {
     struct nvdp_token_texts texts;
 };
 
-/* Texts of 1 to 4 words; `unknown`: some are not in the table. */
+/* Makes texts of 1 to 4 words; with `unknown`, some are not in the table. */
 static void make(struct made *made, bool unknown) {
     *made = (struct made){.ctx = support_context()};
     double rows[WORDS * DIM];
@@ -46,7 +46,8 @@ static double number(double got, double want) {
                                      : fabs(got - want) / fmax(want, .01);
 }
 
-/* A divergence is a sum of at most 4 of an absolute error of 1e-13/(l-1), l - 1 at least .05. */
+/* A divergence is a sum of at most 4, each with an absolute error of 1e-13/(l-1), with l - 1 at
+ * least .05. */
 static const double tolerance = 1e-9;
 
 static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown, bool pairs,
@@ -109,7 +110,7 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
                 twice[1][k] = b[k % length];
             }
             struct nvdp_interval exact;
-            if (i < 3) { /* a part of them is enough */
+            if (i < 3) { /* some of them suffice */
                 cr_assert_eq(nvdp_dchi_epsilon(made.ctx, dchi, 1e-5, 2 * length, twice[0],
                                                2 * length, twice[1], &exact),
                              NVDP_OK);
@@ -134,7 +135,7 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     cr_expect(report.epsilon.low <= report.epsilon.high &&
               report.epsilon.high <= most_epsilon * (1 + 1e-9));
     if (mechanism == NVDP_DCHI_SANTEXT &&
-        strlen(moments) > 20) /* else the conversions rule out few */
+        strlen(moments) > 20) /* with fewer orders the conversions exclude few pairs */
         cr_expect(report.epsilon.high - report.epsilon.low <= .02 * report.epsilon.high);
     cr_expect_eq(report.pairs.published.worst.epsilon, INFINITY);
     cr_expect(report.worst.bound >= report.worst.finite && report.worst.inputs > 0);
@@ -146,8 +147,8 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     unmake(&made);
 }
 
-/* All outputs have one distribution: the largest epsilon is 0, however many pairs there are, and not what a divergence
- * of 0 is converted to. */
+/* All outputs have one distribution. The largest epsilon is 0 for any number of pairs, and not
+ * the conversion of a divergence of 0. */
 Test(privacy, random_tells_nothing) {
     enum { MANY = 20, LENGTH = 12 };
     struct made made;
@@ -181,7 +182,7 @@ Test(privacy, santext) {
     compare(NVDP_DCHI_SANTEXT, .3, false, true, "inf", ".7,2");
 }
 
-/* No power of a weight is a number: exponentials of quotients. */
+/* Powers of a weight leave double's range, so exponentials of quotients are used. */
 Test(privacy, santext_far) {
     compare(NVDP_DCHI_SANTEXT, 100, false, false, "64", "24,48");
 }
@@ -191,12 +192,13 @@ Test(privacy, santext_plus) {
     compare(NVDP_DCHI_SANTEXT_PLUS, 2, true, true, ".5", "1,2");
 }
 
-/* A token that is not sensitive and far from all that are: its weights e^(-29/2 eta) are subnormal from eta = 49 on,
- * 0 from 52 on.  In the order inf, at the output `good`,
+/* A token that is not sensitive and far from all sensitive ones: its weights e^(-29/2 eta) are
+ * subnormal from eta = 49 on, 0 from 52 on. In the order inf, at the output `good`,
  *
- *     D(good || the)  =  eta/2 + log(1 + e^(-eta/2) + e^(-eta/2 (sqrt 901 - 29))) - log(1 + 2 e^(-eta/2)) - log p;
+ *   D(good || the)  =  eta/2 + log(1 + e^(-eta/2) + e^(-eta/2 (sqrt 901 - 29))) - log(1 + 2 e^(-eta/2)) - log p;
  *
- * others as one pair's, within the rounding of distances: 30 eta/2 in a difference, times 1/(l-1). */
+ * other orders are compared with a single pair's, within the rounding of distances: 30 eta/2 in
+ * a difference, times 1/(l-1). */
 Test(privacy, santext_plus_far) {
     enum { FOUR = 4 };
     static const double rows[2 * FOUR] = {0, 0, 1, 0, 0, 1, 30, 0};

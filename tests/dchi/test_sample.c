@@ -1,4 +1,4 @@
-/* Draws: their distributions, the nearest token against a search in double, streams. */
+/* Draws: their distributions, the nearest token against a search in double, and streams. */
 #include "base/random.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -7,7 +7,7 @@
 #include <nvdp/dchi.h>
 #include <stdlib.h>
 
-/* [count, dim] normals times sd. */
+/* Returns [count, dim] normals times sd. */
 static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -38,7 +38,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* sqrt(n) sup |F_n - F| of sorted values of F; above 2.5 with probability 2 exp(-2 2.5^2) = 7e-6. */
+/* Computes sqrt(n) sup |F_n - F| for values of F; it exceeds 2.5 with probability 2 exp(-2
+ * 2.5^2) = 7e-6. */
 static double kolmogorov(size_t n, double *u) {
     double most = 0;
     qsort(u, n, sizeof *u, ascending);
@@ -47,8 +48,8 @@ static double kolmogorov(size_t n, double *u) {
     return sqrt((double)n) * most;
 }
 
-/* Radius ~ Gamma(d, 1/eta); a direction's projection t on any axis has (t+1)/2 ~ Beta((d-1)/2, same).
- * Twelve tests: a false alarm in 10,000 seeds. */
+/* The radius is Gamma(d, 1/eta); a direction's projection t on any axis has (t+1)/2 ~
+ * Beta((d-1)/2, same). Twelve tests: a false alarm in 10,000 seeds. */
 Test(sample, laplace_radius_and_direction) {
     struct nvdp_context *ctx = support_context();
     enum { DRAWS = 20000 };
@@ -104,7 +105,7 @@ Test(sample, laplace_radius_and_direction) {
     nvdp_context_free(ctx);
 }
 
-/* In double, of equals the lowest. */
+/* Searches in double; the lowest index wins a tie. */
 static int32_t search(size_t count, size_t dim, const double *rows, const double *y) {
     double least = INFINITY;
     int32_t found = 0;
@@ -120,8 +121,8 @@ static int32_t search(size_t count, size_t dim, const double *rows, const double
     return found;
 }
 
-/* 20,000 perturbed vectors at every eta; words that are equal, and words 1e-9 apart, which float32
- * cannot tell.  The table's mean is far from 0. */
+/* 20,000 perturbed vectors at every eta, with equal words, and words 1e-9 apart, which float32
+ * cannot distinguish. The table's mean is far from 0. */
 Test(sample, nearest_is_that_of_a_search_in_double) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 600, DIM = 24, DRAWS = 20000 };
@@ -156,7 +157,7 @@ Test(sample, nearest_is_that_of_a_search_in_double) {
         cr_expect_gt(kept[e], kept[e - 1]);
     cr_expect_gt(kept[0], 0);
     cr_expect_lt(kept[5], DRAWS);
-    /* Points far beyond float32. */
+    /* Points may lie far beyond float32. */
     for (size_t k = 0; k < DIM; k++)
         y[k] = k == 0 ? 1e60 : 0;
     cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, 1, y, again), NVDP_OK);
@@ -172,9 +173,10 @@ Test(sample, nearest_is_that_of_a_search_in_double) {
     nvdp_context_free(ctx);
 }
 
-/* Many points (products of integers, where the processor has them) and few at a time (float32) find what a
- * search in double finds: in a table of more rows than a product takes, with rows of zeros and of one large
- * number; of points near and far, constant ones, and one that float32 cannot hold among them. */
+/* Many points (products of integers, where the processor has them) and few at a time (float32)
+ * find the same tokens as a search in double. The table has more rows than a product takes, with
+ * rows of zeros and of one large number; the points are near and far, constant ones, and one
+ * beyond float32. */
 Test(sample, nearest_of_many_and_of_few) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 4200, DIM = 13, POINTS = 331, FEW = 20 };
@@ -208,8 +210,8 @@ Test(sample, nearest_of_many_and_of_few) {
     nvdp_context_free(ctx);
 }
 
-/* Chi-square of 60,000 draws of each of two tokens against the exact probabilities, entries that expect
- * fewer than 5 together.  1e-6 each. */
+/* Chi-square tests of 60,000 draws of each of two tokens against the exact probabilities;
+ * entries that expect fewer than 5 are combined. False alarm 1e-6 each. */
 Test(sample, tokens_follow_their_distribution) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 40, DRAWS = 120000 };
@@ -260,8 +262,8 @@ Test(sample, tokens_follow_their_distribution) {
     nvdp_context_free(ctx);
 }
 
-/* Clusters far apart, whose tokens float32 cannot tell: proposals are poor, and what comes out has the
- * exact probabilities all the same.  Chi-square of 40,000 draws, 1e-6. */
+/* Clusters far apart, whose tokens float32 cannot distinguish, make proposals poor; the draws
+ * still have the exact probabilities. Chi-square of 40,000 draws, false alarm 1e-6. */
 Test(sample, poor_proposals_change_nothing) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 24, DRAWS = 40000 };
@@ -289,7 +291,8 @@ Test(sample, poor_proposals_change_nothing) {
     }
     cr_expect_gt(gsl_cdf_chisq_Q(square, COUNT / 2 - 1), 1e-6);
     nvdp_dchi_free(dchi);
-    /* Eta so large that the nearest always comes out: no proposal is kept, the row is computed. */
+    /* With eta so large that the nearest token always wins, no proposal is kept and the row is
+     * computed. */
     dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1e15, sensitive);
     cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens, log_p), NVDP_OK);
     cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, one, tokens, &seed, 0, out), NVDP_OK);
@@ -307,8 +310,8 @@ Test(sample, poor_proposals_change_nothing) {
     nvdp_context_free(ctx);
 }
 
-/* A table whose proposals are not all kept in the 256 MiB for them: tokens beyond are proposed anew, and
- * draws are the same alone, among others, and in any order. */
+/* The 256 MiB for proposals do not hold all of this table's: tokens beyond them are proposed
+ * again. Draws are the same alone, among others, and in any order. */
 Test(sample, what_is_kept_changes_nothing) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 12001, DIM = 4, N = 12001 }; /* 288 MB of weights */
@@ -330,7 +333,7 @@ Test(sample, what_is_kept_changes_nothing) {
                      NVDP_OK);
         cr_assert_eq(again, all[i]);
     }
-    for (size_t i = N - 40; i < N; i++) { /* not kept by the first */
+    for (size_t i = N - 40; i < N; i++) { /* the first mechanism kept no proposals for these */
         int32_t again;
         cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens + i, &seed, i, &again), NVDP_OK);
         cr_assert_eq(again, all[i]);
@@ -345,7 +348,8 @@ Test(sample, what_is_kept_changes_nothing) {
     nvdp_context_free(ctx);
 }
 
-/* Two texts at once on two threads, or one after the other on one; twice without a seed. */
+/* Two texts at once on two threads give the same draws as one after the other on one thread; two
+ * runs without a seed differ. */
 Test(sample, streams) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 50, N = 200 };
@@ -385,7 +389,7 @@ Test(sample, streams) {
     nvdp_context_free(ctx);
 }
 
-/* At a large eta what comes out is the clipped vector; below, the noise is that of the stream. */
+/* At a large eta the output is the clipped vector; at smaller ones the noise is the stream's. */
 Test(sample, sequence) {
     struct nvdp_context *ctx = support_context();
     const double in[4] = {3, 4, .3, .4};

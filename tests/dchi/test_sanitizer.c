@@ -1,4 +1,4 @@
-/* Sanitizers: files of word vectors good and bad, an encoder's table, words and texts, V_S. */
+/* Sanitizers: valid and invalid files of word vectors, an encoder's table, words and texts, V_S. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <lzma.h>
@@ -21,7 +21,7 @@ struct made {
     struct nvdp_sanitizer *sanitizer;
 };
 
-/* Options: name, value, ... NULL. */
+/* Makes a sanitizer from options: name, value, ... NULL. */
 static nvdp_status make(struct made *made, const char *const *options) {
     made->sanitizer = NULL;
     made->ctx = support_context();
@@ -98,7 +98,8 @@ Test(sanitizer, words_of_a_file) {
     drop(&made);
 }
 
-/* The same table, whether packed, with a first line, with Windows' line ends or without a last one. */
+/* The table is the same if the file is packed, has a first line, has Windows' line ends or lacks
+ * the last line end. */
 Test(sanitizer, files_alike) {
     const char *lines = strchr(small, '\n') + 1;
     char crlf[512] = "\xEF\xBB\xBF", *at = crlf + 3;
@@ -126,7 +127,7 @@ Test(sanitizer, files_alike) {
     }
 }
 
-/* Every number is strtod's, by whichever way it was read. */
+/* Every number equals strtod's, whichever reader was used. */
 Test(sanitizer, numbers_are_exact) {
     static const char *const numbers[] = {"0.1",
                                           "-0.00066023",
@@ -221,7 +222,7 @@ Test(sanitizer, bad_options) {
     }
 }
 
-/* Counts: the 3, film 2, good 1, "." 1, bad 0, movie 0.  Of equals the lower row. */
+/* Counts: the 3, film 2, good 1, "." 1, bad 0, movie 0. The lower row wins a tie. */
 Test(sanitizer, sensitive_tokens_are_the_rarest) {
     const char *path = file("v.txt", small);
     const char *corpus = file("corpus.txt", "The the film.\n\nGood film, the end\n");
@@ -276,7 +277,8 @@ Test(sanitizer, sensitive_tokens_are_the_rarest) {
     drop(&made);
 }
 
-/* The vocabulary: those of the table's words, in its order, that another text has, or the texts themselves. */
+/* The vocabulary is the table's words, in its order, that occur in another text or in the texts
+ * themselves. */
 Test(sanitizer, words_of_a_text) {
     static const char *const words[] = {"the", "film", "good", "."};
     const char *path = file("v.txt", small);
@@ -302,12 +304,13 @@ Test(sanitizer, words_of_a_text) {
         cr_expect_eq(nvdp_sanitizer_find(made.sanitizer, "bad"), NVDP_DCHI_UNKNOWN);
         cr_expect_arr_eq(nvdp_vectors_row(nvdp_sanitizer_vectors(made.sanitizer), 3),
                          ((double[]){7, -8}), 2 * sizeof(double));
-        cr_expect_arr_eq(nvdp_sanitizer_sensitive(made.sanitizer), /* once each */
+        cr_expect_arr_eq(nvdp_sanitizer_sensitive(made.sanitizer), /* each word once */
                          ((unsigned char[]){0, 0, 1, 1}), 4);
         tokens_are(&made, "the movie.", "the [UNK] .", 1);
         drop(&made);
     }
-    /* files of V_S are read when the words are known; words that are left out are no mistake there */
+    /* files of V_S are read after the words are known; words left out of the vocabulary are
+     * allowed there */
     for (int list = 0; list < 2; list++) {
         char *later = strdup(list == 1 ? file("list", "bad\ngood\n") : corpus);
         cr_assert_eq(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2",
@@ -400,7 +403,7 @@ Test(sanitizer, pieces_of_an_encoder) {
     nvdp_context_free(ctx);
 }
 
-/* A word without a vector: uniform over the table, whatever the mechanism. */
+/* A word without a vector becomes uniform over the table under every mechanism. */
 Test(sanitizer, unknown_words_are_uniform) {
     enum { DRAWS = 6000 };
     const uint64_t seed = 5;
@@ -457,7 +460,8 @@ Test(sanitizer, unknown_words_are_uniform) {
     cr_expect_float_eq(worst, 40 * hypot(7 - 3, -8 - 4), 1e-12 * worst); /* bad and "." */
     cr_assert_eq(nvdp_dchi_perturb(made.ctx, dchi, 1, (size_t[]){0, DRAWS}, tokens, &seed, 0, y),
                  NVDP_OK);
-    double mean = 0; /* of the first coordinate: that of the table, 11.9/6, sd below 3 */
+    /* of the first coordinate; the table's mean is 11.9/6, its deviation below 3 */
+    double mean = 0;
     for (size_t i = 0; i < DRAWS; i += 2)
         mean += y[2 * i] / (DRAWS / 2.);
     cr_expect_float_eq(mean, 11.9 / 6, 5 * 3 / sqrt(DRAWS / 2.));

@@ -1,4 +1,4 @@
-/* One noised vector a text: every pair against the closed form, bounds against pairs. */
+/* One noised vector per text: every pair against the closed form, bounds against pairs. */
 #include "dchi/dchi.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -24,7 +24,7 @@ Test(sequence, pairs_are_the_closed_form) {
     static const double clips[] = {INFINITY, .9};
     for (size_t i = 0; i < TEXTS * DIM; i++)
         states[i] = sin(1.0 + 3.7 * (double)i) * (i < 2 * DIM ? 0.1 : 1);
-    memcpy(states + 3 * DIM, states + 2 * DIM, DIM * sizeof *states); /* texts that are one */
+    memcpy(states + 3 * DIM, states + 2 * DIM, DIM * sizeof *states); /* two equal texts */
     for (size_t c = 0; c < 2; c++) {
         for (size_t i = 0; i < TEXTS * DIM; i++) {
             const double length = norm(states + i / DIM * DIM, zero);
@@ -45,7 +45,7 @@ Test(sequence, pairs_are_the_closed_form) {
                 for (size_t j = 0; j < TEXTS; j++) {
                     const double distance = eta * norm(clipped + i * DIM, clipped + j * DIM);
                     const double want = i == j ? 0 : nvdp_renyi_laplace(order, DIM, distance);
-                    /* a relative error of 1e-11 of either, and of the distance */
+                    /* a relative error of 1e-11 in each value, and in the distance */
                     cr_expect_float_eq(matrix[i * TEXTS + j], want, 1e-10 * (want + 1e-3));
                     most = fmax(most, want);
                 }
@@ -88,7 +88,8 @@ Test(sequence, wrong_values_are_refused) {
     nvdp_context_free(ctx);
 }
 
-/* Huge, denormal, infinite numbers and NaN: nothing leaves the ball, and no text is refused. */
+/* For huge, denormal and infinite numbers and NaN, nothing leaves the ball and no text is
+ * refused. */
 Test(sequence, clip_is_total) {
     static const double scale[] = {1, 1e300, 1e308, 1e-310, 1e-3}, radii[] = {1e-10, .9, 1e5};
     static const double odd[] = {NAN, INFINITY, -INFINITY};

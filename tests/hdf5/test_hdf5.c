@@ -33,7 +33,7 @@ static void expect_error(struct nvdp_context *ctx, nvdp_status got, nvdp_status 
 
 #define OK(expr) cr_assert_eq(expr, NVDP_OK, "%s", nvdp_context_error(ctx))
 
-static const char *created; /* the last file's path */
+static const char *created; /* the path of the last file */
 
 static struct nvdp__h5 *create(struct nvdp_context *ctx, const char *name) {
     struct nvdp__h5 *file = NULL;
@@ -113,7 +113,7 @@ Test(hdf5, f16_rounds_to_nearest_even) {
     nvdp_context_free(ctx);
 }
 
-/* 100003 rows of 7 in odd slices: chunk borders fall inside them. */
+/* Reads 100003 rows of 7 in odd slices, so that chunk borders fall inside them. */
 Test(hdf5, rows_in_slices) {
     struct nvdp_context *ctx = support_context();
     enum { ROWS = 100003, WIDTH = 7, SLICE = 1237 };
@@ -145,7 +145,7 @@ Test(hdf5, rows_in_slices) {
     nvdp_context_free(ctx);
 }
 
-/* The layout promised: chunks of about 256 KiB, shuffled and deflated. */
+/* Checks the promised layout: chunks of about 256 KiB, shuffled and deflated. */
 Test(hdf5, chunks_and_filters) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "c.h5");
@@ -195,7 +195,7 @@ Test(hdf5, nothing_in_a_dataset) {
     nvdp_context_free(ctx);
 }
 
-/* More datasets than are kept open at once. */
+/* Uses more datasets than are kept open at once. */
 Test(hdf5, many_datasets) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "many.h5");
@@ -262,7 +262,8 @@ Test(hdf5, attributes) {
     nvdp_context_free(ctx);
 }
 
-/* Built with HDF5 alone, as another program would: fixed strings, wide integers, odd classes. */
+/* Builds a file with HDF5 alone, as another program would: fixed strings, wide integers, odd
+ * classes. */
 static const char *foreign_file(void) {
     const char *path = support_scratch_path("foreign.h5");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -425,7 +426,7 @@ Test(hdf5, unreadable_files) {
     nvdp_context_free(ctx);
 }
 
-/* Every length short of the whole is refused with a message, at opening or at reading. */
+/* Truncated files of many lengths are refused with a message. */
 Test(hdf5, truncated_files) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "whole.h5");
@@ -450,7 +451,7 @@ Test(hdf5, truncated_files) {
     nvdp_context_free(ctx);
 }
 
-/* Where the first chunk of x lies. */
+/* Finds the place of x's first chunk. */
 static void find_chunk(const char *path, size_t *address, size_t *size) {
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t x = H5Dopen2(file, "x", H5P_DEFAULT);
@@ -463,7 +464,7 @@ static void find_chunk(const char *path, size_t *address, size_t *size) {
     H5Fclose(file);
 }
 
-/* Deflate carries a checksum: no damaged value is passed on. */
+/* Deflate has a checksum: no damaged value is returned. */
 Test(hdf5, damaged_values) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "x.h5");
@@ -526,7 +527,8 @@ static size_t neighbors(const char *path) {
     return count;
 }
 
-/* What a killed process left is removed by the next one that writes there, what somebody writes is not. */
+/* The next writer removes the files that a killed process left, but not those that a process
+ * still writes. */
 Test(hdf5, removes_what_dead_writers_left) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("left.h5");
@@ -558,7 +560,7 @@ Test(hdf5, removes_what_dead_writers_left) {
     nvdp_context_free(ctx);
 }
 
-/* Of two that write to a new name one succeeds. */
+/* Only one of two writers to a new name succeeds. */
 Test(hdf5, a_new_file_is_made_once) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new.h5");
@@ -577,7 +579,7 @@ Test(hdf5, a_new_file_is_made_once) {
     nvdp_context_free(ctx);
 }
 
-/* Strings lie where they belong, not in a global heap, whose indices readers follow. */
+/* Strings are stored in place, not in a global heap, whose indices readers follow. */
 Test(hdf5, has_no_global_heap) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("strings.h5");
@@ -670,7 +672,7 @@ Test(hdf5, a_full_disk_leaves_nothing) {
     nvdp_context_free(ctx);
 }
 
-/* HDF5's printing of errors belongs to the program around the library. */
+/* The calling program keeps its own HDF5 error handler. */
 static herr_t count_errors(hid_t stack, void *user) {
     (void)stack;
     ++*(int *)user;

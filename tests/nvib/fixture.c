@@ -44,7 +44,7 @@ struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hid
                               uint64_t seed) {
     struct fixture f = {.ctx = support_context()};
     f.dev = nvdp__device_cpu(f.ctx);
-    /* The encoder is never declared: the mechanism reads its configuration alone. */
+    /* The encoder's parameters are never declared: the mechanism reads only its configuration. */
     f.bert.config = (struct nvdp_bert_config){.hidden_size = hidden_size,
                                               .num_attention_heads = heads,
                                               .intermediate_size = inner,

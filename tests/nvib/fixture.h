@@ -7,7 +7,7 @@
 struct fixture {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
-    struct nvdp__bert bert; /* configuration alone: no encoder parameters */
+    struct nvdp__bert bert; /* only the configuration: no encoder parameters */
     struct nvdp__params params;
     struct nvdp__nvib *nvib;
     struct nvdp__arena arena;
@@ -22,20 +22,21 @@ struct fixture {
 struct nvdp__nvib_config fixture_config(size_t length);
 /* The same with a sequence clip and constant weights. */
 struct nvdp__nvib_config fixture_sequence(size_t length, double radius);
-/* Encoder width D, its heads, feed-forward width; texts of the given lengths.  Parameters are
- * random (normal, 0.3 or so), hidden states normal. Planned for training. */
+/* Takes the encoder's width D, heads and feed-forward width, and the lengths of the texts.
+ * Parameters are normal with a deviation near 0.3, hidden states standard normal. The batch is
+ * planned for training. */
 struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
                               size_t heads, size_t inner, size_t texts, const int32_t *lengths,
                               uint64_t seed);
-/* Points the batch at this struct's own tables; call it where the struct has come to rest. */
+/* Points the batch at this struct's own tables. Call it where the struct will stay. */
 void fixture_point(struct fixture *f);
 void fixture_free(struct fixture *f);
 nvdp_status fixture_forward(struct fixture *f, const struct nvdp__draw *draw, float **pooled);
-/* Into the parameters' gradients and d_hidden. */
+/* Adds to the parameters' gradients and to d_hidden. */
 void fixture_backward(struct fixture *f, const struct nvdp__penalty *penalty, float *d_pooled);
-/* The last forward's losses without gradients, before weights. */
+/* Computes the last forward's losses before weights, without gradients. */
 void fixture_losses(struct fixture *f, double *loss_g, double *loss_d);
-/* The seed's draw of an epoch. */
+/* Returns the seed's draw of an epoch. */
 struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch);
 float *fixture_value(struct fixture *f, const char *name, size_t *count);
 

@@ -52,7 +52,7 @@ struct posterior {
     double mu[REFERENCE_DIM], logvar[REFERENCE_DIM], log_alpha;
 };
 
-/* Of the token of number i in its text. */
+/* The posterior of the token with number i in its text. */
 static struct posterior posterior_of(const struct fixture *f, const double *theta, size_t i,
                                      const double *x) {
     struct posterior q = {0};
@@ -82,7 +82,7 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
     return q;
 }
 
-/* All means of a text as one vector, scaled to norm C where it is longer. */
+/* Scales all means of a text, as one vector, to norm C where it is longer. */
 static void clip_sequence(const struct fixture *f, size_t n, struct posterior *q) {
     double square = 0;
     for (size_t k = 0; k < n * f->nvib->dim; k++)
@@ -92,7 +92,7 @@ static void clip_sequence(const struct fixture *f, size_t n, struct posterior *q
             fmin(1, f->nvib->config.clip.sequence / sqrt(square));
 }
 
-/* Formulas of docs/nvib.md, section "Losses". */
+/* Computes the formulas of docs/nvib.md, section "Losses". */
 static void losses(const struct fixture *f, size_t n, const struct posterior *q, double *loss_g,
                    double *loss_d) {
     const struct nvdp__nvib_config *config = &f->nvib->config;
@@ -126,7 +126,7 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
                   count;
         return;
     }
-    /* Every one of the kappa m weights by name. */
+    /* Sums over each of the kappa m weights. */
     size_t m = 1 + (hidden ? config->length : n);
     double top = config->prior_alpha + config->delta * (double)(m - 1);
     double a[REFERENCE_ROWS], b[REFERENCE_ROWS];
@@ -176,7 +176,7 @@ static void draw(const struct reference *ref, size_t b, const struct posterior *
     }
 }
 
-/* u of one query row. */
+/* Computes u of one query row. */
 static void block_row(const struct fixture *f, const double *theta, const struct text_sample *s,
                       size_t i, double *u) {
     size_t p = f->nvib->dim;

@@ -1,6 +1,6 @@
-/* The mechanism once more, in double, straight from the formulas of docs/nvib.md: loops over texts,
- * rows, heads; nothing shared with the library but the parameter table and psi.  Finite differences
- * of it are what the library's gradients are checked against. */
+/* A second implementation of the mechanism, in double, from the formulas of docs/nvib.md: loops
+ * over texts, rows and heads. It shares with the library only the parameter table and psi. The
+ * library's gradients are checked against its finite differences. */
 #ifndef NVDP_TESTS_NVIB_REFERENCE_H
 #define NVDP_TESTS_NVIB_REFERENCE_H
 
@@ -12,8 +12,8 @@ struct reference {
     const struct fixture *f;
     const float *eps;       /* [R, p] */
     const float *log_gamma; /* [R]: log g at the parameters where `slope` was taken */
-    /* d log g / d log alpha and log alpha [tokens] there: away from them log g moves along this
-     * line, as the draw of fixed randomness does to first order. */
+    /* d log g / d log alpha, and log alpha [tokens], at those parameters. At others log g moves
+     * along this line, as a draw of fixed randomness does to first order. */
     double slope[REFERENCE_ROWS];
     double log_alpha[REFERENCE_TOKENS];
     double proj[16 * REFERENCE_DIM]; /* loss = proj . pooled + ... */
@@ -23,9 +23,9 @@ struct reference {
     double loss_g[16], loss_d[16];
 };
 
-/* The loss at parameters theta (the layout of params.value) and hidden states x. */
+/* Computes the loss at parameters theta (the layout of params.value) and hidden states x. */
 double reference_loss(struct reference *ref, const double *theta, const double *x);
-/* Takes slope and log_alpha at theta, x. */
+/* Sets slope and log_alpha at theta, x. */
 void reference_linearize(struct reference *ref, const double *theta, const double *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* The clips keep to their bounds whatever goes in: huge, denormal, infinite numbers and NaN. */
+/* The clips keep their bounds for every input: huge, denormal and infinite numbers and NaN. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -16,7 +16,7 @@ static uint64_t next(uint64_t *state) {
     return *state >> 32;
 }
 
-/* Any float: of random bits, among them NaN and infinities. */
+/* Returns any float: random bits, among them NaN and infinities. */
 static float any(uint64_t *state) {
     uint32_t bits = (uint32_t)next(state);
     float value;
@@ -24,7 +24,7 @@ static float any(uint64_t *state) {
     return value;
 }
 
-/* Numbers of one kind per text, and in some texts one number of another kind. */
+/* Fills x with numbers of one kind per text; some texts have one number of another kind. */
 static void fill(uint64_t *state, size_t n, float *x) {
     static const float scale[] = {1, 3e38F, 1e30F, 1e-40F, 1e-3F};
     static const float odd[] = {NAN, INFINITY, -INFINITY, 3.4e38F, 1e-45F};
@@ -73,7 +73,7 @@ static struct case_ *made(uint64_t *state) {
     return c;
 }
 
-/* 4 x 10 x 60 texts. */
+/* Checks 4 x 10 x 60 texts. */
 Test(clip, sequence_is_total_and_keeps_to_its_ball) {
     uint64_t state = 1;
     size_t replaced = 0, scaled = 0;
@@ -113,7 +113,8 @@ Test(clip, sequence_is_total_and_keeps_to_its_ball) {
     cr_expect(replaced > 200 && scaled > 500, "%zu, %zu", replaced, scaled);
 }
 
-/* The bounds of each vector, with and without a clip: without one, those of nvdp_posteriors_check(). */
+/* Checks each vector's bounds with and without a clip: without one, those of
+ * nvdp_posteriors_check(). */
 Test(clip, vectors_are_total_and_keep_to_their_bounds) {
     uint64_t state = 2;
     for (size_t round = 0; round < 10 * (RADII + 1); round++) {

@@ -104,7 +104,7 @@ Test(config, resolve) {
     nvdp_context_free(ctx);
 }
 
-/* A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */
+/* The padding's pseudo-count is A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */
 Test(config, pad_alpha) {
     struct nvdp__nvib_config config = valid();
     cr_expect_eq(nvdp__form_of(&config, true, false).pad_alpha, 1.0 / 17);
@@ -112,7 +112,7 @@ Test(config, pad_alpha) {
     cr_expect_eq(nvdp__form_of(&config, true, false).pad_alpha, 1);
 }
 
-/* In float, bounds may only become tighter. */
+/* Rounded to float, bounds may only become tighter. */
 Test(config, clip_bounds_round_inwards) {
     struct nvdp__clip_config config = {.sequence = INFINITY,
                                        .mu_radius = 3.1,
@@ -145,7 +145,7 @@ static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *
         refused_by_nvdp(&config, words);                                                           \
     } while (0)
 
-/* What the bound of a sequence clip would not hold with. */
+/* Configurations for which the bound of a sequence clip would not hold are refused. */
 Test(config, what_contradicts_a_sequence_clip_is_refused) {
     REFUSED_BY_NVDP("weights: expected constant with clip_sequence 3, or clip_alpha_min and",
                     config.weights = NVDP__WEIGHTS_LEARNED);

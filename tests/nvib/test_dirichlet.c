@@ -1,4 +1,4 @@
-/* Weights of a sample, and their gradient. */
+/* The weights of a sample, and their gradient. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three texts: 4, 1 and 3 tokens, kappa rows a component, two padding components in the first. */
+/* Three texts of 4, 1 and 3 tokens; kappa rows per component; two padding components in the
+ * first. */
 enum { TEXTS = 3, TOKENS = 8, ROWS_MAX = 26 };
 struct layout {
     int32_t offset[TEXTS + 1], src[ROWS_MAX];
@@ -89,7 +90,8 @@ Test(dirichlet, given_draws) {
     }
 }
 
-/* Zeros among the draws, and pseudo-counts at the ends of float, leave finite logarithms. */
+/* Zeros among the draws, and pseudo-counts at the ends of float's range, leave logarithms
+ * finite. */
 Test(dirichlet, never_minus_infinity) {
     struct layout lay = layout_of(1);
     float log_gamma[ROWS_MAX] = {0}, log_pi[ROWS_MAX], dlogg[ROWS_MAX];
@@ -126,7 +128,7 @@ Test(dirichlet, streams) {
     cr_expect_eq(memcmp(one, two, lay.rows * sizeof *one), 0, "threads, or the wish for gradients");
     sample(&lay, 2, 2, NULL, 6, two, NULL);
     cr_expect_neq(memcmp(one, two, lay.rows * sizeof *one), 0);
-    /* The last text alone: the same bits. */
+    /* The last text alone gets the same bits. */
     int32_t offset[2] = {0, lay.offset[3] - lay.offset[2]};
     struct nvdp__device dev = device(1);
     struct nvdp__draw draw = {.noise = {.seed = 31}, .gamma = NVDP__PURPOSE_GAMMA, .epoch = 5};
@@ -140,7 +142,7 @@ Test(dirichlet, streams) {
     cr_expect_eq(memcmp(one + lay.offset[2], two, (size_t)offset[1] * sizeof *one), 0);
 }
 
-/* E[pi^k] of a Beta(a, s - a) marginal. */
+/* Returns E[pi^k] of a Beta(a, s - a) marginal. */
 static double moment(double a, double s, int k) {
     double m = 1;
     for (int i = 0; i < k; i++) {
@@ -149,15 +151,15 @@ static double moment(double a, double s, int k) {
     return m;
 }
 
-/* Means of rho and rho^2 of each component over 20000 draws against the Dirichlet's moments, each
- * within 5 of its own (known) standard errors: 6e-7 a comparison, 3e-5 in all.  With kappa 2 the
- * component's two weights are added: their sum is Dirichlet over components, each share
- * Dirichlet(a/2, a/2). */
+/* Compares means of rho and rho^2 of each component over 20000 draws with the Dirichlet's
+ * moments, each within 5 of its own (known) standard errors: 6e-7 per comparison, 3e-5 in all.
+ * With kappa 2 the component's two weights are added: their sum is Dirichlet over components,
+ * each share Dirichlet(a/2, a/2). */
 Test(dirichlet, moments) {
     enum { N = 20000, COMPONENTS = 7 };
     for (int kappa = 1; kappa <= 2; kappa++) {
         struct layout lay = layout_of(kappa);
-        lay.log_alpha[3] = -4; /* e^-10 has no mean to speak of in 20000 draws */
+        lay.log_alpha[3] = -4; /* e^-10 is too rare for a mean over 20000 draws */
         double alpha[COMPONENTS] = {1, exp(-2), exp(0.5), exp(1.5), exp(-4), 0.2f, 0.2f};
         double total = 0, first[COMPONENTS] = {0}, second[COMPONENTS] = {0}, within = 0;
         for (size_t i = 0; i < COMPONENTS; i++) {
@@ -182,12 +184,13 @@ Test(dirichlet, moments) {
             cr_expect_lt(fabs(first[i] - m1), 5 * sqrt((m2 - m1 * m1) / N), "mean %zu", i);
             cr_expect_lt(fabs(second[i] - m2), 5 * sqrt((m4 - m2 * m2) / N), "square %zu", i);
         }
-        /* Beta(a/2, a/2): mean 1/2, variance 1/(4 (a + 1)). */
+        /* Beta(a/2, a/2) has mean 1/2 and variance 1/(4 (a + 1)). */
         if (kappa == 2) cr_expect_lt(fabs(within - 0.5), 5 * 0.5 / sqrt((alpha[3] + 1) * N));
     }
 }
 
-/* sum_r c_r log pi_r in double, where log g_r = given + slope (log alpha - log alpha_0). */
+/* Computes sum_r c_r log pi_r in double, where log g_r = given + slope (log alpha - log
+ * alpha_0). */
 static double loss(const struct layout *lay, const float *log_gamma, const float *slope,
                    const double *log_alpha, const float *c) {
     double total = 0;
@@ -234,7 +237,7 @@ Test(dirichlet, gradient) {
     cr_expect_lt(support_norm_error(TOKENS, got, want), 1e-5); /* float32 */
 }
 
-/* Texts enough for threads to be worth it. */
+/* Has enough texts for the loops to use threads. */
 Test(dirichlet, threads) {
     enum { MANY = 200, EACH = 30 };
     static int32_t offset[MANY + 1], src[MANY * EACH];

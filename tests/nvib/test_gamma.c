@@ -9,13 +9,13 @@
 
 #include "quantile_slope.inc"
 
-/* dg/da of g ~ Gamma(a, 1) at fixed randomness. */
+/* Computes dg/da of g ~ Gamma(a, 1) at fixed randomness. */
 static double implicit_gradient(double alpha, double g) {
     if (g == 0) return 0;
     return g / alpha * nvdp__gamma_implicit_log_gradient(alpha, log(g));
 }
 
-/* The reference values are good to their printed digits. */
+/* The reference values are correct to their printed digits. */
 Test(gamma, golden_gradients) {
     json_error_t error;
     json_t *all = json_load_file(support_golden("gamma_implicit_gradient.json"), 0, &error);
@@ -45,7 +45,8 @@ Test(gamma, slopes_of_quantiles) {
     }
 }
 
-/* Both sides of a seam, so near that the function itself moves by less than 1e-11 of its value. */
+/* Compares both sides of a seam, so near that the function itself moves by less than 1e-11 of
+ * its value. */
 static void seam(double alpha1, double log_g1, double alpha2, double log_g2) {
     double one = nvdp__gamma_implicit_log_gradient(alpha1, log_g1);
     double other = nvdp__gamma_implicit_log_gradient(alpha2, log_g2);
@@ -68,11 +69,11 @@ Test(gamma, continuous) {
 }
 
 Test(gamma, ends) {
-    /* g -> 0: psi(alpha + 1) - log g, also where g itself is no longer a number. */
+    /* For g -> 0 the slope is psi(alpha + 1) - log g, also where g itself underflows. */
     cr_expect_float_eq(nvdp__gamma_implicit_log_gradient(0.5, -1e6), nvdp__digamma(1.5) + 1e6,
                        1e-9);
     cr_expect_eq(implicit_gradient(0.5, 0), 0);
-    /* Large alpha: g moves with alpha, one for one. */
+    /* For large alpha, g moves with alpha, one for one. */
     cr_expect_float_eq(nvdp__gamma_implicit_log_gradient(1e12, log(1e12)), 1, 1e-11);
     for (double log_a = -11.5; log_a <= 11.5; log_a += 0.5) {
         for (double log_g = -60; log_g <= 14; log_g += 0.5) {
@@ -91,16 +92,16 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* P(alpha, g) from log g; where g is tiny the first term of its series, alpha log g - log
- * Gamma(alpha+1). */
+/* Computes P(alpha, g) from log g. For tiny g, uses the first term of its series, alpha log g -
+ * log Gamma(alpha+1). */
 static double cdf(double alpha, double log_g) {
     if (log_g < -40) return exp(alpha * log_g - nvdp__log_abs_gamma(alpha + 1));
     return gsl_cdf_gamma_P(exp(log_g), alpha, 1);
 }
 
-/* Kolmogorov-Smirnov on P(alpha, g), which is uniform: the scale on which a small alpha's log g
- * shows all its values.  sqrt(n) D > 2.4 has probability 2 exp(-2 2.4^2) = 2e-5 an alpha, 2e-4 in
- * all; the seed is fixed. */
+/* A Kolmogorov-Smirnov test on P(alpha, g), which is uniform: on this scale a small alpha's log
+ * g shows all its values. sqrt(n) D > 2.4 has probability 2 exp(-2 2.4^2) = 2e-5 per alpha, 2e-4
+ * in all; the seed is fixed. */
 Test(gamma, draws_follow_the_distribution) {
     enum { N = 20000 };
     static double u[N];
@@ -121,8 +122,8 @@ Test(gamma, draws_follow_the_distribution) {
     }
 }
 
-/* The gradient is that of a distribution: E[dg/dalpha] = d E[g]/dalpha = 1.  Mean of 20000, within
- * 5 standard errors: 6e-7 an alpha. */
+/* The gradient is that of a distribution: E[dg/dalpha] = d E[g]/dalpha = 1. The mean of 20000
+ * lies within 5 standard errors: 6e-7 per alpha. */
 Test(gamma, mean_gradient_is_one) {
     enum { N = 20000 };
     const double alphas[] = {0.05, 0.7, 3, 63, 65, 5000};

@@ -1,4 +1,4 @@
-/* Vectors of a sample, and their gradient. */
+/* The vectors of a sample, and their gradient. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -73,12 +73,12 @@ Test(gauss, streams) {
         .texts = 1, .rows = 6, .offset = alone, .src = src + 6, .key = key + 1};
     nvdp__gauss_sample(&dev, &again, &last, &q, two);
     cr_expect_eq(memcmp(one + 6 * DIM, two, 6 * DIM * sizeof *one), 0);
-    for (size_t r = 1; r < ROWS; r++) { /* no row repeats another's noise */
+    for (size_t r = 1; r < ROWS; r++) { /* every row has its own noise */
         cr_expect_neq(memcmp(one, one + r * DIM, DIM * sizeof *one), 0);
     }
 }
 
-/* 40000 prior rows' numbers: mean and variance within 5 standard errors, 6e-7 each. */
+/* Checks the numbers of 40000 prior rows: mean and variance within 5 standard errors, 6e-7 each. */
 Test(gauss, standard_normal_where_there_is_no_token) {
     enum { WIDE = 40000 };
     static float z[WIDE];
@@ -98,8 +98,8 @@ Test(gauss, standard_normal_where_there_is_no_token) {
     cr_expect_lt(fabs(square - 1), 5 * sqrt(2.0 / WIDE));
 }
 
-/* dmu = sum of the token's dz; dlogvar = sum of dz exp(logvar/2) eps / 2: added to what is there.
- */
+/* dmu = sum of the token's dz; dlogvar = sum of dz exp(logvar/2) eps / 2. Both are added to
+ * earlier values. */
 Test(gauss, gradient) {
     float mu[TOKENS * DIM], logvar[TOKENS * DIM], eps[ROWS * DIM], z[ROWS * DIM], dz[ROWS * DIM];
     float dmu[TOKENS * DIM], dlogvar[TOKENS * DIM];
@@ -127,7 +127,7 @@ Test(gauss, gradient) {
     cr_expect_lt(support_norm_error(TOKENS * DIM, dlogvar, want_logvar), 1e-6);
 }
 
-/* Rows wide enough for threads to be worth it. */
+/* Has rows wide enough for the loops to use threads. */
 Test(gauss, threads) {
     enum { WIDE = 3001 };
     static float mu[TOKENS * WIDE], logvar[TOKENS * WIDE], z[2][ROWS * WIDE];

@@ -1,6 +1,6 @@
-/* The layer, losses and all gradients against values computed in float64 by independent code, with
- * the noise given (golden/nvib_block.safetensors).  Its loss pools u by the mean over the token
- * rows (neither the prior nor padding), LayerNorm's epsilon is 1e-12. */
+/* Compares the layer, losses and all gradients with float64 values of independent code for the
+ * same noise (golden/nvib_block.safetensors). Its loss pools u by the mean over the token rows
+ * (neither the prior nor padding); LayerNorm's epsilon is 1e-12. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -28,7 +28,7 @@ static double *read(struct golden *g, const char *name, size_t *count) {
     return g->buffer;
 }
 
-/* Padded [texts, longest + extra, width] to end-to-end rows. */
+/* Packs padded [texts, longest + extra, width] into consecutive rows. */
 static void pack(const double *padded, size_t extra, size_t width, double *out) {
     size_t row = 0;
     for (size_t b = 0; b < TEXTS; b++) {
@@ -88,7 +88,7 @@ static void stop(struct run *run) {
     fixture_free(&run->f);
 }
 
-/* Float32 sums of some tens of terms: 1e-6; the LayerNorms may multiply that by a few. */
+/* float32 sums of a few tens of terms: 1e-6; the LayerNorms may multiply that by a few. */
 static const double FORWARD = 1e-5;
 
 Test(golden, sample) {
@@ -107,7 +107,7 @@ Test(golden, sample) {
     stop(&run);
 }
 
-/* Pooled vectors that the golden rows u imply, for each pool. */
+/* Computes, for each pool, the pooled vectors that the golden rows u imply. */
 static void implied(struct run *run, enum nvdp_pool pool, double *pooled) {
     double u[ROWS * WIDTH], pi[ROWS];
     pack(read(&run->golden, "out.y", NULL), 1, WIDTH, u);
@@ -158,8 +158,8 @@ Test(golden, losses) {
     }
 }
 
-/* Relative to the norm, but to 0.1 at least: the key bias has gradient 0 (softmax does not see a
- * shift of all its arguments), of which float32 leaves some 1e-6. */
+/* Returns the error relative to the norm, but at least to 0.1: the key bias has gradient 0
+ * (softmax ignores a shift of all its arguments), of which float32 leaves about 1e-6. */
 static double gradient_error(size_t n, const float *got, const double *want) {
     double norm = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,10 +1,10 @@
-/* Every gradient of the mechanism against central differences of a plain version in double
- * (reference.c), for the pools, kappa, a narrow latent space, clipping, regularizers, policies,
- * clean queries.
+/* Compares every gradient of the mechanism with central differences of a plain version in double
+ * (reference.c), for the pools, kappa, a narrow latent space, clipping, regularizers, policies
+ * and clean queries.
  *
- * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
- * float32 in the library: forward 1e-5, gradients 1e-4 relative to each tensor's norm (floor 0.1:
- * the key bias has gradient 0). */
+ * Tolerances: the reference's differences with step 1e-5 are accurate to about 1e-9, so the
+ * library's float32 dominates: forward 1e-5, gradients 1e-4 relative to each tensor's norm
+ * (floor 0.1: the key bias has gradient 0). */
 #include "gradient.h"
 #include "reference.h"
 #include "support.h"
@@ -148,8 +148,8 @@ Test(gradients, exact_regularizer) {
     }
 }
 
-/* Bounds that some of the random posteriors pass and some do not; no value lies within a step of a
- * bound, where the difference would straddle the kink. */
+/* Some of the random posteriors exceed the bounds and some do not. No value lies within a step
+ * of a bound, where the difference would straddle the kink. */
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         struct nvdp__nvib_config config = fixture_config(4);
@@ -164,8 +164,8 @@ Test(gradients, clipping) {
     }
 }
 
-/* A radius that every text is outside of, one that some are, one that none is; padding follows.  With
- * learned weights, in their bounds, the prior's row comes first. */
+/* Uses a radius that every text exceeds, one that some exceed and one that none does; padding
+ * follows. With learned weights, within their bounds, the prior's row comes first. */
 Test(gradients, sequence_clip) {
     static const double radius[] = {0.4, 3, 100};
     for (int choice = 0; choice < 12; choice++) {
@@ -181,7 +181,7 @@ Test(gradients, sequence_clip) {
     }
 }
 
-/* Without weights there is no prior; variances are learned as ever. */
+/* Without weights there is no prior; variances are still learned. */
 Test(gradients, constant_weights) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
         for (int policy = 0; policy < 2; policy++) {
@@ -198,7 +198,7 @@ Test(gradients, constant_weights) {
 Test(gradients, row_index) {
     for (int choice = 0; choice < 4; choice++) {
         struct nvdp__nvib_config config = fixture_sequence(5, choice % 2 == 0 ? 1 : 100);
-        if (choice >= 2) { /* with weights, kappa rows a token */
+        if (choice >= 2) { /* with weights, kappa rows per token */
             config = fixture_config(4);
             config.kappa = 2;
             config.clip.mu_radius = 1.5;
@@ -219,7 +219,8 @@ Test(gradients, clean_query) {
     }
 }
 
-/* Without gradients of z (a reader of samples), parameters' gradients are the same, bit for bit. */
+/* Without gradients of z (a reader of samples), the parameters' gradients are the same, bit for
+ * bit. */
 Test(gradients, parameters_alone) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
         struct nvdp__nvib_config config = fixture_config(4);

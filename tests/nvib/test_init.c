@@ -1,4 +1,4 @@
-/* Initial values, and what they make of the layer at the start. */
+/* Initial values, and the layer that they make. */
 #include "fixture.h"
 #include "flat_operations.h"
 #include "support.h"
@@ -10,7 +10,7 @@
 
 enum { WIDTH = 16, HEADS = 4, INNER = 32, TOKENS = 9 };
 
-/* An encoder of one layer with an nvdp bottleneck on top. */
+/* An encoder of one layer with an nvdp bottleneck on it. */
 struct setup {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
@@ -112,8 +112,8 @@ Test(init, full_width) {
     demolish(&setup);
 }
 
-/* p < d: rows of W_mu orthogonal, of one length, and spanning what the hidden states vary in; the
- * means are centered and of size mu_tau. */
+/* p < d: rows of W_mu are orthogonal, of one length, and span the directions in which the hidden
+ * states vary. The means are centered and of size mu_tau. */
 Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
     struct nvdp__nvib_config config = fixture_config(8);
@@ -121,7 +121,7 @@ Test(init, principal_directions) {
     struct setup setup;
     build(&setup, &config);
     cr_expect_eq(setup.nvib->block.inner, 4 * P);
-    /* Rows: a mean, strong factors in 4 random directions, weak noise elsewhere. */
+    /* Rows: a mean, strong factors in 4 random directions, weak noise in the others. */
     float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
     float factor[P * WIDTH], load[P], noise_row[WIDTH];
     struct nvdp__noise noise = {.seed = 2};
@@ -148,7 +148,7 @@ Test(init, principal_directions) {
             for (size_t k = 0; k < WIDTH; k++) {
                 dot += w[i * WIDTH + k] * w[j * WIDTH + k];
             }
-            if (i == 0 && j == 0) unit = dot; /* one factor for all */
+            if (i == 0 && j == 0) unit = dot; /* one factor for all rows */
             cr_expect_float_eq(dot / unit, i == j, 1e-5);
         }
     }
@@ -162,7 +162,8 @@ Test(init, principal_directions) {
             mean[i] += mu / ROWS;
             square += mu * mu / (ROWS * P);
         }
-        cr_expect_float_eq(mean[i], 0, 1e-4); /* of coordinates about 1, means of 10 sqrt(8) */
+        /* mean of coordinates near 1, from states of mean 10 sqrt(8) */
+        cr_expect_float_eq(mean[i], 0, 1e-4);
     }
     cr_expect_float_eq(square, 1, 1e-4);
     for (size_t f = 0; f < P; f++) { /* each factor lies in the span: noise is 1e-3 of it */
@@ -189,9 +190,9 @@ Test(init, principal_directions) {
     demolish(&setup);
 }
 
-/* Few directions of many are found by iteration: variances 1, 1/2, 1/4, ... along known orthonormal
- * directions (a Hadamard matrix's rows), nothing elsewhere, so that the subspace is degenerate as
- * well. Tolerance: float32 hidden states. */
+/* A few directions of many are found by iteration: variances 1, 1/2, 1/4, ... along known
+ * orthonormal directions (a Hadamard matrix's rows) and 0 along the others, so that the subspace
+ * is degenerate too. Tolerance: float32 hidden states. */
 Test(init, leading_directions_of_many) {
     enum { DIM = 64, P = 4, ROWS = 128 };
     struct nvdp_context *ctx = support_context();
@@ -335,9 +336,9 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
 }
 
 /* With stdev_tau -> 0 and alpha_tau large, z is x, and log pi_j - |z_j|^2/(2 sqrt h) is the same
- * for every token: what is left is BERT's attention without its residual (Fehr & Henderson 2024).
- * Tolerance: pseudo-counts of e^17 and more make weights certain to some e^-8.5 = 2e-4 each; the
- * noise is 1e-6. */
+ * for every token. The block is then BERT's attention without its residual (Fehr & Henderson
+ * 2024). Tolerance: pseudo-counts of e^17 and more make weights certain to about e^-8.5 = 2e-4
+ * each; the noise is 1e-6. */
 Test(init, the_block_starts_as_ordinary_attention) {
     struct nvdp__nvib_config config = fixture_config(TOKENS);
     config.stdev_tau = 1e-6;

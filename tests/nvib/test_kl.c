@@ -1,5 +1,5 @@
-/* The exact regularizer of whole texts is what the privacy reports measure at order 1: the
- * divergence of a text's sample from that of an empty text with as many components. */
+/* For whole texts, the exact regularizer is the order-1 divergence of the privacy reports: of a
+ * text's sample from that of an empty text with as many components. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -10,8 +10,9 @@
 enum { WIDTH = 8, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 5};
 
-/* The fixture's posteriors, then one empty text for each: no tokens, all padding; where lengths are
- * public as many tokens that are like the prior's conditional, (a_p + delta n)/(n + 1). */
+/* Returns the fixture's posteriors and one empty text for each: no tokens, only padding. Under
+ * public lengths an empty text has as many tokens, all like the prior's conditional, (a_p +
+ * delta n)/(n + 1). */
 static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
     const struct nvdp__nvib_config *config = &f->nvib->config;
     struct nvdp_posteriors *all = NULL;
@@ -51,8 +52,8 @@ static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
         /* both in double from the same numbers */
         cr_expect_lt(support_relative(loss, at_one, 0), 1e-9, "text %zu: %.12g, %.12g", i, loss,
                      at_one);
-        /* from above, its straight line in the order drawn on to 1: off by h^2 of some tens, and by
-         * roundings of 1e-14 over h */
+        /* Extrapolated from above to order 1 as a straight line: wrong by h^2 times a few tens,
+         * and by roundings of 1e-14 over h. */
         const double h = 1e-5;
         double limit = 2 * nvdp_renyi_texts(1 + h, all, i, TEXTS + i) -
                        nvdp_renyi_texts(1 + 2 * h, all, i, TEXTS + i);

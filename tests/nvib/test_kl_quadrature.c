@@ -1,9 +1,11 @@
-/* The exact regularizer against integrals of its definition, E_q[log q/p], one variable at a time.
+/* Compares the exact regularizer with integrals of its definition, E_q[log q/p], one variable at
+ * a time.
  *
- * Weights: with V_k = pi_k/(pi_k + pi_(k+1) + ...), a one-to-one map of the weights, a Dirichlet(a)
- * makes the V_k independent Beta(a_k, a_(k+1) + a_(k+2) + ...); its divergence is the sum of
- * theirs. Vectors: coordinates are independent.  kappa > 1: every component's weight is kappa
- * weights of a_i/kappa and its vector kappa draws, all of which are shared, so all count. */
+ * Weights: with V_k = pi_k/(pi_k + pi_(k+1) + ...), a one-to-one map of the weights, a
+ * Dirichlet(a) makes the V_k independent Beta(a_k, a_(k+1) + a_(k+2) + ...); its divergence is
+ * the sum of theirs. Vectors: coordinates are independent. For kappa > 1 every component's
+ * weight is kappa weights of a_i/kappa and its vector kappa draws. All of them are shared, so
+ * all count. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -11,7 +13,7 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
-/* Posteriors, or gradients, from arrays. */
+/* Makes posteriors, or gradients, from arrays. */
 #define NUMBERS(dim, mu, logvar, log_alpha)                                                        \
     (&(const struct nvdp__posterior){0, dim, (float *)(mu), (float *)(logvar),                     \
                                      (float *)(log_alpha)})
@@ -57,7 +59,7 @@ static double integral(double (*integrand)(double, void *), void *user) {
     return value;
 }
 
-/* --- all of a sample --- */
+/* --- the whole sample --- */
 
 static double tail(size_t m, const double *a, size_t k) {
     double sum = 0;
@@ -90,7 +92,7 @@ struct setting {
     size_t length; /* 0: public */
 };
 
-/* Pseudo-counts of every weight that is shared, of a text and of an empty one. */
+/* Sets the pseudo-counts of every weight that is shared, of a text and of an empty one. */
 static size_t all_weights(const struct setting *s, const double *alpha, double *a, double *b) {
     size_t components = (s->length > 0 ? s->length : TOKENS) + 1, m = 0;
     double empty = (s->prior_alpha + s->delta * (double)(components - 1)) / (double)components;
@@ -106,8 +108,8 @@ struct text {
     float mu[TOKENS * DIM], logvar[TOKENS * DIM], log_alpha[TOKENS];
 };
 
-/* `want`: the posterior that counts, in double.  Quadrature is good to 1e-10; what is left are the
- * library's float arguments (1e-7 of each, `tolerance`). */
+/* `want` is the expected posterior, in double. The quadrature's error is below 1e-10;
+ * `tolerance` covers the library's float arguments (1e-7 of each). */
 static void compare(const struct setting *s, const struct text *text, const double *mu,
                     const double *logvar, const double *alpha, double tolerance) {
     double a[WEIGHTS], b[WEIGHTS], g, d;
@@ -162,8 +164,8 @@ Test(kl_quadrature, is_the_divergence_of_everything_shared) {
     }
 }
 
-/* What counts is the clipped posterior: clipped here by its definition, in double.  The library's
- * bounds and clipped values are floats, and a scaled mu ends 2e-7 inside the ball. */
+/* The clipped posterior counts: clipped here by its definition, in double. The library's bounds
+ * and clipped values are floats, and a scaled mu ends 2e-7 inside the ball. */
 Test(kl_quadrature, of_a_clipped_posterior) {
     const double radius = 1.1, logvar_min = -1.2, logvar_max = 0.2, alpha_min = 0.6, alpha_max = 3;
     const struct nvdp__clip clip = {(float)radius,         (float)logvar_min,     (float)logvar_max,
@@ -190,7 +192,7 @@ Test(kl_quadrature, of_a_clipped_posterior) {
     }
 }
 
-/* With kappa 1 the weights are sums of those that more share: data processing. */
+/* The weights with kappa 1 are sums of the weights with a larger kappa: data processing. */
 Test(kl_quadrature, more_vectors_cost_more) {
     struct text text = make_text(1.5);
     const int32_t offset[2] = {0, TOKENS};
@@ -215,9 +217,9 @@ Test(kl_quadrature, more_vectors_cost_more) {
     }
 }
 
-/* An empty text costs nothing, whatever is padded. */
+/* An empty text costs nothing, whatever the padding. */
 Test(kl_quadrature, of_an_empty_text) {
-    const struct text text = {{0}, {0}, {0}}; /* pseudo-counts 1, as of padding with delta 1 */
+    const struct text text = {{0}, {0}, {0}}; /* pseudo-counts 1, as padding has with delta 1 */
     const double zero[TOKENS * DIM] = {0}, one[TOKENS] = {1, 1, 1};
     const struct setting padded[] = {{1, 1, 1, 9}, {1, 1, 3, 9}, {1, 1, 2, 0}};
     for (size_t i = 0; i < 3; i++)

@@ -1,4 +1,5 @@
-/* The two losses: against independent values, integrals, averages over samples, differences. */
+/* Checks the two losses against independent values, integrals, averages over samples and
+ * differences. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Posteriors, or gradients, from arrays. */
+/* Makes posteriors, or gradients, from arrays. */
 #define NUMBERS(dim, mu, logvar, log_alpha)                                                        \
     (&(const struct nvdp__posterior){0, dim, (float *)(mu), (float *)(logvar),                     \
                                      (float *)(log_alpha)})
@@ -23,8 +24,8 @@ struct dirichlet_case {
     size_t length; /* 0: public */
     double published, exact;
 };
-/* Computed once with mpmath 1.2.1 in 50 digits from the definitions, every one of the kappa m
- * weights of the exact form by name. */
+/* Computed with mpmath 1.2.1 in 50 digits from the definitions; the exact form sums over each of
+ * the kappa m weights. */
 static const struct dirichlet_case dirichlet_cases[] = {
     {3, {10, 9.5, 10}, 1, 0, 1, 0, 3.986504744828711, 21.18311927128998},
     {3, {-10, -9, -10}, 1, 0, 1, 0, 1.522024120223297e-8, 13010.95252411534},
@@ -64,10 +65,9 @@ Test(loss, dirichlet_values) {
     }
 }
 
-/* Pseudo-counts as a wide encoder without training starts them: log Gamma of the sum is near 1e19,
- * the loss near
- * 17.  Values and gradients with mpmath in 60 digits; the arguments are floats, which changes
- * nothing here. */
+/* Pseudo-counts as a wide, untrained encoder starts them: log Gamma of their sum is near 1e19,
+ * the loss near 17. Values and gradients are from mpmath in 60 digits; the arguments are floats,
+ * which changes nothing here. */
 Test(loss, huge_pseudo_counts) {
     const float log_alpha[5] = {38, 36, 40, 20, -3}, zero[5] = {0};
     const int32_t offset[2] = {0, 5};
@@ -92,8 +92,8 @@ Test(loss, huge_pseudo_counts) {
     }
 }
 
-/* A posterior equal to the prior (published: in its sum; exact: in every component) costs nothing.
- */
+/* A posterior equal to the prior costs nothing (published: equal in its sum; exact: in every
+ * component). */
 Test(loss, zero_at_the_prior) {
     const float zero[4] = {0};
     const int32_t offset[2] = {0, 4};
@@ -146,7 +146,8 @@ static double normal_integrand(double x, void *user) {
     return exp(log_q) / sqrt(2 * M_PI) * (log_q - log_p);
 }
 
-/* One token, public length: E_q[log q/p] by adaptive quadrature, weights and vectors apart. */
+/* One token, public length: computes E_q[log q/p] by adaptive quadrature, separately for weights
+ * and vectors. */
 Test(loss, exact_form_is_the_integral) {
     gsl_integration_workspace *work = gsl_integration_workspace_alloc(1000);
     const int32_t offset[2] = {0, 1};
@@ -171,8 +172,8 @@ Test(loss, exact_form_is_the_integral) {
     gsl_integration_workspace_free(work);
 }
 
-/* Gaussians alone: the sum over dimensions and rows of the integral, and in the published form its
- * mean over the rows of a text. */
+/* Without weights the loss is the integral's sum over dimensions and rows, and in the published
+ * form its mean over the rows of a text. */
 Test(loss, gaussians_alone_are_the_integral) {
     enum { DIM = 2, ROWS = 4 };
     const int32_t offset[3] = {0, 3, ROWS};
@@ -198,8 +199,8 @@ Test(loss, gaussians_alone_are_the_integral) {
     }
 }
 
-/* d/dmu = w mu, d/dlogvar = w (e^logvar - 1)/2, ADDED; divided by the rows in the published form.
- */
+/* Adds d/dmu = w mu and d/dlogvar = w (e^logvar - 1)/2, divided by the number of rows in the
+ * published form. */
 Test(loss, gradients_of_gaussians_alone) {
     const int32_t offset[2] = {0, 2};
     const float mu[2] = {0.5f, -3}, logvar[2] = {-2, 1};
@@ -216,7 +217,7 @@ Test(loss, gradients_of_gaussians_alone) {
     }
 }
 
-/* Log density of Dirichlet weights, from their logarithms. */
+/* Computes the log density of Dirichlet weights from their logarithms. */
 static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
     double sum = 0, density = 0;
     for (size_t i = 0; i < m; i++) {
@@ -226,8 +227,8 @@ static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
     return density + nvdp__log_abs_gamma(sum);
 }
 
-/* 3 tokens, length 4, kappa 2: the mean of log q/p over 20000 samples of the library's own weights,
- * within 5 standard errors (6e-7). */
+/* 3 tokens, length 4, kappa 2: takes the mean of log q/p over 20000 samples of the library's own
+ * weights, within 5 standard errors (6e-7). */
 Test(loss, exact_form_is_the_mean_over_samples) {
     enum { N = 20000, ROWS = 10 };
     const float log_alpha[3] = {1.5f, 0, 2.5f}, zero[3] = {0};
@@ -264,8 +265,8 @@ Test(loss, exact_form_is_the_mean_over_samples) {
     cr_expect_lt(fabs(mean - d), 5 * error, "%g +- %g, not %g", mean, error, d);
 }
 
-/* The exact form is the divergence of order 1 from an empty text, which rdp/ computes by
- * itself. */
+/* The exact form is the order-1 divergence from an empty text, which rdp/ computes
+ * independently. */
 Test(loss, exact_form_is_the_divergence_of_order_one) {
     enum { DIM = 3, TOKENS = 4, LENGTH = 6 };
     struct nvdp_context *ctx = support_context();
@@ -305,7 +306,7 @@ Test(loss, exact_form_is_the_divergence_of_order_one) {
     nvdp_context_free(ctx);
 }
 
-/* Large and small pseudo-counts: losses that are never negative. */
+/* For large and small pseudo-counts the losses are never negative. */
 Test(loss, not_negative) {
     const int32_t offset[2] = {0, 2};
     const float zero[2] = {0};
@@ -324,9 +325,9 @@ Test(loss, not_negative) {
     }
 }
 
-/* Gradients against differences of the library's own double results: inputs are floats, so the step
- * is a power of two, 2^-8, exact in float at these sizes, with the four-point rule (error about h^4
- * = 2e-10). */
+/* Checks gradients against differences of the library's own double results. The inputs are
+ * floats, so the step is a power of two, 2^-8, exact in float at these sizes; the four-point
+ * rule's error is about h^4 = 2e-10. */
 enum { TEXTS = 3, TOKENS = 6, DIM = 5 };
 struct point {
     struct nvdp__kl kl;
@@ -418,7 +419,7 @@ Test(loss, gaussian_near_the_prior) {
 }
 
 Test(loss, threads) {
-    enum { MANY = 600 }; /* enough for threads to be worth it */
+    enum { MANY = 600 }; /* enough for the loops to use threads */
     static float mu[MANY * 8], logvar[MANY * 8], log_alpha[MANY], grad[2][MANY * 17];
     int32_t offset[MANY / 2 + 1];
     double loss[2][MANY];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 500, DIM = 77 }; /* enough for threads to be worth it */
+enum { ROWS = 500, DIM = 77 }; /* enough for the loops to use threads */
 static const struct nvdp__device dev = {.threads = 2};
 
 static void fill(size_t n, double scale, double phase, float *x) {
@@ -59,7 +59,7 @@ struct posterior {
 static struct posterior *made(void) {
     struct posterior *q = calloc(1, sizeof *q);
     fill(ROWS * DIM, 1, 0, q->mu);
-    for (size_t i = 0; i < ROWS * DIM; i++) { /* norms from 0 to 12 or so */
+    for (size_t i = 0; i < ROWS * DIM; i++) { /* norms from 0 to about 12 */
         q->mu[i] *= (float)(i / DIM) / 250;
     }
     fill(ROWS * DIM, 2, 1, q->logvar);
@@ -70,7 +70,7 @@ static struct posterior *made(void) {
     return q;
 }
 
-/* sum of gradient times the projection min(1, R/|mu|) mu, in double. */
+/* Computes the sum of gradient times the projection min(1, R/|mu|) mu, in double. */
 static double projected(const float *direction, const double *mu, double radius) {
     double norm = 0, dot = 0;
     for (size_t i = 0; i < DIM; i++) {
@@ -138,8 +138,8 @@ Test(posterior, clip) {
     free(before);
 }
 
-/* Gradient descent on half the squared distances of what is clipped from `target`, a start outside
- * on every side: where it ends. */
+/* Runs gradient descent on half the squared distances of the clipped values from `target`,
+ * starting outside every bound. Returns the point where it ends. */
 static void descend(bool inward, const float *target, float *mu, float *logvar, float *log_alpha) {
     const struct nvdp__clip clip = {.radius = 5,
                                     .logvar_min = -1,
@@ -167,8 +167,8 @@ static void descend(bool inward, const float *target, float *mu, float *logvar, 
     }
 }
 
-/* Targets inside: a clamp's gradient leaves the numbers outside, an inward one brings them there.
- * Tolerance: 400 steps of rate 0.1 contract by 1e-18; what is left is float's rounding. */
+/* Targets inside: a clamp's gradient leaves the numbers outside, an inward one moves them
+ * inside. Tolerance: 400 steps of rate 0.1 contract by 1e-18; only float's rounding remains. */
 Test(posterior, clip_inward_comes_back) {
     const float target[] = {0.6F, 0.8F, -0.5F, 0.5F, 0.25F};
     float mu[] = {6, 8}, logvar[] = {-3, 4}, log_alpha[] = {7};
@@ -183,7 +183,7 @@ Test(posterior, clip_inward_comes_back) {
     cr_expect_float_eq(log_alpha[0], target[4], 1e-5);
 }
 
-/* Targets farther out: inward gradients are a clamp's, bit for bit. */
+/* For targets farther out, inward gradients equal a clamp's, bit for bit. */
 Test(posterior, clip_inward_goes_no_further) {
     const float target[] = {12, 5, -9, 9, 20};
     float start[] = {3, 7, -3, 4, 7}, mu[2][2], logvar[2][2], log_alpha[2][1];
@@ -199,7 +199,7 @@ Test(posterior, clip_inward_goes_no_further) {
     cr_expect_float_eq(mu[0][1] / mu[0][0], 5.0 / 12, 1e-3, "turned towards the target");
 }
 
-/* Bounds that are off change nothing. */
+/* Bounds that are off have no effect. */
 Test(posterior, clip_off) {
     struct posterior *q = made();
     struct posterior *before = made();

@@ -1,4 +1,4 @@
-/* The weights of a release, by their distribution. */
+/* The distribution of a release's weights. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -16,15 +16,15 @@ static struct nvdp__digits seeded(uint64_t text) {
     return digits;
 }
 
-/* The first of two weights is Beta(a, b): chi-square over cells of some steps of its logarithm, by the
- * deviate of Wilson & Hilferty; above 4.2 with chance 2e-5 each. */
+/* The first of two weights is Beta(a, b): a chi-square test over cells of some steps of its
+ * logarithm, as Wilson & Hilferty's deviate; above 4.2 with chance 2e-5 each. */
 static void check_beta(double a, double b, uint64_t text) {
     enum { N = 20000, CELLS = 40 };
     struct nvdp__digits digits = seeded(text);
     double found[CELLS + 1] = {0}, chi = 0, degrees = -1, before = 0;
     int32_t bound[CELLS], out[2];
     void *scratch = calloc(1, nvdp__release_scratch(2));
-    for (int k = 0; k < CELLS; k++) { /* at quantiles, on the grid's edges */
+    for (int k = 0; k < CELLS; k++) { /* cells end at quantiles, on the grid's edges */
         double low = -200, high = 0;
         for (int i = 0; i < 60; i++) {
             double middle = (low + high) / 2;
@@ -85,7 +85,7 @@ Test(release, weights_stay_on_the_grid_and_sum_to_one) {
     free(scratch);
 }
 
-/* What the statement says of 129 weights, and that it grows with what it depends on. */
+/* Checks the stated distance for 129 weights, and that it grows with its arguments. */
 Test(release, distance_is_small_and_grows) {
     double usual = nvdp__release_distance(&GRID, 129, 1);
     cr_assert(usual > 0 && usual < 1e-19, "%g", usual);

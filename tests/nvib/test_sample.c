@@ -8,9 +8,9 @@
 
 enum { WIDTH = 20, HEADS = 2, INNER = 24, LENGTH = 7 };
 
-/* A text draws the same numbers alone and in a batch, wherever it stands there.  Pseudo-counts and
- * standard deviations are made the same in both (constant projections), because matrix products of
- * other shapes may round otherwise. */
+/* A text draws the same numbers alone and at any place in a batch. Constant projections make
+ * pseudo-counts and standard deviations the same in both, because matrix products of other
+ * shapes may round otherwise. */
 Test(sample, batch_layout_does_not_matter) {
     static const int32_t lengths[3] = {5, 2, 7};
     for (int kappa = 1; kappa <= 2; kappa++) {
@@ -53,7 +53,7 @@ static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool
     return weight ? sample.log_pi[1] : sample.z[0];
 }
 
-/* Another seed, purpose, epoch or text: other numbers. */
+/* Another seed, purpose, epoch or text gives other numbers. */
 Test(sample, streams_are_apart) {
     static const int32_t lengths[2] = {3, 3};
     struct nvdp__nvib_config config = fixture_config(LENGTH);
@@ -80,7 +80,7 @@ Test(sample, streams_are_apart) {
     fixture_free(&f);
 }
 
-/* The posterior that is written is the one that was sampled, clipped. */
+/* The posterior written is the clipped one, from which the sample was drawn. */
 Test(sample, posterior) {
     static const int32_t lengths[2] = {3, 2};
     struct nvdp__nvib_config config = fixture_config(LENGTH);

@@ -1,4 +1,4 @@
-/* What passes the bottleneck: the sample and nothing else. */
+/* Only the sample passes the bottleneck. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -94,7 +94,8 @@ Test(sealed, pooled_depends_on_the_sample_alone) {
     }
 }
 
-/* Vectors alone, within a ball; the residual is of the sample, not of what it was drawn from. */
+/* Only vectors, within a ball; the residual comes from the sample, not from the encoder's
+ * states. */
 Test(sealed, pooled_depends_on_the_sample_alone_without_weights) {
     for (int choice = 0; choice < 4; choice++) {
         struct nvdp__nvib_config config = fixture_sequence(LENGTH, 2);
@@ -104,7 +105,7 @@ Test(sealed, pooled_depends_on_the_sample_alone_without_weights) {
     }
 }
 
-/* Under the hidden policy every text of a batch shows the same number of rows. */
+/* Under the hidden policy every text of a batch has the same number of rows. */
 Test(sealed, hidden_policy_shows_one_length) {
     struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.kappa = 2;
@@ -184,8 +185,8 @@ Test(sealed, samples_outside_the_plan_are_refused) {
     fixture_free(&f);
 }
 
-/* The sample has the same bits on any number of threads (texts so long that loops are shared out);
- * what follows goes through matrix products, which BLAS may round otherwise: 1e-5. */
+/* The sample has the same bits on any number of threads (the texts are so long that threads
+ * share the loops). Later steps use matrix products, which BLAS may round otherwise: 1e-5. */
 Test(sealed, threads_do_not_matter) {
     enum { LONG = 500, ROWS = TEXTS * (LONG + 1), TOTAL = 8192 };
     static float z[ROWS * WIDTH], log_pi[ROWS], grad[TOTAL];
@@ -224,7 +225,8 @@ Test(sealed, threads_do_not_matter) {
     fixture_free(&f);
 }
 
-/* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
+/* Forward, losses and backward allocate nothing: the next allocation would fail, and none
+ * happens. */
 static void step(struct nvdp__nvib_config config) {
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
     fixture_point(&f);

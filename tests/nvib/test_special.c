@@ -24,8 +24,8 @@ Test(special, known_values) {
     cr_expect(isnan(nvdp__trigamma(0)) && isnan(nvdp__trigamma(NAN)));
 }
 
-/* What is left without the leading terms: mpmath in 60 digits, and no step where the series takes
- * over. */
+/* Compares the functions without their leading terms with mpmath in 60 digits, and checks that
+ * no step appears where the series takes over. */
 Test(special, excess) {
     cr_expect_float_eq(nvdp__log_gamma_excess(20), -0.070595657643486981, 1e-14);
     cr_expect_float_eq(nvdp__log_gamma_excess(1e6), -5.4888165791107976, 1e-14);

@@ -14,7 +14,7 @@ struct row {
     double gamma, cost, epsilon;
 };
 
-/* The last column is the epsilon of one call, also where the cost was computed for a hundred. */
+/* The last column is the epsilon of one call, also where the cost is of a hundred. */
 static const struct row table[] = {
     {1, 1, 1, 1, 1e-6, 1.901322311892, 13.51960829252},
     {1, 8, 1, 1, 1e-6, 48.25457782185, 7.48410797531},
@@ -46,7 +46,7 @@ static struct nvdp_bdp_cost run(struct nvdp_context *ctx, const struct row *row,
     return cost;
 }
 
-/* Printed to 13 digits: half a unit of the last is at most 5e-13 of the value. */
+/* Printed to 13 digits: half a unit in the last place is at most 5e-13 of the value. */
 Test(bdp, golden_table) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
@@ -66,7 +66,7 @@ Test(bdp, golden_table) {
     nvdp_context_free(ctx);
 }
 
-/* What is reported counts every release: mpmath, 30 digits, for the last row. */
+/* The reported cost counts every release: mpmath, 30 digits, for the last row. */
 Test(bdp, epsilon_of_all_releases) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
@@ -79,7 +79,7 @@ Test(bdp, epsilon_of_all_releases) {
     nvdp_context_free(ctx);
 }
 
-/* Costs far beyond the range of exp: X about 2200. */
+/* Costs may be far beyond the range of exp: X about 2200. */
 Test(bdp, log_space) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
@@ -121,7 +121,7 @@ Test(bdp, edges) {
     double none[3] = {0, 0, 0};
     cr_assert_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 3, none, &cost),
                  NVDP_OK);
-    /* the floor, ln(1e5)/1.1 = 10.466, and what gamma has spent */
+    /* the floor, ln(1e5)/1.1 = 10.466, with delta reduced by gamma */
     cr_expect_float_eq(cost.epsilon, -log(1e-5 - 1e-6) / 1.1, 1e-12);
 
     cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 1, none, &cost),
@@ -155,7 +155,7 @@ Test(bdp, subsampling_bounds) {
         cr_expect_gt(cost, last, "more sampling costs more");
         last = cost;
     }
-    /* an infinite divergence of an order that takes part */
+    /* an infinite divergence of an order in use */
     double d[3][3] = {{NAN, NAN, NAN}, {NAN, NAN, NAN}, {1, INFINITY, 1}};
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 0.1, 3,

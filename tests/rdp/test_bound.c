@@ -1,10 +1,12 @@
-/* What is proven over all texts: no pair of texts within the ball exceeds it, and it is attained. */
+/* The bound proven over all texts: no pair of texts within the ball exceeds it, and a pair
+ * attains it. */
 #include "made_posteriors.h"
 
 static const double orders[] = {0.5, 1, 1.1, 2, 64, INFINITY};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-/* All means of each text, as one vector, scaled to norm `radius` or, every other text, below it. */
+/* Scales all means of each text, as one vector, to norm `radius` or, for every other text, below
+ * it. */
 static void into_ball(struct nvdp_posteriors *set, double radius) {
     for (size_t i = 0; i < set->texts; i++) {
         double square = 0;
@@ -25,7 +27,7 @@ static struct nvdp_posteriors *made(struct nvdp_context *ctx, double radius) {
     return set;
 }
 
-/* Texts of 1 to 5 tokens, padded to 7 rows.  1e-12: the divergences' own error. */
+/* Texts of 1 to 5 tokens, padded to 7 rows. 1e-12 is the divergences' own error. */
 Test(bound, no_pair_exceeds_it) {
     struct nvdp_context *ctx = support_context();
     for (double radius = 0.01; radius < 100; radius *= 7) {
@@ -37,7 +39,7 @@ Test(bound, no_pair_exceeds_it) {
                     largest = fmax(largest, nvdp_renyi_texts(orders[o], set, i, j));
             }
             cr_expect_leq(largest, bound * (1 + 1e-12), "order %g, C %g", orders[o], radius);
-            /* not an empty promise: the farthest of these random texts come near */
+            /* the bound is not vacuous: the farthest of these random texts come near it */
             cr_expect_geq(largest, bound / 4, "order %g, C %g", orders[o], radius);
         }
         nvdp_posteriors_free(set);
@@ -45,11 +47,11 @@ Test(bound, no_pair_exceeds_it) {
     nvdp_context_free(ctx);
 }
 
-/* The sensitivity is the ball's diameter: two texts on opposite sides, one the other's negative. */
+/* The sensitivity is the ball's diameter: for two opposite texts, one is the other's negative. */
 Test(bound, opposite_texts_attain_it) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made(ctx, 1.45);
-    size_t i = 0, j = 1; /* two of one length */
+    size_t i = 0, j = 1; /* two texts of one length */
     while (set->offset[i + 1] - set->offset[i] != set->offset[j + 1] - set->offset[j])
         cr_assert_lt(++j, set->texts);
     size_t count = (set->offset[i + 1] - set->offset[i]) * set->dim;
@@ -69,7 +71,8 @@ Test(bound, opposite_texts_attain_it) {
     nvdp_context_free(ctx);
 }
 
-/* The report says what is proven beside what was measured; of shared weights nothing is. */
+/* The report prints the proven bound and the measured value; nothing is proven for shared
+ * weights. */
 Test(bound, is_in_the_report) {
     struct nvdp_context *ctx = support_context();
     for (int weights = 0; weights < 2; weights++) {
@@ -120,8 +123,9 @@ Test(bound, numbers) {
     cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, INFINITY)));
 }
 
-/* The largest share that a divergence leaves: attained by two outcomes; for Gaussians mu apart, whose test has
- * Phi(mu + Phi^-1(FPR)) true positives, never below; of order infinity e^D times the chance. */
+/* The largest share that a divergence allows. Two outcomes attain it. For Gaussians mu apart,
+ * whose test has Phi(mu + Phi^-1(FPR)) true positives, it is never below; for order infinity it
+ * is e^D times the chance. */
 Test(bound, most_of_an_event) {
     static const double chances[] = {1e-6, .01, .3, .9}, nats[] = {0, 1e-6, .1, 1, 5, 30};
     for (size_t o = 0; o < ORDERS; o++)

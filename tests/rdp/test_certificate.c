@@ -1,11 +1,11 @@
-/* Certificates: closed forms, the largest divergences within bounds by brute force, conditions one by one, and that nothing within the
- * limits exceeds what is proven. */
+/* Certificates: closed forms, the largest divergences within bounds by brute force, conditions
+ * one by one, and that nothing within the limits exceeds the proven bound. */
 #include "made_posteriors.h"
 #include "rdp/worst.h"
 
 #include <nvdp/certificate.h>
 
-/* (a) holds with C 1.45: one vector of 3 numbers a text. */
+/* (a) holds with C 1.45: one vector of 3 numbers per text. */
 static struct nvdp_limits sequence(void) {
     return (struct nvdp_limits){.struct_size = sizeof(struct nvdp_limits),
                                 .method = "vib-fixed",
@@ -22,7 +22,7 @@ static struct nvdp_limits sequence(void) {
                                 .pad_alpha = 1};
 }
 
-/* (c) holds: 4 rows, padding among them, with weights. */
+/* (c) holds: 4 rows, some of them padding, with weights. */
 static struct nvdp_limits clip_set(void) {
     struct nvdp_limits limits = sequence();
     limits.rows = 4;
@@ -48,7 +48,7 @@ static struct nvdp_certificate certify(struct nvdp_context *ctx, const struct nv
     return made;
 }
 
-/* The table of Balle & Wang 2018's calibration at delta 1e-5; 1e-4: its digits. */
+/* The calibration of Balle & Wang 2018 at delta 1e-5; 1e-4: its digits. */
 Test(certificate, mu_of_an_epsilon) {
     static const double table[][2] = {{1, .26805}, {2, .50155}, {4, .92493}, {8, 1.66603}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -70,12 +70,12 @@ Test(certificate, mu_of_an_epsilon) {
     cr_expect(isnan(nvdp_gdp_mu(-1, 1e-5)) && isnan(nvdp_gdp_mu(1, 1)));
 }
 
-/* Over all mu: never below the exact epsilon, and not far above.  Large mu have
+/* For all mu the result is never below the exact epsilon, and not far above it. Large mu have
  *
- *     eps  =  mu^2/2 + a mu,      delta  =  Phi(-a) - e^eps Phi(-a - mu),
+ *   eps  =  mu^2/2 + a mu,   delta  =  Phi(-a) - e^eps Phi(-a - mu),
  *
- * solved by mpmath (the second part is phi(a)/mu); small ones, with delta = x mu, eps = a mu where
- * x = phi(a) - a Phi(-a), to a relative mu a.  1e-11: delta is taken 1e-12 smaller than asked, for the
+ * solved by mpmath (the second part is phi(a)/mu); small ones, with delta = x mu, have eps = a
+ * mu where x = phi(a) - a Phi(-a), to a relative mu a. 1e-11: delta is reduced by 1e-12 for the
  * rounding. 1e-12: delta is the exponential of a logarithm of up to 700. */
 Test(certificate, epsilon_of_a_mu) {
     static const double large[][3] = {{1e3, 1e-5, 504263.89292065408},
@@ -127,7 +127,8 @@ Test(certificate, epsilon_of_a_mu) {
     nvdp_context_free(ctx);
 }
 
-/* (a) is attained: two opposite texts have its curve, at one release and at four.  1e-10: the integral's. */
+/* (a) is attained: two opposite texts have its curve, for one release and for four. 1e-10 is the
+ * integral's error. */
 Test(certificate, sequence_is_exact) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
@@ -159,7 +160,8 @@ Test(certificate, sequence_is_exact) {
     nvdp_context_free(ctx);
 }
 
-/* C is told in standard deviations: a norm of R with noise sigma is R/sigma with noise 1, sqrt(rows) of them, sqrt(kappa). */
+/* C is in standard deviations: a norm of R with noise sigma becomes R/sigma, times sqrt(rows)
+ * and sqrt(kappa). */
 Test(certificate, radius_in_units_of_the_noise) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
@@ -176,7 +178,7 @@ Test(certificate, radius_in_units_of_the_noise) {
     nvdp_context_free(ctx);
 }
 
-/* Variances at the ends and between, |d| = 2R. */
+/* Tries variances at the ends and between them, with |d| = 2R. */
 Test(certificate, worst_gaussians_by_brute_force) {
     enum { STEPS = 12 };
     static const double bounds[][2] = {{1, 1}, {0.5, 1}, {0.3, 1.1}, {0.8, 3}};
@@ -205,8 +207,8 @@ Test(certificate, worst_gaussians_by_brute_force) {
     }
 }
 
-/* The largest over vertices by their counts, and random points between: none above what is proven, and the proven
- * not far above the best vertex. */
+/* Tries all vertices by their counts, and random points between them: none is above the proven
+ * bound, and the bound is not far above the best vertex. */
 Test(certificate, worst_dirichlets_by_brute_force) {
     enum { MOST = 6, DRAWS = 6000 };
     static const struct {
@@ -249,7 +251,7 @@ Test(certificate, worst_dirichlets_by_brute_force) {
                           proven);
             cr_expect_leq(found, most * (1 + 1e-9) + 1e-12, "case %zu, %zu weights: a vertex", c,
                           m);
-            /* the proof takes parts of components: little where there are some */
+            /* the proof splits components: a small loss where there are several */
             if (m > 2)
                 cr_expect_geq(most, 0.75 * proven, "case %zu, %zu weights: %g of %g", c, m, most,
                               proven);
@@ -257,7 +259,8 @@ Test(certificate, worst_dirichlets_by_brute_force) {
     }
 }
 
-/* Eight components in [.1, 1] cost 143 nats at order 1.1, four in [1, 1.5] 2.2 at order 2.5 (without a prior's). */
+/* Eight components in [.1, 1] cost 143 nats at order 1.1; four in [1, 1.5] cost 2.2 at order 2.5
+ * (without a prior's). */
 Test(certificate, worst_dirichlets_of_the_specification) {
     double found;
     const double wide = nvdp__worst_dirichlet(1.1, 8, 1e-12, 0.1, 1, 1, &found);
@@ -271,7 +274,8 @@ Test(certificate, worst_dirichlets_of_the_specification) {
     cr_expect_eq(nvdp__worst_dirichlet(1.1, 8, 1, 1, 1, 1, &found), 0);
 }
 
-/* Each condition that is broken fails by itself, with the option that would mend it, and takes the certificate away. */
+/* Each broken condition fails separately, names the option that would restore it, and ends the
+ * certificate. */
 Test(certificate, conditions) {
     struct nvdp_context *ctx = support_context();
     static const char *const option[] = {"--query sampled", "--length-policy hidden",
@@ -293,15 +297,15 @@ Test(certificate, conditions) {
         cr_expect_eq(made.right, 1);
         cr_assert_eq(claim->conditions, 5);
         for (size_t k = 0; k < 5; k++)
-            if (broken != 2 || k != 3) /* without a least variance there is no radius either */
+            if (broken != 2 || k != 3) /* without a smallest variance there is no radius either */
                 cr_expect_eq(claim->condition[k].holds, k != broken, "%zu, broken %zu", k, broken);
         support_contains(claim->condition[broken].option, option[broken]);
         cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
         support_contains(text, "Nothing is proven");
-        if (broken != 2) support_contains(text, option[broken]); /* else (c) lacks less */
+        if (broken != 2) support_contains(text, option[broken]); /* otherwise (c) needs less */
         free(text);
     }
-    struct nvdp_limits padded = sequence(); /* whose variance is 1 */
+    struct nvdp_limits padded = sequence(); /* its variance is 1 */
     padded.rows = 4;
     padded.logvar_min = padded.logvar_max = -1;
     cr_expect_not(certify(ctx, &padded, "1").claim[NVDP_THEOREM_SEQUENCE].holds);
@@ -317,7 +321,7 @@ Test(certificate, conditions) {
     nvdp_context_free(ctx);
 }
 
-/* Random texts within the limits, and adversarial ones with everything at its ends. */
+/* Makes random texts within the limits, and adversarial ones with every value at a limit. */
 static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
     const struct made_texts texts = {.texts = 40,
                                      .longest = limits->rows > 1 ? limits->rows - 1 : 1,
@@ -359,8 +363,9 @@ static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvd
     return set;
 }
 
-/* No pair exceeds what is proven, at the certificate's delta and on its curve; the worst pair is not far below, so that the bound says
- * something: of (a) a tenth in epsilon, of the conversions of (b) and (c) half. */
+/* No pair exceeds the proven bound, at the certificate's delta and on its curve. The worst pair
+ * is not far below, so that the bound is meaningful: for (a) a tenth in epsilon, for the
+ * conversions of (b) and (c) half. */
 Test(certificate, nothing_within_the_limits_exceeds_it) {
     struct nvdp_context *ctx = support_context();
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
@@ -432,7 +437,7 @@ Test(certificate, as_text) {
     nvdp_context_free(ctx);
 }
 
-/* A proof of an epsilon that excludes nothing says so first. */
+/* A proof of an epsilon that excludes nothing begins with that statement. */
 Test(certificate, of_no_use) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
@@ -446,8 +451,9 @@ Test(certificate, of_no_use) {
     nvdp_context_free(ctx);
 }
 
-/* The guess bounds: for (a) those of nvdp_guess_bound(); for (c) not below what the best guess of two texts attains whose
- * rows all have opposite means of the largest norm; never above e^epsilon b + delta. */
+/* The guess bounds: for (a) those of nvdp_guess_bound(); for (c) at least the success of the
+ * best guess between two texts whose rows all have opposite means of the largest norm; never
+ * above e^epsilon b + delta. */
 Test(certificate, guesses) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_limits all[] = {sequence(), clip_set()};
@@ -470,7 +476,8 @@ Test(certificate, guesses) {
     nvdp_context_free(ctx);
 }
 
-/* Bounds at the ends of what doubles hold neither stop the program nor prove what is no number. */
+/* Bounds at the ends of double's range neither stop the program nor prove a value that is not a
+ * number. */
 Test(certificate, far_bounds) {
     static const double alpha[][2] = {{1e300, 1.1e300}, {1e-300, 1e-299}, {1e-20, 1}, {.9, 1.2}};
     struct nvdp_context *ctx = support_context();

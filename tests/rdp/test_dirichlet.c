@@ -12,7 +12,7 @@ Test(dirichlet, golden) {
         double order = support_number(json_object_get(item, "order"));
         double want = support_number(json_object_get(item, "value"));
         double got = nvdp_renyi_dirichlet(order, m, p, q);
-        /* the golden values themselves lost 1e-13 to the division by l - 1 */
+        /* the golden values lost 1e-13 in their division by l - 1 */
         cr_expect_leq(support_relative(got, want, 1e-300), 1e-12,
                       "case %zu, order %g: %.17g, expected %.17g", index, order, got, want);
         free(p);
@@ -28,8 +28,9 @@ struct exact {
 };
 
 /* alpha_p = base (1 + i/16), alpha_q = alpha_p scale (1 + ((7 i mod 5) - 2) spread), in double;
- * the value by mpmath, 60 digits, from the printed formula.  e^10 = 22026.47, e^-10 = 4.54e-5: the
- * range of pseudo-counts.  In double the printed formula is wrong by 1e-7 (fifth case: 1e-6). */
+ * the value by mpmath, 60 digits, from the printed formula. e^10 = 22026.47 and e^-10 = 4.54e-5
+ * are the range of pseudo-counts. In double the printed formula has errors of 1e-7 (fifth case:
+ * 1e-6). */
 static const struct exact exact[] = {
     {1.1, 3, 22026.465794806718, 0.01, 1.0, 10.27083418814513903},
     {1.1, 100, 22026.465794806718, 0.01, 1.0, 984.170849778609796},
@@ -52,8 +53,8 @@ static const struct exact exact[] = {
     {1.1, 130, 0.0078125, 0.25, 0.25, 92.959172820494049562},
 };
 
-/* 1e-12: the sums run over up to 512 components, and a total of 2e8 pseudo-counts leaves about
- * 1e-13 of the terms of order one. */
+/* 1e-12: the sums have up to 512 components, and a total of 2e8 pseudo-counts leaves an error of
+ * about 1e-13 in the terms of order one. */
 Test(dirichlet, high_precision) {
     for (size_t k = 0; k < sizeof exact / sizeof *exact; k++) {
         const struct exact *e = &exact[k];
@@ -86,8 +87,8 @@ static double integrand(double x, void *data) {
     return exp(b->order * log_p + (1 - b->order) * log_q);
 }
 
-/* The definition, two components, by adaptive quadrature (1e-10); the quotient by l-1 leaves 1e-8.
- */
+/* Integrates the definition for two components by adaptive quadrature (1e-10); the quotient by
+ * l-1 leaves 1e-8. */
 Test(dirichlet, quadrature) {
     static const struct beta cases[] = {
         {1.1, {2, 3}, {1.5, 4}},   {1.1, {1.2, 1.4}, {3, 2}}, {2, {3, 3}, {2, 3.5}},
@@ -106,7 +107,7 @@ Test(dirichlet, quadrature) {
     gsl_integration_workspace_free(room);
 }
 
-/* The supremum of the log density ratio, against a fine grid of the simplex (from below). */
+/* Compares the supremum of the log density ratio with a fine grid of the simplex (from below). */
 Test(dirichlet, max_divergence_is_the_supremum) {
     const double p[2] = {2.5, 4}, q[2] = {2, 1.5};
     double most = -INFINITY;
@@ -191,7 +192,7 @@ Test(dirichlet, near_one_is_kullback_leibler) {
     }
 }
 
-/* van Erven & Harremoes 2014, Proposition 2. */
+/* Checks van Erven & Harremoes 2014, Proposition 2. */
 Test(dirichlet, skew_symmetry) {
     unsigned seed = 7;
     for (int trial = 0; trial < 100; trial++) {
@@ -203,8 +204,8 @@ Test(dirichlet, skew_symmetry) {
     }
 }
 
-/* Merging components is a function of the weights: it cannot raise a divergence (data processing).
- */
+/* Merging components is a function of the weights and cannot raise a divergence (data
+ * processing). */
 Test(dirichlet, merging_does_not_raise) {
     unsigned seed = 8;
     for (int trial = 0; trial < 200; trial++) {
@@ -220,8 +221,9 @@ Test(dirichlet, merging_does_not_raise) {
     }
 }
 
-/* Ratios of the pseudo-counts that differ by 1e15 and more, and large counts beside tiny ones, counts apart in their
- * last digits: D_l by its definition with 120 digits of mpmath or more.  1e-12: what the header promises. */
+/* Ratios of pseudo-counts that differ by 1e15 and more, large counts next to tiny ones, and
+ * counts that differ in their last digits: D_l by its definition with 120 digits of mpmath or
+ * more. 1e-12 is the header's promise. */
 Test(dirichlet, ratios_very_unequal_and_very_near) {
     static const struct {
         double order, p[3], q[3], want;

@@ -1,4 +1,5 @@
-/* The exact privacy loss: golden values, the closed form, identities between a pair's two directions, samples. */
+/* The exact privacy loss: golden values, the closed form, identities between a pair's two
+ * directions, samples. */
 #include "base/random.h"
 #include "made_posteriors.h"
 #include "sampled_loss.h"
@@ -7,7 +8,7 @@
 #include <nvdp/privacy.h>
 #include <string.h>
 
-/* A pair, and it the other way round. */
+/* A pair of texts; index 0 is P, 1 is Q, or the reverse. */
 struct duo {
     size_t n, m;
     double mu[2][64], var[2][64], alpha[2][8];
@@ -37,8 +38,9 @@ static size_t read(const json_t *from, double *to) {
     return json_is_array(from) ? json_array_size(from) : 0;
 }
 
-/* One of the nine was integrated along a straight line, on which it falls like a power, and is good to 2e-8; beside it
- * stands what mpmath gives with 30 digits on a hyperbola. */
+/* One of the nine golden cases was integrated along a straight line, on which the integrand
+ * falls like a power, and is accurate to 2e-8. Its values by mpmath with 30 digits on a
+ * hyperbola are in `bent`. */
 Test(exact, golden) {
     struct nvdp_context *ctx = support_context();
     static const double bent[] = {.79862269699033306699, .74636694348232536324,
@@ -87,7 +89,7 @@ Test(exact, golden) {
     nvdp_context_free(ctx);
 }
 
-/* Equal variances: N(mu, 1) against N(0, 1), down to where doubles end. */
+/* Equal variances, N(mu, 1) against N(0, 1), down to the end of double's range. */
 Test(exact, gaussians_have_a_closed_form) {
     struct nvdp_context *ctx = support_context();
     static const double mus[] = {1e-3, .05, .3, 1, 2.5, 8, 30, 400};
@@ -100,7 +102,7 @@ Test(exact, gaussians_have_a_closed_form) {
             const double epsilon = mu * mu / 2 + z * mu;
             const double want = nvdp_gdp_delta(mu, epsilon);
             const struct nvdp_exact_point got = at(ctx, exact, epsilon);
-            /* of both the exponent is known to 1e-15 of it; mu 1e-3 rounds the means */
+            /* the exponent of each is known to 1e-15 of itself; mu 1e-3 rounds the means */
             cr_expect_leq(support_relative(got.delta, want, 0), 1e-10, "%g %g: %.17g %.17g", mu,
                           epsilon, got.delta, want);
             const double fpr = erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
@@ -115,7 +117,7 @@ Test(exact, gaussians_have_a_closed_form) {
         cr_expect_leq(support_relative(gdp, mu, 0), 1e-12);
         nvdp_exact_free(exact);
     }
-    /* the formula as it is printed, where it does not cancel */
+    /* the formula as printed, where it does not cancel */
     for (double mu = .5; mu < 4; mu += .5)
         for (double epsilon = -2; epsilon < 4; epsilon += .5) {
             const double want = erfc((epsilon / mu - mu / 2) * M_SQRT1_2) / 2 -
@@ -131,7 +133,7 @@ static double uniform(struct nvdp__stream *stream, double low, double high) {
     return low + (high - low) * nvdp__stream_uniform(stream);
 }
 
-/* From near to far apart, from like variances to unlike ones. */
+/* Draws a pair from near to far means, with like to unlike variances. */
 static struct duo random_duo(struct nvdp__stream *stream, size_t n, size_t m, double distance,
                              double unlike) {
     struct duo duo = {.n = n, .m = m};
@@ -146,9 +148,9 @@ static struct duo random_duo(struct nvdp__stream *stream, size_t n, size_t m, do
     return duo;
 }
 
-/* P's view of Q and Q's of P are one: of -L under Q,
+/* P's view of Q and Q's of P agree: for -L under Q,
  *
- *     delta_PQ(-eps) = 1 - e^-eps + e^-eps delta_QP(eps),      Q(L > -eps) = 1 - Q(-L >= eps).
+ *   delta_PQ(-eps) = 1 - e^-eps + e^-eps delta_QP(eps),   Q(L > -eps) = 1 - Q(-L >= eps).
  *
  * The two sides are integrals on different paths with different saddles. */
 Test(exact, both_directions_agree) {
@@ -181,7 +183,8 @@ Test(exact, both_directions_agree) {
     nvdp_context_free(ctx);
 }
 
-/* Four standard errors, 9 epsilons of 12 pairs: a false alarm in 1 of 150 seeds; this one is fixed. */
+/* Four standard errors, 9 epsilons of 12 pairs: a false alarm in 1 of 150 seeds; this seed is
+ * fixed. */
 Test(exact, samples_agree) {
     enum { SAMPLES = 40000, EPSILONS = 9 };
     struct nvdp_context *ctx = support_context();
@@ -210,8 +213,8 @@ Test(exact, samples_agree) {
     nvdp_context_free(ctx);
 }
 
-/* Below every conversion from a Renyi divergence; its delta is what was asked for; tests along the curve; the GDP
- * curve lies above, and touches. */
+/* Epsilon is below every conversion from a Renyi divergence, and its delta is the requested one.
+ * Tests are checked along the curve; the GDP curve lies above and touches it. */
 Test(exact, epsilon_trade_off_and_gdp) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 6};
@@ -256,7 +259,7 @@ Test(exact, epsilon_trade_off_and_gdp) {
     nvdp_context_free(ctx);
 }
 
-/* Draws and releases are dimensions over again; texts are the arrays written out. */
+/* Draws and releases act as repeated dimensions; texts give the same as their arrays. */
 Test(exact, repeats_and_texts) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 8};
@@ -329,8 +332,8 @@ static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
 #define MEASURED(ctx, set, want, ...)                                                              \
     measured(ctx, set, (const char *const[]){"exact", "true", __VA_ARGS__, NULL}, want)
 
-/* The search by bounds finds what all pairs have; so many pairs as there are give the mean itself, fewer an
- * interval around it. */
+/* The search by bounds finds the largest of all pairs. If as many pairs are drawn as exist, the
+ * mean is exact; with fewer there is an interval around it. */
 Test(exact, all_pairs) {
     struct nvdp_context *ctx = support_context();
     for (unsigned seed = 1; seed <= 4; seed++) {
@@ -421,10 +424,11 @@ Test(exact, lengths_that_are_public_tell_apart) {
 
 /* N(m, r) against N(0, 1), r > 1, has the loss
  *
- *     L(x)  =  x^2/2 - (x-m)^2/(2 r) - log(r)/2,
+ *   L(x)  =  x^2/2 - (x-m)^2/(2 r) - log(r)/2,
  *
- * above epsilon outside of its two roots, where all four numbers are sums of erf and erfc.  As e^eps Q's density is P's
- * there, e^eps fpr is P's density at each root times Mills' ratio of Q's tail. */
+ * above epsilon outside its two roots, where all four numbers are sums of erf and erfc. At a
+ * root e^eps times Q's density is P's, so e^eps fpr is P's density at each root times Mills'
+ * ratio of Q's tail. */
 struct wide_pair {
     double delta, rest, tpr, fpr;
 };
@@ -444,8 +448,9 @@ static struct wide_pair wide_pair(double m, double r, double epsilon) {
     return made;
 }
 
-/* However much larger P's variance, up to what the logarithms of two texts' variances allow (e^600): the exponents are
- * of the order of log r, of which 1e-15 is left, and tests on a ratio's tail add the root's own rounding. */
+/* P's variance may be larger by any factor that the logarithms of two texts' variances allow (up
+ * to e^600). The exponents are of the order of log r, accurate to 1e-15 of it, and tests on a
+ * ratio's tail add the root's own rounding. */
 Test(exact, variances_that_are_far_larger) {
     struct nvdp_context *ctx = support_context();
     static const double ratios[] = {2.5, 1e5, 1e8, 1e12, 1e16, 1e20, 1e30, 1e100, 1e200, 1e260};
@@ -475,11 +480,12 @@ Test(exact, variances_that_are_far_larger) {
     nvdp_context_free(ctx);
 }
 
-/* Many of them: without means delta is, but for a part of 1e-20, that of a chi-squared number x of n degrees of freedom,
+/* Many such variances: without means delta is, except for a part of 1e-20, that of a chi-squared
+ * number x of n degrees of freedom,
  *
- *     delta  =  P(x > (2 eps + n log r)/(r - 1))  =  e^-y sum_k<n/2 y^k/k!,      y  =  (eps + n log(r)/2)/(r - 1),
+ *   delta  =  P(x > (2 eps + n log r)/(r - 1))  =  e^-y sum_k<n/2 y^k/k!,   y  =  (eps + n log(r)/2)/(r - 1),
  *
- * summed by mpmath.  y is known to 1e-16 of itself, that is delta to 1e4 times as much. */
+ * summed by mpmath. y is known to 1e-16 of itself, so delta to 1e4 times as much. */
 Test(exact, many_variances_that_are_far_larger) {
     struct nvdp_context *ctx = support_context();
     static const double wants[][2] = {{9.8e23, 0.97779245618602998875},
@@ -495,9 +501,9 @@ Test(exact, many_variances_that_are_far_larger) {
     nvdp_context_free(ctx);
 }
 
-/* The narrower P has a trade-off, too: of N(0, 1) against N(0, r) the best test takes |x| < t,
+/* A narrower P has a trade-off too: for N(0, 1) against N(0, r) the best test takes |x| < t,
  *
- *     fpr  =  erf(t/sqrt(2 r)),      tpr  =  erf(t/sqrt 2),      eps  =  log(r)/2 - t^2 (1 - 1/r)/2,
+ *   fpr  =  erf(t/sqrt(2 r)),   tpr  =  erf(t/sqrt 2),   eps  =  log(r)/2 - t^2 (1 - 1/r)/2,
  *
  * down to epsilons where 1 + c is of the order of 1/r. */
 Test(exact, variances_that_are_far_smaller) {
@@ -522,9 +528,10 @@ Test(exact, variances_that_are_far_smaller) {
     nvdp_context_free(ctx);
 }
 
-/* Two such texts in a report.  e^eps fpr is 1e-20 of delta there or less: with z = Phi^-1(1 - delta/2)
+/* Two such texts in a report. e^eps fpr is at most 1e-20 of delta, so with z = Phi^-1(1 -
+ * delta/2)
  *
- *     delta  =  P(|x| > z sqrt(r)),      eps  =  L(z sqrt(r))  =  (z^2 (r-1) - log r)/2. */
+ *   delta  =  P(|x| > z sqrt(r)),   eps  =  L(z sqrt(r))  =  (z^2 (r-1) - log r)/2. */
 Test(exact, far_larger_variances_in_a_report) {
     struct nvdp_context *ctx = support_context();
     for (double logvar = 38; logvar < 600; logvar *= 1.3) {
@@ -544,8 +551,9 @@ Test(exact, far_larger_variances_in_a_report) {
     nvdp_context_free(ctx);
 }
 
-/* However near: N(mu, 1) against N(0, 1) has the closed form, and with mu/2 lost in rounding its best test at .01 finds
- * .01 + mu phi(z) of P, z the normal quantile.  1e-10: as above. */
+/* The pair may be arbitrarily near: N(mu, 1) against N(0, 1) has the closed form. With mu/2 lost
+ * in rounding, its best test at false positives .01 has true positives .01 + mu phi(z), z the
+ * normal quantile. 1e-10: as above. */
 Test(exact, pairs_that_are_very_near) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_exact_point point;
@@ -567,9 +575,10 @@ Test(exact, pairs_that_are_very_near) {
         cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-12);
         nvdp_exact_free(exact);
     }
-    /* Variances a unit in the last place apart, y = 2^-52: L = y (x^2 - 1)/2 to a relative y, and
+    /* Variances that differ by a unit in the last place, y = 2^-52: L = y (x^2 - 1)/2 to a
+     * relative y, and
      *
-     *     delta(0)  =  E max(L, 0)  =  y phi(1),      as (x phi)' = (1 - x^2) phi. */
+     *   delta(0)  =  E max(L, 0)  =  y phi(1),   as (x phi)' = (1 - x^2) phi. */
     const double ulp = 0x1p-52, want = ulp * exp(-0.5) / sqrt(2 * M_PI);
     for (int side = 0; side < 2; side++) {
         const struct duo duo = {.n = 1, .var = {{1 + ulp}, {1}}};
@@ -583,7 +592,8 @@ Test(exact, pairs_that_are_very_near) {
     nvdp_context_free(ctx);
 }
 
-/* Where epsilon is beyond 740 Q(L > eps) is below the least double: found from its logarithm, and to what was asked. */
+/* For epsilon beyond 740, Q(L > eps) is below the smallest double: it is found from its
+ * logarithm, and epsilon still reaches the requested delta. */
 Test(exact, epsilons_where_false_positives_underflow) {
     struct nvdp_context *ctx = support_context();
     static const double deltas[] = {1e-3, 1e-5, 1e-8, 1e-12, 1e-100};
@@ -615,7 +625,7 @@ Test(exact, edges) {
     struct nvdp_exact_point point;
     const struct duo same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
     double value = 1;
-    exact = open(ctx, &same, 0, 1, 1); /* nothing is told */
+    exact = open(ctx, &same, 0, 1, 1); /* the two distributions are equal */
     cr_expect_eq(at(ctx, exact, 0).delta, 0);
     cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-15);
     cr_expect_float_eq(at(ctx, exact, -7e-16).delta, 7e-16, 1e-25);

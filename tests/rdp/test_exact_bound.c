@@ -1,5 +1,5 @@
-/* The exact loss where double precision is short of digits: pairs that are nearly the same, pairs whose integral it does not
- * hold and that get a bound, and pairs of every kind at random. */
+/* The exact loss where double precision lacks digits: pairs that are nearly the same, pairs whose
+ * integral doubles cannot hold and that get a bound, and pairs of every kind at random. */
 #include "base/random.h"
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
@@ -8,8 +8,8 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 
-/* Two equal pseudo-counts a against two equal ones b: L = beta + v log(x (1-x)), v = a - b, x ~ Beta(a, a), so that
- * L > eps is a set about 1/2, or what is outside of one. */
+/* Two equal pseudo-counts a against two equal ones b: L = beta + v log(x (1-x)), v = a - b, x ~
+ * Beta(a, a), so that L > eps is an interval about 1/2, or the complement of one. */
 static struct nvdp_exact_point of_equal_weights(double a, double b, double epsilon) {
     const double v = a - b;
     const double beta = 2 * (lgamma(b) - lgamma(a)) - lgamma(2 * b) + lgamma(2 * a);
@@ -26,7 +26,8 @@ static struct nvdp_exact_point of_equal_weights(double a, double b, double epsil
     return made;
 }
 
-/* Where the loss has an end, epsilon comes close to it: 1e-10 is what the differences above leave of 1e-16. */
+/* Where the loss has an end, epsilon comes close to it: the differences above leave 1e-10 of
+ * 1e-16. */
 Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
     static const double pairs[][2] = {{100, 101}, {101, 100}, {102, 100}, {100, 103},
                                       {103, 100}, {10, 10.5}, {.5, .501}, {3000, 3001}};
@@ -50,7 +51,7 @@ Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
     nvdp_context_free(ctx);
 }
 
-/* N texts of three tokens in one dimension, at the prior. */
+/* Makes texts of three tokens in one dimension, at the prior. */
 static struct nvdp_posteriors *made_set(struct nvdp_context *ctx, size_t texts) {
     struct nvdp_posteriors *set = NULL;
     cr_assert_eq(nvdp_posteriors_create(ctx, texts, 3 * texts, 1, true, &set), NVDP_OK);
@@ -77,7 +78,7 @@ static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
     return report;
 }
 
-/* Four million draws of the loss of the worst pair put its epsilon at .275. */
+/* Four million draws of the worst pair's loss put its epsilon at .275. */
 Test(exact_bound, a_report_of_nearly_equal_weights) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_set(ctx, 4);
@@ -92,7 +93,7 @@ Test(exact_bound, a_report_of_nearly_equal_weights) {
     nvdp_context_free(ctx);
 }
 
-/* Without the guess bounds, which say "at most" as well. */
+/* Prints a report without the guess bounds, which also contain "at most". */
 static char *printed(const struct nvdp_privacy_report *from) {
     struct nvdp_privacy_report copy = *from, *report = &copy;
     copy.guesses = 0;
@@ -101,8 +102,9 @@ static char *printed(const struct nvdp_privacy_report *from) {
     return text;
 }
 
-/* Standard deviations e^-20 and means 1e8 apart: with equal variances the closed form is left; with others no double holds the
- * integral, and a bound stands in its place: labeled, and not far from D_1 and a few standard deviations of the loss. */
+/* Standard deviations e^-20 and means 1e8 apart. With equal variances the closed form applies.
+ * With others no double holds the integral, and a bound replaces it, labeled, and not far from
+ * D_1 and a few standard deviations of the loss. */
 Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_set(ctx, 3);
@@ -137,7 +139,8 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     nvdp_context_free(ctx);
 }
 
-/* K(s)/s and s far below 2^-52: an order 1 + s that is rounded to 1 once left out all that s adds. */
+/* For K(s)/s and s far below 2^-52: the order 1 + s, rounded to 1, would lose everything that s
+ * adds. */
 Test(exact_bound, the_bound_of_a_wide_loss_is_one) {
     static const double mu[2][1] = {{0}, {72}}, var[2][1] = {{2.9e11}, {4.6e-5}};
     struct nvdp_context *ctx = support_context();
@@ -152,8 +155,8 @@ Test(exact_bound, the_bound_of_a_wide_loss_is_one) {
     nvdp_context_free(ctx);
 }
 
-/* A pseudo-count that is a thousand times the other's ends the strip at orders near 1, where its moments are large: the smaller
- * delta is, the larger is epsilon. */
+/* A pseudo-count that is a thousand times the other's ends the strip at orders near 1, where its
+ * moments are large. Epsilon grows as delta falls. */
 Test(exact_bound, orders_near_1_reach_the_end_of_the_strip) {
     static const double p[] = {.0033830898603995035, .014812546566726929, 20.485498827660848,
                                .0012500182640545693},
@@ -187,8 +190,9 @@ struct pair {
     double mu[2][MOST], var[2][MOST], alpha[2][MOST];
 };
 
-/* Log variances to `logs`, means e^`far` apart, pseudo-counts e^-`small` to e^`large`, often equal or nearly so; in one pair
- * of four one pseudo-count is about a thousand times the other text's, and the rest are alike. */
+/* Draws log variances to `logs`, means e^`far` apart and pseudo-counts e^-`small` to e^`large`,
+ * often equal or nearly so. In one pair of four, one pseudo-count is about a thousand times the
+ * other text's, and the rest are alike. */
 static struct pair nasty(struct nvdp__stream *stream, double logs, double far, double small,
                          double large) {
     struct pair made = {.n = (size_t)uniform(stream, 0, MOST + 1),
@@ -228,7 +232,7 @@ static struct nvdp_exact *opened(struct nvdp_context *ctx, const struct pair *pa
     return made;
 }
 
-/* Every pair has numbers.  Those that are exact are in order, and no bound contradicts them. */
+/* Expects numbers for every pair: exact ones are ordered, and no bound contradicts them. */
 static void has_numbers(struct nvdp_exact *exact) {
     static const double deltas[] = {.9, .1, 1e-3, 1e-5, 1e-10};
     double last = 0, value = 0;
@@ -257,8 +261,9 @@ static void has_numbers(struct nvdp_exact *exact) {
     cr_expect_geq(value, 0);
 }
 
-/* The share of delta that is beyond epsilon in so many draws is below it, but for five standard errors: a false alarm in one of
- * 20,000 seeds, and this one is fixed.  1e-12: digits of a loss of some 1e30 nats. */
+/* The share of delta beyond epsilon in the draws is below delta, within five standard errors: a
+ * false alarm in one of 20,000 seeds; this seed is fixed. 1e-12: digits of a loss of about 1e30
+ * nats. */
 static void is_at_least(const struct pair *pair, int p, struct nvdp_exact *exact,
                         struct nvdp__stream *stream) {
     enum { SAMPLES = 2000 };
@@ -283,8 +288,9 @@ static void is_at_least(const struct pair *pair, int p, struct nvdp_exact *exact
     cr_expect_leq(sum - 5 * error, delta, "epsilon %g: %g +- %g", epsilon, sum, error);
 }
 
-/* One weight alone, and one entry alone of a vector, tells no more than the whole sample: P(tail) <= e^epsilon Q(tail) + delta
- * for both tails of each, at any delta.  Beta and normal distributions in closed form.  Returns how many tails were compared. */
+/* One weight alone, or one entry of a vector alone, reveals no more than the whole sample:
+ * P(tail) <= e^epsilon Q(tail) + delta for both tails of each, at any delta. Uses Beta and normal
+ * distributions in closed form. Returns the number of tails compared. */
 static size_t is_above_its_marginals(const struct pair *pair, int p, struct nvdp_exact *exact) {
     static const double deltas[] = {1e-2, 1e-3, 1e-5, 1e-10}, times[] = {1.5, 10, 90};
     const int q = 1 - p;
@@ -313,15 +319,14 @@ static size_t is_above_its_marginals(const struct pair *pair, int p, struct nvdp
                     const double at = low ? gsl_cdf_beta_Pinv(of_p, *a, all[p] - *a)
                                           : gsl_cdf_beta_Qinv(of_p, *a, all[p] - *a);
                     if (all[p] > 1e5 || all[q] > 1e5) continue; /* GSL approximates */
-                    /* what the inversion found, as far as rounding goes */
+                    /* the tail that the inversion found, up to rounding */
                     const double found = low ? gsl_cdf_beta_P(at, *a, all[p] - *a)
                                              : gsl_cdf_beta_Q(at, *a, all[p] - *a);
                     if (!(fabs(found / of_p - 1) < 1e-6)) continue;
                     of_q = low ? gsl_cdf_beta_P(at, *b, all[q] - *b)
                                : gsl_cdf_beta_Q(at, *b, all[q] - *b);
                 }
-                if (!(epsilon < 650) || !(of_q >= 0))
-                    continue; /* below e^-700 nothing is told from 0 */
+                if (!(epsilon < 650) || !(of_q >= 0)) continue; /* values below e^-700 count as 0 */
                 compared++;
                 cr_expect_leq(of_p * (1 - 1e-5),
                               deltas[d] + exp(epsilon) * (of_q * (1 + 1e-5) + 1e-300),
@@ -332,7 +337,7 @@ static size_t is_above_its_marginals(const struct pair *pair, int p, struct nvdp
     return compared;
 }
 
-/* make long: many more. */
+/* make long tries many more. */
 static int tries(int usual) {
     const char *asked = getenv("NVDP_TRIES");
     return asked != NULL ? atoi(asked) : usual;
@@ -359,7 +364,7 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
     nvdp_context_free(ctx);
 }
 
-/* As far as posteriors may go. */
+/* Pairs as far apart as posteriors may be have numbers. */
 Test(exact_bound, the_farthest_pairs_have_numbers) {
     const int pairs = tries(12);
     struct nvdp_context *ctx = support_context();

@@ -1,4 +1,4 @@
-/* The forms of one block against the plain one, with the vectors of every width. */
+/* Compares the forms of one block with the plain one, with the vectors of every width. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
@@ -10,20 +10,20 @@ struct texts {
     struct nvdp__dim_range block[2];
 };
 
-/* Fills in what a block knows of its variances. */
+/* Sets a block's data about its variances. */
 static void describe(struct texts *texts, size_t n) {
     for (int side = 0; side < 2; side++) {
         struct nvdp__dim_range *block = &texts->block[side];
         *block = (struct nvdp__dim_range){.mu = texts->mu[side], .var = texts->var[side]};
         block->logs = nvdp__log_product(n, texts->var[side]);
         for (size_t k = 0; k < n; k++) {
-            block->most = fmax(block->most, texts->var[side][k]);
+            block->max_var = fmax(block->max_var, texts->var[side][k]);
             block->spread = fmax(block->spread, fabs(log(texts->var[side][k])));
         }
     }
 }
 
-/* The largest relative error of both directions; the infinities must be the same. */
+/* Returns the largest relative error of both directions; the infinities must be the same. */
 static double deviation(const struct nvdp__plan *plan, size_t n, const struct texts *at,
                         bool small) {
     const bool wanted[2] = {true, true};
@@ -45,8 +45,8 @@ static const double orders[] = {0.01, 0.3, 0.9, 0.999, 1 - 1e-7, 1,  1 + 1e-12, 
 enum { ORDERS = sizeof orders / sizeof *orders };
 
 /* Random blocks of every size: variances and means that differ by 1e-9 to a few, at levels from
- * e^-100 to e^100, some with a v at or near its edge 0.  Tolerances: those of
- * nvdp_pairs_arithmetic; the fast one's own bound is 2e-7. */
+ * e^-100 to e^100, some with a v at or near its edge 0. Tolerances are those of
+ * nvdp_pairs_arithmetic; the fast form's own bound is 2e-7. */
 Test(fast, agrees_with_the_plain_form) {
     static struct texts texts;
     unsigned seed = 3;
@@ -89,7 +89,7 @@ Test(fast, agrees_with_the_plain_form) {
     cr_expect_leq(worst[1], 2e-7);
 }
 
-/* One direction infinite, the other finite, from the first dimension to the last. */
+/* One direction is infinite, the other finite, for each dimension from the first to the last. */
 Test(fast, each_direction_has_its_own_infinity) {
     static struct texts texts;
     unsigned seed = 8;
@@ -114,7 +114,7 @@ Test(fast, each_direction_has_its_own_infinity) {
     }
 }
 
-/* The polynomials at every order that has them: the error that rdp/pairs.h states. */
+/* Checks the polynomials at every order that has them, for the error that rdp/pairs.h states. */
 Test(fast, polynomials) {
     for (int k = 0; k < ORDERS; k++) {
         struct nvdp__chebyshev narrow, wide;
@@ -126,7 +126,7 @@ Test(fast, polynomials) {
     }
 }
 
-/* Far pseudo-counts from 1e-12 to 1e12 against the C library's lnG: within 1e-14 of `size`. */
+/* Compares pseudo-counts from 1e-12 to 1e12 with the C library's lnG: within 1e-14 of `size`. */
 Test(fast, log_gammas) {
     unsigned seed = 5;
     for (int trial = 0; trial < 3000; trial++) {

@@ -1,8 +1,8 @@
 #include "made_posteriors.h"
 #include <gsl/gsl_integration.h>
 
-/* Golden values were computed in double by the printed formula, whose division by l - 1 costs it up
- * to 1e-13 at order 1.01; ours keeps all digits. */
+/* The golden values were computed in double by the printed formula, whose division by l - 1
+ * loses up to 1e-13 at order 1.01; ours keeps all digits. */
 static const double golden_tolerance = 1e-12;
 
 Test(gaussian, golden) {
@@ -36,7 +36,7 @@ struct exact {
     double order, mu_p, var_p, mu_q, var_q, value;
 };
 
-/* mpmath, 60 digits, from the printed formula at the doubles given. */
+/* Computed by mpmath with 60 digits from the printed formula at these doubles. */
 static const struct exact exact[] = {
     {1.1, 0.0, 1.0, 0.0, 1.000001, 2.7499961495520859084e-13},
     {1.1, 0.0, 1e-09, 0.0, 1.0, 9.8850820199061267208},
@@ -48,7 +48,7 @@ static const struct exact exact[] = {
     {INFINITY, 1.0, 0.5, 0.0, 1.0, 1.3465735902799726547},
 };
 
-/* 1e-12: at v/var_q = 1e-3 (10.99 above) the input's own rounding is amplified a thousandfold. */
+/* 1e-12: at v/var_q = 1e-3 (10.99 above) the input's rounding is amplified a thousandfold. */
 Test(gaussian, high_precision) {
     for (size_t k = 0; k < sizeof exact / sizeof *exact; k++) {
         const struct exact *e = &exact[k];
@@ -68,7 +68,7 @@ static double integrand(double x, void *data) {
     return exp(e->order * log_p + (1 - e->order) * log_q);
 }
 
-/* The definition, by adaptive quadrature to 1e-11; the quotient by l-1 leaves 1e-9. */
+/* Integrates the definition by adaptive quadrature to 1e-11; the quotient by l-1 leaves 1e-9. */
 Test(gaussian, quadrature) {
     static const struct exact cases[] = {
         {1.1, 0.3, 0.7, -0.2, 1.3, 0}, {1.1, 0.3, 1.3, -0.2, 0.7, 0}, {2, 1, 0.5, 0, 1, 0},
@@ -96,7 +96,7 @@ Test(gaussian, infinities_are_exact) {
     cr_expect_eq(nvdp_renyi_gaussian(1.1, 1, &zero, &eleven, &zero, &one), INFINITY);
     cr_expect(isfinite(nvdp_renyi_gaussian(1.1, 1, &zero, &(double){10.999}, &zero, &one)));
     cr_expect(isfinite(nvdp_renyi_gaussian(2, 1, &zero, &(double){1.9999}, &zero, &one)));
-    /* the other direction has no end */
+    /* the other direction is always finite */
     cr_expect(isfinite(nvdp_renyi_gaussian(64, 1, &zero, &half, &zero, &one)));
     /* orders up to 1 are always finite */
     cr_expect(isfinite(nvdp_renyi_gaussian(1, 1, &zero, &eleven, &zero, &one)));
@@ -182,7 +182,7 @@ Test(gaussian, near_one_is_kullback_leibler) {
     }
 }
 
-/* l D(l) read backwards: D_l(P||Q) = l/(1-l) D_{1-l}(Q||P), 0 < l < 1 (van Erven & Harremoes 2014,
+/* The order reversed: D_l(P||Q) = l/(1-l) D_{1-l}(Q||P), 0 < l < 1 (van Erven & Harremoes 2014,
  * Proposition 2). */
 Test(gaussian, skew_symmetry_and_additivity) {
     unsigned seed = 7;
@@ -201,8 +201,8 @@ Test(gaussian, skew_symmetry_and_additivity) {
     cr_expect_eq(nvdp_renyi_gaussian(1.1, 0, NULL, NULL, NULL, NULL), 0);
 }
 
-/* Large orders come from below to the max-divergence, which answers for orders no double can carry.
- */
+/* Large orders approach the max-divergence from below; orders too large for a double's
+ * arithmetic return it. */
 Test(gaussian, large_orders) {
     const double mu_p = 0.5, mu_q = 0, var_p = 0.5, var_q = 1;
     double most = nvdp_renyi_gaussian(INFINITY, 1, &mu_p, &var_p, &mu_q, &var_q);

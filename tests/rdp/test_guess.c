@@ -9,7 +9,7 @@
 #include <nvdp/rdp.h>
 #include <stdlib.h>
 
-/* A stream of its own for every seed. */
+/* Opens a separate stream for every seed. */
 static struct nvdp__stream draws_of(uint64_t seed) {
     const struct nvdp__noise noise = {.seed = seed};
     return nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
@@ -19,7 +19,7 @@ static double phi(double x) {
     return erfc(-x * M_SQRT1_2) / 2;
 }
 
-/* 20 digits by mpmath, baselines down to 1e-100. */
+/* Compares with 20 digits by mpmath, baselines down to 1e-100. */
 Test(guess, golden) {
     json_t *root = support_golden_json("guess_bound.json"), *row;
     size_t i, rows = 0;
@@ -35,8 +35,8 @@ Test(guess, golden) {
     json_decref(root);
 }
 
-/* Forms 2 and 3 (form 1 for d = 400) by scipy's noncentral chi-square, minimized over s on a fine grid: 10 digits.  scipy's own error and that
- * of its minimum are below 1e-6 of the value. */
+/* Forms 2 and 3 (form 1 for d = 400) by scipy's noncentral chi-square, minimized over s on a
+ * fine grid: 10 digits. The errors of scipy and of its minimum are below 1e-6 of the value. */
 Test(guess, few_numbers) {
     static const struct {
         double b, c;
@@ -55,7 +55,7 @@ Test(guess, few_numbers) {
     }
 }
 
-/* One number, a fair coin: two means 2C apart attain the bound. */
+/* One number and a fair coin: two means 2C apart attain the bound. */
 Test(guess, attained_by_two_texts) {
     for (double c = 0.1; c < 5; c *= 1.7) {
         cr_expect_leq(fabs(nvdp_guess_bound(.5, c, 1, 1) - phi(c)), 1e-9);
@@ -63,8 +63,9 @@ Test(guess, attained_by_two_texts) {
     }
 }
 
-/* 76 % of the texts are known not to have the attribute, half of the others have it: the baseline is .88, as of a share of .12.
- * The attribute's form does not hold for this attacker, the guess bound does. */
+/* 76 % of the texts are known not to have the attribute, and half of the others have it: the
+ * baseline is .88, as for a share of .12. The attribute's form does not hold for this attacker;
+ * the guess bound does. */
 Test(guess, attributes_are_for_attackers_who_know_nothing_else) {
     const double reached = .76 + .24 * nvdp_guess_attribute(.5, 1, 1);
     cr_expect_float_eq(.76 + .24 * .5, .88, 1e-15);
@@ -140,7 +141,7 @@ static void place(struct world *w, enum layout layout, double c, uint64_t seed) 
         w->prior[i] /= total;
 }
 
-/* Draws texts and samples; the attacker names the text of the largest posterior probability. */
+/* Draws texts and samples; the attacker names the text with the largest posterior probability. */
 static double success(const struct world *w, size_t draws, uint64_t seed) {
     struct nvdp__stream stream = draws_of(seed);
     double right = 0, z[400];
@@ -162,7 +163,7 @@ static double success(const struct world *w, size_t draws, uint64_t seed) {
     return right / (double)draws;
 }
 
-/* 72 worlds; four standard errors: a false alarm in 72 x 3e-5. */
+/* 72 worlds, four standard errors: a false alarm in 72 x 3e-5. */
 Test(guess, no_attacker_is_above_it) {
     enum { TEXTS = 40, DRAWS = 2000 };
     static const size_t dims[] = {1, 4, 50, 400};
@@ -186,7 +187,8 @@ Test(guess, no_attacker_is_above_it) {
                 }
 }
 
-/* 10,000 random discrete mechanisms, priors and references: the best guess of x, in closed form, against the curve. */
+/* Compares the best guess of x, in closed form, with the curve for 10,000 random discrete
+ * mechanisms, priors and references. */
 Test(guess, discrete_mechanisms) {
     enum { MAX = 6, POINTS = 41 };
     for (uint64_t t = 0; t < 10000; t++) {
@@ -227,7 +229,7 @@ Test(guess, discrete_mechanisms) {
     }
 }
 
-/* The capacity form is a bound of the information: two texts C and -C apart carry less. */
+/* The capacity form bounds the information: two texts at C and -C have less. */
 Test(guess, information) {
     cr_expect_leq(fabs(nvdp_guess_information(2, 1, 4) - 2 * log(2)), 1e-15);
     cr_expect_eq(nvdp_guess_information(2, 1, 0), 2);
@@ -235,8 +237,8 @@ Test(guess, information) {
     cr_expect(nvdp_guess_information(2, 1, 1u << 30) < 2);
 }
 
-/* Measured posteriors: texts C apart from the origin; the attacker with the likeliest text stays below, and the bound is no
- * empty one. */
+/* Measured posteriors of texts at norm C: an attacker who names the likeliest text stays below
+ * the bound, and the bound is not vacuous. */
 Test(guess, measured_texts) {
     enum { TEXTS = 40, DIM = 3 };
     struct nvdp_context *ctx = support_context();

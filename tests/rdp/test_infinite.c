@@ -1,4 +1,4 @@
-/* Why divergences are infinite: against the plain divergences, and by hand. */
+/* The causes of infinite divergences: against the plain divergences, and by hand. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
@@ -18,8 +18,8 @@ static struct nvdp_infinite_summary of_pairs(struct nvdp_context *ctx, double or
     return made;
 }
 
-/* A pair has a cause where its plain divergence is infinite, and only there; below finite_below none is, above it
- * one is. */
+/* A pair has a cause exactly where its plain divergence is infinite: none below finite_below,
+ * one above it. */
 static void check(const struct made_texts *made, double order) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
@@ -64,7 +64,7 @@ Test(infinite, agrees_with_the_divergences) {
     check(&made, 1.1);
 }
 
-/* Two texts of two tokens and two dimensions; the third has one token. */
+/* Two texts of two tokens and two dimensions; the third text has one token. */
 Test(infinite, names_place_dimension_and_quantity) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
@@ -75,7 +75,7 @@ Test(infinite, names_place_dimension_and_quantity) {
     set->length = 2;
     for (size_t r = 0; r < 5; r++)
         set->alpha[r] = 1;
-    set->logvar[7] = 3; /* text 1, place 1, dimension 1: e^3 > 11 */
+    set->logvar[7] = 3; /* text 1, position 1, dimension 1: e^3 > 11 */
     struct nvdp_infinite_summary why = of_pairs(ctx, 1.1, set, 2, both);
     const struct nvdp_infinite_part *part = &why.cause[NVDP_INFINITE_TOKEN_LOGVAR];
     cr_expect_float_eq(why.limit, 11, 1e-12);
@@ -87,14 +87,14 @@ Test(infinite, names_place_dimension_and_quantity) {
     cr_expect_eq(why.cause[NVDP_INFINITE_PADDING_LOGVAR].pairs, 1);
     cr_expect_eq(why.cause[NVDP_INFINITE_PADDING_LOGVAR].dim, 1);
     set->logvar[7] = 0;
-    set->alpha[2] = .05; /* text 1, place 0: a twentieth */
+    set->alpha[2] = .05; /* text 1, position 0: a twentieth */
     why = of_pairs(ctx, 1.1, set, 2, both);
     part = &why.cause[NVDP_INFINITE_TOKEN_ALPHA];
     cr_expect(why.infinite == 1 && part->pairs == 1 && part->place == 0);
     cr_expect_float_eq(part->ratio, 20, 1e-12);
     cr_expect_float_eq(why.finite_below, 20. / 19, 1e-12);
     set->alpha[2] = 1;
-    set->mu[5] = .5; /* text 1, place 0, dimension 1: a reason of order infinity alone */
+    set->mu[5] = .5; /* text 1, position 0, dimension 1: a cause for order infinity only */
     cr_expect_eq(of_pairs(ctx, 1e6, set, 2, both).infinite, 0);
     why = of_pairs(ctx, INFINITY, set, 2, both);
     cr_expect(why.infinite == 2 && why.cause[NVDP_INFINITE_TOKEN_MU].pairs == 2);
@@ -111,7 +111,7 @@ Test(infinite, names_place_dimension_and_quantity) {
     nvdp_context_free(ctx);
 }
 
-/* Counts and largest quotients, whoever finds them. */
+/* Counts and largest quotients are the same for any number of threads. */
 Test(infinite, is_the_same_with_any_number_of_threads) {
     enum { PAIRS = 30 * 30 };
     struct nvdp_context *ctx = support_context();
@@ -177,7 +177,7 @@ Test(infinite, of_a_report) {
     cr_expect(strstr(text, "finite there") == NULL && strstr(text, "--order") == NULL,
               "a lower order hides what it does not remove");
     free(text);
-    report.exact.struct_size = sizeof report.exact; /* it was given */
+    report.exact.struct_size = sizeof report.exact; /* as if the exact loss were measured */
     cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &text), NVDP_OK);
     cr_expect(strstr(text, "privacy --exact") == NULL);
     free(text);
@@ -187,7 +187,7 @@ Test(infinite, of_a_report) {
     nvdp_context_free(ctx);
 }
 
-/* Of more infinite pairs than are looked at some are drawn. */
+/* If there are more infinite pairs than are examined, some of them are drawn. */
 Test(infinite, of_many_pairs) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = wild;

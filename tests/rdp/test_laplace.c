@@ -1,23 +1,25 @@
-/* Laplace distributions in R^d: their divergence against closed forms, golden values and integrals. */
+/* Laplace distributions in R^d: their divergence against closed forms, golden values and
+ * integrals. */
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/rdp.h>
 
-/* d = 1, Mironov 2017, Proposition 6; orders 1 and infinity in their limits. */
+/* d = 1: Mironov 2017, Proposition 6, with limits for orders 1 and infinity. */
 Test(laplace, one_dimension) {
     static const double orders[] = {.1, .3, .55, .9, 1.0001, 1.1, 2, 7.5, 65};
     static const double distances[] = {1e-6, .01, .5, 3, 40, 900};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         for (size_t k = 0; k < sizeof distances / sizeof *distances; k++) {
-            /* Long double: the form as printed cancels at small distances and near order 1/2. */
+            /* Long double, because the printed form cancels at small distances and near order
+             * 1/2. */
             const long double l = orders[i], s = distances[k], a = l / (2 * l - 1);
             long double want = fabsl((l - 1) * s) < .1L
                                    ? log1pl(a * expm1l((l - 1) * s) + (1 - a) * expm1l(-l * s))
                                    : (l - 1) * s + logl(a + (1 - a) * expl(-(2 * l - 1) * s));
             want /= l - 1;
             double got = nvdp_renyi_laplace(orders[i], 1, distances[k]);
-            double tolerance = distances[k] < 1e-3 ? 1e-7 : 1e-11; /* of the form above */
+            double tolerance = distances[k] < 1e-3 ? 1e-7 : 1e-11; /* the error of the form above */
             cr_expect_leq(support_relative(got, (double)want, 0), tolerance,
                           "order %g, %g: %.17g, expected %.17Lg", orders[i], distances[k], got,
                           want);
@@ -30,7 +32,7 @@ Test(laplace, one_dimension) {
     }
 }
 
-/* The Bessel functions' form, evaluated with 50 digits (mpmath). */
+/* The form with Bessel functions, evaluated with 50 digits (mpmath). */
 Test(laplace, golden) {
     static const struct {
         double order;
@@ -53,7 +55,8 @@ Test(laplace, golden) {
     }
 }
 
-/* Growing in order and distance, below the largest log ratio, continuous at 1; l s^2/(2d) at first. */
+/* The divergence grows in order and distance, stays below the largest log ratio, is continuous
+ * at 1 and starts as l s^2/(2d). */
 Test(laplace, shape) {
     static const size_t dims[] = {1, 2, 3, 50, 384, 1024};
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
@@ -77,9 +80,10 @@ Test(laplace, shape) {
               isnan(nvdp_renyi_laplace(2, 3, -1)) && isnan(nvdp_renyi_laplace(2, 3, NAN)));
 }
 
-/* Where w - z is a small part of z, where both are far out, and where nothing but the exponents is left: the
- * Bessel functions' form with 60 digits and more (mpmath; of 40001 and 20000 dimensions by the series of I).
- * The tolerance is a hundred units in the last place or more: no digits are lost, which 1e-11 would hide. */
+/* Cases where w - z is a small part of z, where both are far out, and where only the exponents
+ * remain. Values: the Bessel functions' form with 60 digits and more (mpmath; for 40001 and
+ * 20000 dimensions by the series of I). The tolerance is at least a hundred units in the last
+ * place: no digits are lost, which 1e-11 would hide. */
 Test(laplace, orders_near_one_and_far_distances, .timeout = 60) {
     static const struct {
         double order;
@@ -108,7 +112,8 @@ Test(laplace, orders_near_one_and_far_distances, .timeout = 60) {
                       "order %.17g, d %zu, %g: %.17g, expected %.17g", golden[i].order,
                       golden[i].dim, golden[i].distance, got, golden[i].value);
     }
-    /* l < 1/2 by l/(1-l) D_{1-l}, of infinite distance the distance. */
+    /* Orders l < 1/2 use l/(1-l) D_{1-l}; for an infinite distance the divergence is the
+     * distance. */
     static const double orders[] = {.1, .5, .8, 1, 1 + 0x1p-52, 2, 1e99};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         for (double distance = 1e20; distance < 1e307; distance *= 1e11) {
@@ -117,7 +122,8 @@ Test(laplace, orders_near_one_and_far_distances, .timeout = 60) {
                           "order %g, %g", l, distance);
         }
     }
-    /* Growing with the order, but for rounding, by (l-1)/2 distance^2 at most: |L| <= distance (Hoeffding's lemma). */
+    /* D grows with the order, except for rounding, by at most (l-1)/2 distance^2: |L| <=
+     * distance (Hoeffding's lemma). */
     for (double distance = 1e-5; distance < 1e13; distance *= 100) {
         const double one = nvdp_renyi_laplace(1, 3, distance);
         double last = one;

@@ -7,7 +7,7 @@ static const struct made_texts ordinary = {.texts = 70,
                                            .spread = 0.15,
                                            .with_alpha = true,
                                            .policy = NVDP_LENGTH_HIDDEN};
-/* Some pairs infinite already at small orders. */
+/* Some pairs are infinite at small orders. */
 static const struct made_texts wild = {.texts = 40,
                                        .longest = 3,
                                        .dim = 3,
@@ -15,7 +15,7 @@ static const struct made_texts wild = {.texts = 40,
                                        .with_alpha = true,
                                        .policy = NVDP_LENGTH_HIDDEN};
 
-/* Every text's cost at moment k by the plain divergences. */
+/* Computes every text's cost at a moment by the plain divergences. */
 static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                        const struct nvdp__bdp_options *bdp, double moment,
                                        size_t i) {
@@ -57,7 +57,7 @@ static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors 
     cr_expect_float_eq(got->floor, log(1e5) / got->worst.moment, 1e-12);
 }
 
-/* Every pair's least over the orders, by the plain divergences. */
+/* Computes every pair's minimum over the orders by the plain divergences. */
 static void check_epsilon(const struct nvdp_posteriors *set,
                           const struct nvdp__privacy_options *config, size_t count,
                           const double *moments, const struct nvdp_epsilon_summary *got) {
@@ -95,7 +95,7 @@ static const double moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
                                  4,    6,   8,    12,  16, 24,  32,  48, 64};
 enum { MOMENTS = sizeof moments / sizeof *moments };
 
-/* Settling texts early changes nothing: the same numbers as all orders of all pairs. */
+/* Settling texts early gives the same numbers as all orders of all pairs. */
 static void compare_in(const struct made_texts *made, size_t count,
                        enum nvdp_pairs_arithmetic arithmetic) {
     struct nvdp_context *ctx = support_context();
@@ -136,8 +136,8 @@ static void compare(const struct made_texts *made, size_t count) {
     compare_in(made, count, NVDP_PAIRS_FAST);
 }
 
-/* By hand; for the Gaussian mechanism, D_l = l r, the least over l is near r + 2 sqrt(r log 1/delta), and
- * below it (Bun & Steinke 2016, Proposition 1.3). */
+/* Checks values by hand. For the Gaussian mechanism, D_l = l r, the minimum over l is near r + 2
+ * sqrt(r log 1/delta), and below it (Bun & Steinke 2016, Proposition 1.3). */
 Test(measure, epsilon_of_divergences) {
     cr_expect_float_eq(nvdp_renyi_epsilon(2, 1, 1e-5), 1 - log(2) - log(2e-5), 1e-14);
     cr_expect_eq(nvdp_renyi_epsilon(3, 0, .5), 0);
@@ -167,7 +167,7 @@ Test(measure, few_moments) {
     compare(&ordinary, 1);
 }
 
-/* Nearly equal texts: the floor falls with k, so the best moment is the last. */
+/* For nearly equal texts the floor falls with k, so the best moment is the last. */
 Test(measure, nearly_equal_texts_reach_the_floor) {
     struct made_texts made = ordinary;
     made.spread = 1e-4;
@@ -188,8 +188,7 @@ static struct nvdp_privacy_report measure(const struct made_texts *made,
     return report;
 }
 
-/* Public lengths: every text has one of another length, so nothing but +inf can be said of `all`.
- */
+/* Under public lengths every text has a neighbor of another length, so `all` is +inf. */
 Test(measure, public_lengths) {
     struct made_texts made = ordinary;
     made.policy = NVDP_LENGTH_PUBLIC;
@@ -205,7 +204,7 @@ Test(measure, public_lengths) {
     cr_expect_lt(same.best.worst.m, 64);
 }
 
-/* Two texts: each has one neighbor, which bounds nothing. */
+/* Two texts have one neighbor each, which bounds nothing. */
 Test(measure, one_neighbor_is_no_population) {
     struct made_texts made = ordinary;
     made.texts = 2;
@@ -281,7 +280,7 @@ static char *printed(const struct nvdp_privacy_report *report) {
     return text;
 }
 
-/* A finite divergence beside an infinite epsilon is explained. */
+/* The report explains a finite divergence with an infinite epsilon. */
 Test(report, lonely_texts) {
     struct made_texts made = ordinary;
     made.texts = 2;
@@ -350,7 +349,7 @@ Test(measure, arguments) {
     nvdp_context_free(ctx);
 }
 
-/* Every allocation fails once: an error each time, nothing leaked, results untouched. */
+/* Every allocation fails in turn: an error each time, nothing leaked, results untouched. */
 Test(measure, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
@@ -381,8 +380,8 @@ Test(measure, out_of_memory) {
     nvdp_context_free(ctx);
 }
 
-/* A program that was compiled when results had fewer members goes on working; one that does not say
- * how large its result is is told so. */
+/* A program compiled when results had fewer members still works; one that does not set its
+ * result's size gets an error. */
 Test(measure, results_of_other_sizes) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = {

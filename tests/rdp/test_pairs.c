@@ -14,7 +14,7 @@ static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors 
     return matrix;
 }
 
-/* The worst relative error, the same infinities, and the largest value to 1e-12 in both. */
+/* Checks the worst relative error, the same infinities, and the largest value to 1e-12 in both. */
 static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_pairs_summary exact = NVDP_RESULT(struct nvdp_pairs_summary),
@@ -51,7 +51,7 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
     nvdp_posteriors_free(set);
 }
 
-/* Every form where it answers: from nearly equal texts to mostly infinite. */
+/* Every form in its domain: from nearly equal texts to mostly infinite pairs. */
 Test(pairs, agree_with_the_plain_form) {
     struct nvdp_context *ctx = support_context();
     static const double orders[] = {0.01, 0.5, 0.999, 1, 1.0001, 1.1, 2, 20, 1e6, INFINITY};
@@ -76,7 +76,7 @@ Test(pairs, agree_with_the_plain_form) {
     nvdp_context_free(ctx);
 }
 
-/* More texts than a tile has, rows wider than a block, and a last block that is not full. */
+/* More texts than a tile has, rows wider than a block, and an incomplete last block. */
 Test(pairs, tiles_and_pieces) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = {.texts = 67,
@@ -92,7 +92,7 @@ Test(pairs, tiles_and_pieces) {
     nvdp_context_free(ctx);
 }
 
-/* Large pseudo-counts that nearly cancel: only the stable Dirichlet form holds the digits, in
+/* Large pseudo-counts that nearly cancel: only the stable Dirichlet form keeps the digits, in
  * either arithmetic. */
 Test(pairs, large_pseudo_counts) {
     struct nvdp_context *ctx = support_context();
@@ -155,7 +155,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Infinite pairs are counted, stand above all in the quantiles, and make max and mean infinite. */
+/* Infinite pairs are counted, rank above all others in the quantiles, and make max and mean
+ * infinite. */
 Test(pairs, summary_keeps_infinities) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = {.texts = 30,
@@ -348,7 +349,8 @@ Test(pairs, arguments) {
     nvdp_context_free(ctx);
 }
 
-/* Options by name are those that were set, none are the defaults, others' are refused. */
+/* Options by name take the values set, otherwise the defaults; options of other commands are
+ * refused. */
 Test(pairs, options_by_name) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = {.texts = 9,

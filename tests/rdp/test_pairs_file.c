@@ -1,4 +1,4 @@
-/* Files of divergences say which text is P and which Q. */
+/* Files of divergences name which text is P and which Q. */
 #include "hdf5/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>

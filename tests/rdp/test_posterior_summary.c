@@ -41,7 +41,7 @@ Test(posterior_summary, by_hand) {
     struct nvdp_posterior_summary got = summarize(set);
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
-    /* 1e-14: a handful of roundings. */
+    /* 1e-14: a few roundings. */
     cr_expect_leq(support_relative(got.vectors.mean, (first + second) / 2, 0), 1e-14);
     cr_expect_leq(support_relative(got.vectors.quantile[0], fmin(first, second), 0), 1e-14);
     cr_expect_leq(support_relative(got.vectors.quantile[4], fmax(first, second), 0), 1e-14);
@@ -60,7 +60,8 @@ Test(posterior_summary, by_hand) {
     nvdp_context_free(ctx);
 }
 
-/* kappa equal vectors a component: kappa times as many; public length: no padding. */
+/* With kappa equal vectors per component there are kappa times as many; public length: no
+ * padding. */
 Test(posterior_summary, kappa_and_public_length) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = two_texts(ctx, true);

@@ -98,7 +98,7 @@ static void mu_type(struct nvdp_context *ctx, const char *path, char type[8]) {
     nvdp__h5_free(file);
 }
 
-/* Values that are floats take half the room; others keep every bit. */
+/* Values that are floats are stored in half the space; others keep every bit. */
 Test(posteriors_file, width_follows_the_values) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = sample(ctx, true);
@@ -133,14 +133,14 @@ Test(posteriors_file, writing_checks_first) {
     nvdp_context_free(ctx);
 }
 
-/* A sequence clip is kept, and is what it says: checked where the file is read and where it is
+/* A sequence clip is kept, and its claim is checked where the file is read and where it is
  * written. */
 Test(posteriors_file, sequence_clip) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = sample(ctx, false);
     double square = 0;
     for (int k = 4; k < 10; k++)
-        square += set->mu[k] * set->mu[k]; /* the longest text's */
+        square += set->mu[k] * set->mu[k]; /* of the longest text */
     set->kappa = 1;
     memset(set->logvar, 0, 10 * sizeof *set->logvar);
     set->clip_sequence = sqrt(square);
@@ -302,7 +302,8 @@ Test(posteriors_file, defaults) {
     nvdp_context_free(ctx);
 }
 
-/* What a user of h5py writes: Python and numpy scalars, f32, f64, fixed and variable strings. */
+/* Writes a file as users of h5py do: Python and numpy scalars, f32, f64, fixed and variable
+ * strings. */
 static const char script[] =
     "import sys, h5py, numpy as np\n"
     "with h5py.File(sys.argv[1], 'w') as f:\n"
@@ -352,7 +353,7 @@ Test(posteriors_file, written_by_h5py) {
     nvdp_context_free(ctx);
 }
 
-/* The fuzz corpus holds whole files too, or it would exercise nothing beyond the first check. */
+/* The fuzz corpus also has valid files; without them it would reach only the first check. */
 Test(posteriors_file, corpus_has_good_files) {
     struct nvdp_context *ctx = support_context();
     static const char *names[] = {"good", "gaussian", "no_texts"};

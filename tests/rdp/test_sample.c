@@ -1,6 +1,6 @@
 #include "made_posteriors.h"
 
-/* One of a golden case's two texts: component 0 is the prior, the rest are tokens. */
+/* Sets one of a golden case's two texts: component 0 is the prior, the rest are tokens. */
 static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, const json_t *mu,
                  const json_t *sigma) {
     size_t rows = json_array_size(alpha) - 1;
@@ -45,7 +45,8 @@ Test(sample, golden) {
     nvdp_context_free(ctx);
 }
 
-/* The sample written out in full: prior, tokens, padding, each weight kappa times. */
+/* Computes the divergence of the sample written out in full: prior, tokens, padding, each weight
+ * kappa times. */
 static double written_out(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
     size_t components = set->length + 1;
     size_t weights = components * (size_t)set->kappa;
@@ -145,7 +146,7 @@ Test(sample, lengths_and_components) {
     nvdp_context_free(ctx);
 }
 
-/* vib-fixed: l |mu - mu'|^2 / (2 sigma^2). */
+/* For vib-fixed, the divergence is l |mu - mu'|^2 / (2 sigma^2). */
 Test(sample, one_row_of_equal_variance) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
@@ -163,8 +164,8 @@ Test(sample, one_row_of_equal_variance) {
     nvdp_context_free(ctx);
 }
 
-/* Eq. 7 as printed swaps the variances: a narrow text against a wide one is finite, the other way
- * round it is not. */
+/* Eq. 7 as printed swaps the variances: a narrow text against a wide one is finite, the reverse
+ * is not. */
 Test(sample, direction) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;

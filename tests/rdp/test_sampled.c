@@ -1,4 +1,5 @@
-/* Statistics from drawn pairs against those of all pairs, and the intervals by themselves. */
+/* Compares statistics from drawn pairs with those of all pairs, and tests the intervals by
+ * themselves. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
@@ -10,7 +11,7 @@ static const struct made_texts ordinary = {.texts = 90,
                                            .with_alpha = true,
                                            .policy = NVDP_LENGTH_HIDDEN};
 
-/* All pairs with max_pairs 0, else drawn ones. */
+/* Summarizes all pairs with max_pairs 0, otherwise drawn ones. */
 static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
                                             const struct nvdp_posteriors *set, size_t max_pairs,
                                             uint64_t seed, enum nvdp_adjacency adjacency) {
@@ -41,8 +42,8 @@ static void same_largest(const struct nvdp_divergence_summary *got,
     cr_expect_eq(got->max_finite, got->max);
 }
 
-/* 60 draws of 1,500 of 8,010 pairs.  Each interval fails with at most 5 %: more than 10 of 60 has
- * probability 1e-4.  The largest is exact in every one. */
+/* 60 draws of 1,500 of 8,010 pairs. Each interval fails with at most 5 %: more than 10 failures
+ * of 60 have probability 1e-4. The largest value is exact in every draw. */
 Test(sampled, intervals_cover) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
@@ -77,7 +78,7 @@ Test(sampled, intervals_cover) {
     nvdp_context_free(ctx);
 }
 
-/* Infinite pairs: known for certain, their share estimated. */
+/* The presence of infinite pairs is certain; their share is estimated. */
 Test(sampled, infinite_pairs) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
@@ -96,8 +97,8 @@ Test(sampled, infinite_pairs) {
     nvdp_context_free(ctx);
 }
 
-/* Public lengths: all pairs are infinite at once; among equal lengths every unit has its own
- * largest. */
+/* Under public lengths all pairs are infinite at once; among equal lengths every unit has its
+ * own largest value. */
 Test(sampled, public_lengths) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
@@ -114,7 +115,7 @@ Test(sampled, public_lengths) {
     same_largest(&some.per_component, &all.per_component);
     same_largest(&some.per_component_dim, &all.per_component_dim);
     cr_expect(inside(&some.sample.mean, all.sum.mean));
-    /* as many as there are: every pair, and the same numbers */
+    /* as many as exist: every pair, and the same numbers */
     some = summary_of(ctx, set, all.pairs, 1, NVDP_ADJACENT_SAME_LENGTH);
     cr_expect_eq(memcmp(&some, &all, sizeof some), 0);
     nvdp_posteriors_free(set);
@@ -173,7 +174,7 @@ Test(sampled, arguments) {
     nvdp_context_free(ctx);
 }
 
-/* Every allocation fails once. */
+/* Every allocation fails in turn. */
 Test(sampled, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
@@ -196,7 +197,7 @@ Test(sampled, out_of_memory) {
     nvdp_context_free(ctx);
 }
 
-/* Bayesian DP of as many texts as have so many pairs: 45 * 44 <= 2000 < 46 * 45. */
+/* Bayesian DP uses the largest number of texts whose pairs fit: 45 * 44 <= 2000 < 46 * 45. */
 Test(sampled, report) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
@@ -230,7 +231,8 @@ Test(sampled, report) {
     nvdp_context_free(ctx);
 }
 
-/* Coverage of the places by the binomial distribution itself, and that they are the tightest. */
+/* Checks the ranks' coverage by the binomial distribution itself, and that no narrower ranks
+ * cover. */
 Test(interval, ranks) {
     static const size_t sizes[] = {1, 2, 10, 57, 1000, 200000};
     for (int s = 0; s < 6; s++) {
@@ -270,8 +272,8 @@ Test(interval, known_values) {
     cr_expect_eq(nvdp__interval_bernstein(0.95, 2, 0.5, 0.1, 1).low, 0);
 }
 
-/* Where the inverse beta distribution of GSL gives up and calls its error handler, which aborts:
- * each end leaves 2.5 % beyond it. */
+/* Cases for which GSL's inverse beta distribution fails and calls its error handler, which
+ * aborts: each end leaves 2.5 % beyond it. */
 Test(interval, many_drawn_pairs) {
     static const size_t sizes[] = {2, 1000, 99999, 100000, 100003, 10000000};
     for (int s = 0; s < 6; s++) {
@@ -289,7 +291,7 @@ Test(interval, many_drawn_pairs) {
     }
 }
 
-/* Arguments that GSL answers through its handler are answered before. */
+/* Arguments for which GSL would call its error handler are handled first. */
 Test(interval, arguments_of_students_t) {
     static const double tails[] = {NAN, -1, 0, 1, 2, INFINITY, 0.1};
     static const double freedoms[] = {NAN, -1, 0, 0.5, -INFINITY};

@@ -1,4 +1,4 @@
-/* The largest divergence by bounds, against all pairs. */
+/* Compares the largest divergence by bounds with all pairs. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
@@ -12,7 +12,7 @@ struct plain {
     bool infinite;
 };
 
-/* The largest by the plain form; every bound must be above its pair. */
+/* Finds the largest by the plain form; every bound must be above its pair. */
 static struct plain plain_of(const struct nvdp_posteriors *set, double order, size_t n,
                              const struct nvdp__bounds *bounds) {
     struct plain made = {.most = 0};
@@ -61,7 +61,7 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
     nvdp_posteriors_free(set);
 }
 
-/* Orders below, at and above 1; texts nearly equal, apart, and partly infinitely so. */
+/* Orders below, at and above 1; texts nearly equal, far apart, and partly infinitely so. */
 Test(search, finds_the_largest) {
     struct nvdp_context *ctx = support_context();
     static const double orders[] = {0.1, 0.5, 0.999, 1, 1 + 1e-9, 1.001, 1.1, 1.5, 3, 40, INFINITY};
@@ -84,7 +84,7 @@ Test(search, finds_the_largest) {
     nvdp_context_free(ctx);
 }
 
-/* Weights that lie far apart, where only the bounds of the weights matter. */
+/* Weights far apart, where only the bounds of the weights matter. */
 Test(search, weights_alone) {
     struct nvdp_context *ctx = support_context();
     for (unsigned seed = 0; seed < 6; seed++) {
@@ -115,7 +115,7 @@ Test(search, weights_alone) {
     nvdp_context_free(ctx);
 }
 
-/* Few texts that stand out among many: hardly a pair is summed, whatever the threads. */
+/* A few outliers among many texts: almost no pair is summed, for any number of threads. */
 Test(search, rules_out_most_pairs) {
     struct made_texts made = {.texts = 600,
                               .longest = 5,

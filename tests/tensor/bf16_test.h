@@ -1,14 +1,15 @@
-/* What the tests of bfloat16 operations share. */
+/* Shared by the tests of bfloat16 operations. */
 #ifndef NVDP_TESTS_TENSOR_BF16_TEST_H
 #define NVDP_TESTS_TENSOR_BF16_TEST_H
 
 #include "tensor/bf16.h"
 #include "tensor_test.h"
 
-/* Skips the running test where bfloat16 products are not to be had. */
+/* Skips the running test where there are no bfloat16 products. */
 void bf16_or_skip(void);
-/* A device with bfloat16 products, ctx NULL; nvdp__device_release: vectors on one thread and on two, and on one
- * thread the plain form and AMX's tiles.  What the processor lacks is computed without it. */
+/* Creates a device with bfloat16 products, ctx NULL; release it with nvdp__device_release. The
+ * kinds: vectors on one thread and on two; on one thread the plain form and AMX's tiles. Where
+ * the processor lacks instructions, the plain form is used. */
 enum { BF16_ONE, BF16_TWO, BF16_PLAIN, BF16_TILES, BF16_DEVICES };
 struct nvdp__device bf16_device(int which);
 
@@ -20,13 +21,14 @@ nvdp__bf16 *bf16_nans(size_t n);
 double *bf16_widen(size_t n, const nvdp__bf16 *x);
 float *bf16_floats(size_t n, const nvdp__bf16 *x);
 
-/* Rounding to nearest is off by at most this part of the value: of its 8 bits one half of the last. */
+/* Rounding to nearest changes a value by at most this part of it: half of the last of its 8
+ * bits. */
 #define BF16_ROUNDING 0x1p-8
-/* |got - want| <= BF16_ROUNDING |want| + tolerance max |want|: a result that was computed in
- * float32 with that tolerance, then rounded. */
+/* Asserts |got - want| <= BF16_ROUNDING |want| + tolerance max |want|, for a result computed in
+ * float32 with that tolerance and then rounded. */
 void bf16_close(const char *what, size_t n, const nvdp__bf16 *got, const double *want,
                 double tolerance);
-/* Bit for bit. */
+/* Asserts equality bit for bit. */
 void bf16_same(const char *what, size_t n, const nvdp__bf16 *a, const nvdp__bf16 *b);
 
 static inline struct nvdp__tensor bf16_tensor(size_t rows, size_t cols, const nvdp__bf16 *x) {

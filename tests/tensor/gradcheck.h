@@ -1,4 +1,4 @@
-/* Gradients against central finite differences, in double. */
+/* Checks gradients against central finite differences, in double. */
 #ifndef NVDP_TESTS_TENSOR_GRADCHECK_H
 #define NVDP_TESTS_TENSOR_GRADCHECK_H
 
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The scalar whose gradient is checked, read from what `user` points at. */
+/* Computes the scalar whose gradient is checked, from `user`. */
 typedef double gradcheck_fn(void *user);
 
 /* Moves every x[i] (which f reads) by h = 1e-5 max(1, |x[i]|) both ways.  For functions with

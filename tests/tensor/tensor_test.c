@@ -112,7 +112,7 @@ double test_dot(size_t n, const double *x, const double *y) {
 
 /* ---- operations by device ---- */
 
-/* On a float32 device the mark has no other meaning. */
+/* A float32 device reads `unit` nowhere else, so the tests mark the plain one with it. */
 bool test_is_plain(const struct nvdp__device *dev) {
     return dev->unit == NVDP__BF16_PLAIN && dev->bf16 == NULL;
 }

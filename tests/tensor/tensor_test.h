@@ -1,4 +1,4 @@
-/* What the tensor tests share: devices, random arrays, comparisons. */
+/* Shared by the tensor tests: devices, random arrays, comparisons. */
 #ifndef NVDP_TESTS_TENSOR_TENSOR_TEST_H
 #define NVDP_TESTS_TENSOR_TENSOR_TEST_H
 
@@ -7,14 +7,14 @@
 #include "reference_kernels.h"
 
 enum { FAST_ONE, FAST_TWO, PLAIN, DEVICES };
-/* Fast kernels on one thread, on two, and the plain reference; ctx NULL. */
+/* The fast kernels on one thread and on two, and the plain reference; ctx NULL. */
 extern const struct nvdp__device test_devices[DEVICES];
 
 /* Lengths around the vector widths. */
 enum { SIZES = 6 };
 extern const size_t test_sizes[SIZES];
 
-/* A group of allocations that test_free releases; contents are uniform in [-1, 1) * scale. */
+/* Allocations that test_free releases; contents are uniform in [-1, 1) * scale. */
 float *test_floats(size_t n, double scale);
 float *test_zeros(size_t n);
 float *test_copy(size_t n, const float *x);
@@ -23,21 +23,21 @@ double *test_zeros64(size_t n);
 int32_t *test_ints(size_t n, int32_t low, int32_t high); /* low <= x < high */
 void test_free(void);
 
-/* max |got - want| <= tolerance * max(max |want|, 1e-30) */
+/* Asserts max |got - want| <= tolerance * max(max |want|, 1e-30). */
 void test_close(const char *what, size_t n, const float *got, const double *want, double tolerance);
-/* Bit for bit. */
+/* Asserts equality bit for bit. */
 void test_same(const char *what, size_t n, const float *a, const float *b);
 
-/* Attention over groups between offsets; rows of q, of k and v, and of out hold pad, 2 pad and 3
- * pad elements that are no one's. */
+/* Describes attention over groups between offsets. Rows of q, of k and v, and of out end in pad,
+ * 2 pad and 3 pad unused elements. */
 struct ref_attention test_attention(size_t groups, const int32_t *q_offset, const int32_t *k_offset,
                                     size_t heads, size_t head_dim, size_t pad, float rate);
 size_t test_longest(size_t groups, const int32_t *offset);
 
 double test_dot(size_t n, const double *x, const double *y);
 
-/* ---- operations by device: the library's, or the reference's in float on PLAIN; over plain pointers
- * where that is shorter ---- */
+/* ---- operations by device: the library's, or on PLAIN the reference's in float; over plain
+ * pointers where that is shorter ---- */
 
 bool test_is_plain(const struct nvdp__device *dev);
 void op_gemm(const struct nvdp__device *dev, bool trans_a, bool trans_b, size_t m, size_t n,
@@ -77,7 +77,7 @@ void op_pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,
                       float *dx, float *dweight);
 void op_dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
                       float *x);
-/* q, k, v, out and their gradients of one type. */
+/* q, k, v, out and their gradients, of one type. */
 struct test_attention_data {
     const void *q, *k, *v, *dout;
     const float *bias;
@@ -94,12 +94,12 @@ void op_attention_backward(const struct nvdp__device *dev, enum nvdp__type type,
                            float *scratch);
 void op_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
                      size_t labels, const int32_t *label, double scale, double *nll, int32_t *best);
-/* One step over n elements, as one run of spans. */
+/* Takes one step over n elements as one run of spans. */
 void op_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
                    const float *g, const float *anchor, float *m, float *v, float *x);
 
-/* A float32 operation on values near 1 rounds by 6e-8; sums of up to a few hundred terms, in any
- * order, and a few operations in a row stay far below this part of the largest result. */
+/* A float32 operation on values near 1 rounds by 6e-8. Sums of up to a few hundred terms, in any
+ * order, and a few consecutive operations stay far below this part of the largest result. */
 #define FLOAT_TOLERANCE 3e-6
 #define GRADCHECK_TOLERANCE 1e-7
 

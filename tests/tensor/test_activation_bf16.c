@@ -5,7 +5,7 @@
 
 static const enum nvdp__act acts[] = {NVDP__ACT_GELU, NVDP__ACT_GELU_NEW};
 
-/* Every bfloat16 number up to 1e4 in size. */
+/* Returns every bfloat16 number up to 1e4 in size. */
 static nvdp__bf16 *every(size_t *n) {
     nvdp__bf16 *x = bf16_zeros(1 << 16);
     *n = 0;
@@ -25,8 +25,8 @@ static void backward(const struct nvdp__device *dev, enum nvdp__act act, size_t 
                               bf16_tensor(1, n, dx), bf16_tensor(1, n, y));
 }
 
-/* One rounding to bfloat16, and before it the float kernels' error (gelu.h): 2e-7 max(1, |x|),
- * twice that for the slope, times dy. */
+/* Allows one rounding to bfloat16, and before it the float kernels' error (vector.h): 2e-7
+ * max(1, |x|), twice that for the slope, times dy. */
 static void close_to(const char *what, size_t n, const nvdp__bf16 *got, const double *want,
                      const double *x, const double *dy) {
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ Test(activation_bf16, ends_of_the_range) {
     nvdp__device_release(&dev);
 }
 
-/* An encoder's layer lets the results overwrite what they are made of. */
+/* Results may overwrite their operands, as in an encoder's layer. */
 static void in_place(const struct nvdp__device *dev, enum nvdp__act act, size_t n) {
     nvdp__bf16 *x = bf16_values(n, 4);
     nvdp__bf16 *dy = bf16_values(n, 1);
@@ -107,8 +107,8 @@ Test(activation_bf16, may_work_in_place) {
     }
 }
 
-/* A value made again in the backward pass is the forward's, bit for bit: what the next product
- * reads is what it read. */
+/* A value recomputed in the backward pass is the forward's, bit for bit, so that the next
+ * product reads the same operand. */
 Test(activation_bf16, backward_repeats_the_forward) {
     bf16_or_skip();
     struct nvdp__device dev = bf16_device(BF16_ONE);

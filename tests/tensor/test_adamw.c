@@ -11,7 +11,7 @@ static struct nvdp__adamw at_step(int t) {
                                 .grad_scale = 0.5};
 }
 
-/* The formulas of the paper (and of PyTorch's AdamW) element by element in double. */
+/* Applies the paper's formulas (and PyTorch's AdamW) element by element in double. */
 static void expected(const struct nvdp__adamw *o, size_t n, const float *g, const float *anchor,
                      double *m, double *v, double *x) {
     for (size_t i = 0; i < n; i++) {
@@ -24,7 +24,7 @@ static void expected(const struct nvdp__adamw *o, size_t n, const float *g, cons
     }
 }
 
-/* Ten steps: each rounds x and m by 6e-8 of their size. */
+/* Takes ten steps, each of which rounds x and m by 6e-8 of their size. */
 static void check(size_t n, bool anchored) {
     float *start = test_floats(n, 1);
     float *anchor = anchored ? test_floats(n, 1) : NULL;

@@ -2,7 +2,7 @@
 
 #include <cblas.h>
 
-/* One problem: layout, inputs as floats; rows of q and out hold `pad` floats that are no one's. */
+/* One problem: layout, inputs as floats; rows of q and out end in `pad` unused floats. */
 struct problem {
     struct ref_attention att;
     size_t q_rows, k_rows;
@@ -49,8 +49,9 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
     return r;
 }
 
-/* Scores reach about +-4 and lse a few more: exp turns their rounding, 5e-7 absolute, into as much
- * relative; sums of products of such numbers stay below ten times the usual tolerance. */
+/* Scores reach about +-4 and lse a few more: exp turns their rounding, 5e-7 absolute, into as
+ * large a relative error. Sums of products of such numbers stay below ten times the usual
+ * tolerance. */
 static void check(const struct problem *p) {
     double *q = test_widen(p->q_floats, p->q);
     double *k = test_widen(p->kv_floats, p->k);

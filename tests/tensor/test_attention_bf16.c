@@ -38,7 +38,8 @@ static float *nan_floats(size_t n) {
     return (float *)(void *)bf16_nans(2 * n);
 }
 
-/* Everything written starts as NaN, the scratch too: nothing may depend on what was there. */
+/* Fills everything written, the scratch too, with NaN first: no result may depend on earlier
+ * contents. */
 static struct result run(const struct nvdp__device *dev, const struct problem *p) {
     const struct ref_attention *att = &p->att;
     struct result r = {bf16_nans(p->out_count),  bf16_nans(p->q_count),
@@ -72,13 +73,13 @@ static struct expected in_double(const struct problem *p) {
     return e;
 }
 
-/* Rows [width] in rows of `stride`: the error's norm against the row's own, so that a short text is
- * not hidden by a long one; what lies between rows stays as it was.
+/* Compares rows [width] in rows of `stride` by the error's norm relative to the row's own, so
+ * that a long text does not hide a short one. Elements between rows must be unchanged.
  *
  * Probabilities and their gradients are rounded before the products that read them, and results
- * after: two roundings of at most 2^-8 each, which add up where one term makes nearly the whole
- * row; those of many terms are independent, and average out.  A gradient that is zero in exact
- * arithmetic (one key) has float32's rounding: a part of the largest row. */
+ * after. These are two roundings of at most 2^-8 each, which add up where one term makes nearly
+ * the whole row; those of many terms are independent and average out. A gradient that is zero in
+ * exact arithmetic (one key) has float32's rounding: a part of the largest row. */
 static void close_rows(const char *what, size_t rows, size_t width, size_t stride,
                        const nvdp__bf16 *got, const double *want) {
     double largest = 0;
@@ -99,7 +100,7 @@ static void close_rows(const char *what, size_t rows, size_t width, size_t strid
     }
 }
 
-/* lse and dbias are float32 throughout: as for attention in float32. */
+/* lse and dbias are float32 throughout, compared as for attention in float32. */
 static void compare(const struct problem *p, const struct result *r, const struct expected *e) {
     const struct ref_attention *att = &p->att;
     size_t width = att->heads * att->head_dim;
@@ -129,7 +130,8 @@ static void check(const struct problem *p) {
     test_free();
 }
 
-/* Lengths 1, 2, 15, 16, 17, 31, 32, 33 in two orders: queries and keys of a text differ. */
+/* Lengths 1, 2, 15, 16, 17, 31, 32, 33 in two orders: a text's queries and keys differ in
+ * number. */
 static const int32_t up[] = {0, 1, 3, 18, 34, 51, 82, 114, 147};
 static const int32_t down[] = {0, 33, 65, 96, 113, 129, 144, 146, 147};
 
@@ -147,7 +149,7 @@ Test(attention_bf16, matches_double_over_shapes) {
             }
 }
 
-/* Queries pass in blocks of 128. */
+/* Queries are processed in blocks of 128. */
 Test(attention_bf16, texts_around_a_block_of_queries) {
     bf16_or_skip();
     const int32_t offset[] = {0, 127, 255, 384, 514};
@@ -185,7 +187,7 @@ Test(attention_bf16, empty_groups) {
     check(&empty);
 }
 
-/* A text's results do not depend on what lies beside it. */
+/* A text's results do not depend on the other texts of the batch. */
 Test(attention_bf16, texts_do_not_see_one_another) {
     bf16_or_skip();
     struct problem all = make(8, up, up, 2, 32, 0, 0, true);

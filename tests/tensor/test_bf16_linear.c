@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Operands have rows in whole blocks; what is past the end, NaN at first, is followed by GUARD
- * elements that nobody may touch. */
+/* Operands have rows in whole blocks. The rows past the end start as NaN and are followed by
+ * GUARD elements that must not be touched. */
 enum { GUARD = 40 };
 
 static nvdp__bf16 *operand(size_t rows, size_t dim) {
@@ -20,7 +20,7 @@ static void untouched(const char *what, size_t rows, size_t dim, const nvdp__bf1
         cr_assert_eq(x[i], 0xffff, "%s: written past the last block of rows", what);
 }
 
-/* Weights that are bfloat16 numbers already, so that nothing is left to round. */
+/* Returns weights that are bfloat16 numbers already, so that rounding changes nothing. */
 static float *weights(size_t n) {
     return bf16_floats(n, bf16_values(n, 1));
 }
@@ -47,13 +47,13 @@ static struct layer make(size_t rows, size_t in, size_t out) {
     return l;
 }
 
-/* [rows, dim] in whole blocks, and a guard. */
+/* Allocates [rows, dim] in whole blocks, and a guard. */
 static float *whole_blocks(size_t rows, size_t dim) {
     return test_floats(nvdp__bf16_rows(rows) * dim + GUARD, 1);
 }
 
-/* Sums are float32: FLOAT_TOLERANCE, as for float products; bfloat16 results are rounded once more.
- */
+/* Sums are float32, with FLOAT_TOLERANCE as for float products; bfloat16 results are then
+ * rounded. */
 static void check_forward(const struct nvdp__device *dev, const struct layer *l, bool bias) {
     size_t n = l->shape.rows * l->shape.out;
     double *want = test_zeros64(n);
@@ -137,7 +137,7 @@ static void check(const struct nvdp__device *dev, size_t rows, size_t in, size_t
         check_backward_params(dev, &l, set == 1);
     }
     cr_assert_eq(nvdp__device_status(dev), NVDP_OK);
-    nvdp__weights_changed(dev); /* the memory will be another weight's */
+    nvdp__weights_changed(dev); /* another weight will take this memory */
     test_free();
 }
 
@@ -164,7 +164,7 @@ Test(bf16_linear, sizes_of_an_encoder) {
     nvdp__device_release(&dev);
 }
 
-/* What is added up to a whole block belongs to no result: few rows, many, and a number whose next
+/* Rows added to fill a block belong to no result: few rows, many, and a number whose next
  * multiple of 32 is 53 blocks, which AMX would multiply one row at a time. */
 Test(bf16_linear, rows_are_added_up_to_whole_blocks) {
     cr_assert_eq(nvdp__bf16_rows(0), 0);
@@ -224,7 +224,8 @@ Test(bf16_linear, weights_are_rounded_to_nearest) {
     test_free();
 }
 
-/* Copies are told apart by the weight's address, and made again after the announcement alone. */
+/* Copies are distinguished by the weight's address, and renewed only after
+ * nvdp__weights_changed. */
 Test(bf16_linear, weights_of_one_shape_and_their_changes) {
     bf16_or_skip();
     enum { ROWS = 40, DIM = 48, N = DIM * DIM, WEIGHTS = 5 };
@@ -271,7 +272,7 @@ Test(bf16_linear, rows_do_not_see_one_another) {
     forward(&dev, &all, all.w, y);
     for (size_t rows = 1; rows < ROWS; rows += 10) {
         struct layer few = all;
-        few.shape.rows = rows; /* its further rows are there, and not NaN */
+        few.shape.rows = rows; /* its further rows exist, and are not NaN */
         float *part = whole_blocks(ROWS, OUT);
         forward(&dev, &few, all.w, part);
         test_close("part", rows * OUT, part, test_widen(rows * OUT, y), FLOAT_TOLERANCE);
@@ -321,7 +322,7 @@ static void same_on_two_threads(size_t rows, size_t in, size_t out) {
     test_free();
 }
 
-/* Below the number of rows at which oneDNN cuts small weights' sums (half.h). */
+/* Stays below the number of rows at which oneDNN splits small weights' sums (bf16.h). */
 Test(bf16_linear, bits_do_not_depend_on_the_number_of_threads) {
     bf16_or_skip();
     same_on_two_threads(33, 96, 160);
@@ -336,7 +337,7 @@ Test(bf16_linear, out_of_memory_is_told_at_the_end) {
     cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
     struct layer l = make(3, 8, 8);
     uint64_t k = 1;
-    for (;; k++) { /* a product, its weight's copy */
+    for (;; k++) { /* allocations of a product and its weight's copy */
         struct nvdp__device dev = {.ctx = ctx, .threads = 1};
         float *y = test_zeros(nvdp__bf16_rows(3) * 8);
         cr_assert_eq(nvdp__bf16_create(ctx, true, &dev.bf16), NVDP_OK);
@@ -356,8 +357,8 @@ Test(bf16_linear, out_of_memory_is_told_at_the_end) {
     test_free();
 }
 
-/* A float32 input or gradient is rounded into scratch: the same bits as of the bfloat16 tensor; what
- * the plan did not foresee is an error at the end of the pass. */
+/* A float32 input or gradient is rounded into scratch and gives the same bits as the bfloat16
+ * tensor. Scratch beyond the plan is an error at the end of the pass. */
 Test(bf16_linear, rounds_float_tensors_into_planned_scratch) {
     bf16_or_skip();
     enum { ROWS = 45, IN = 40, OUT = 72 };

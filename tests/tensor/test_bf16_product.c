@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The word of two elements, the first in the lower half. */
+/* Packs two elements into a word, the first in the lower half. */
 static uint32_t word(nvdp__bf16 first, nvdp__bf16 second) {
     return first | (uint32_t)second << 16;
 }
@@ -12,7 +12,7 @@ static uint32_t *words(size_t n) {
     return (uint32_t *)(void *)test_zeros(n);
 }
 
-/* c (m x n in rows of ldc) from the formula; other elements stay. */
+/* Computes c (m x n in rows of ldc) from the formula; other elements keep their values. */
 static double *expected(size_t m, size_t n, size_t k, bool add, const nvdp__bf16 *a, size_t lda,
                         const uint32_t *b, size_t ldb, const float *c, size_t ldc) {
     double *want = test_widen(m * ldc, c);
@@ -36,12 +36,12 @@ static const struct {
 } unit[] = {
     {NVDP__BF16_PLAIN, "plain"}, {NVDP__BF16_VECTORS, "vectors"}, {NVDP__BF16_TILES, "tiles"}};
 
-/* Of these, how many the processor has. */
+/* Returns how many of these the processor has. */
 static size_t units(void) {
     return nvdp_bf16_missing() != NULL ? 1 : nvdp__bf16_has_tiles() ? 3 : 2;
 }
 
-/* Products of two 8-bit significands are exact in float32; what rounds is the sum. */
+/* Products of two 8-bit significands are exact in float32; only the sum rounds. */
 static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     size_t pairs = (k + 1) / 2;
     size_t lda = 2 * pairs + 2 * pad;
@@ -53,7 +53,7 @@ static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     for (size_t i = 0; i < pairs * ldb; i++)
         b[i] = word(numbers[2 * i], i / ldb + 1 == pairs && k % 2 == 1 ? 0 : numbers[2 * i + 1]);
     for (size_t i = 0; i < m && k % 2 == 1; i++)
-        a[i * lda + k] = nvdp__bfloat16_from_float(3e38f); /* finite is all it need be */
+        a[i * lda + k] = nvdp__bfloat16_from_float(3e38f); /* any finite value will do */
     float *c = test_floats(m * ldc, 1);
     double *want = expected(m, n, k, add, a, lda, b, ldb, c, ldc);
     for (size_t u = 0; u < units(); u++) {
@@ -65,7 +65,7 @@ static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     test_free();
 }
 
-/* All remainders of blocks of six rows and of four, two and one vectors, and of tiles. */
+/* Covers all remainders of blocks of six rows and of four, two and one vectors, and of tiles. */
 Test(bf16_product, matches_loops_over_shapes) {
     const size_t lengths[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 130};
     for (size_t m = 0; m <= 13; m++)
@@ -81,7 +81,7 @@ Test(bf16_product, matches_loops_over_shapes) {
 static const size_t row_counts[] = {0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 50};
 enum { ROW_COUNTS = sizeof row_counts / sizeof row_counts[0] };
 
-/* Cases: every row count in the plain form, then in the fast one where it is to be had. */
+/* Numbers the cases: every row count in the plain form, then in the fast one where there is one. */
 static size_t cases(void) {
     return nvdp_bf16_missing() == NULL ? 2 * ROW_COUNTS : ROW_COUNTS;
 }
@@ -90,7 +90,7 @@ static enum nvdp__bf16_unit case_unit(size_t i) {
     return i < ROW_COUNTS ? NVDP__BF16_PLAIN : NVDP__BF16_VECTORS;
 }
 
-/* The source's last row ends with the memory: what reads past it is seen by a sanitizer. */
+/* The source's last row ends with the memory, so that a sanitizer sees reads past it. */
 static nvdp__bf16 *source(size_t rows, size_t dim, size_t ldx) {
     return bf16_values(rows > 0 ? (rows - 1) * ldx + dim : 0, 1);
 }

@@ -18,9 +18,9 @@ Test(bfloat16, every_value_survives) {
     }
 }
 
-/* Of the floats between neighbors h and h + 1 the nearer one is taken, the even one of a tie.  The
- * upper neighbor of the largest is infinity, the numbers below the smallest normal are subnormal:
- * the same rule. */
+/* A float between neighbors h and h + 1 becomes the nearer one, or the even one on a tie. The
+ * largest number's upper neighbor is infinity, and numbers below the smallest normal are
+ * subnormal; both follow the same rule. */
 Test(bfloat16, rounds_to_nearest_even) {
     for (uint32_t h = 0; h < 0x7f80; h++)
         for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
@@ -51,8 +51,8 @@ Test(bfloat16, known_values) {
     cr_expect_eq(nvdp__bfloat16_from_float(nvdp__bits_float(0xffffffffu)), 0xffff);
 }
 
-/* Floats at which the vectorized loops could differ from the function: all upper halves, with lower
- * halves around the tie. */
+/* Returns floats at which the vectorized loops could differ from the function: all upper halves,
+ * with lower halves around the tie. */
 static float *awkward(size_t *n) {
     static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { LOWER = sizeof lower / sizeof lower[0] };
@@ -73,7 +73,7 @@ Test(bfloat16, loops_round_like_the_function) {
         want[i] = nvdp__bfloat16_from_float(x[i]);
     nvdp__bf16 *rounded = bf16_zeros(n);
     nvdp__round_row(n, x, rounded);
-    /* AVX512_BF16 takes subnormal numbers for 0. */
+    /* AVX512_BF16 treats subnormal numbers as 0. */
     for (size_t i = 0; i < n; i++)
         if (fabsf(x[i]) < 0x1p-126f && rounded[i] == (want[i] & 0x8000)) want[i] = rounded[i];
     bf16_same("round", n, rounded, want);
@@ -86,7 +86,7 @@ Test(bfloat16, loops_round_like_the_function) {
     test_free();
 }
 
-/* Lengths around the block that a thread takes, and that nothing past the end is written. */
+/* Checks lengths around the block that a thread takes, and that nothing past the end is written. */
 Test(tensor, conversions_on_any_number_of_threads) {
     bf16_or_skip();
     const size_t lengths[] = {0,

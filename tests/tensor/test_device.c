@@ -33,7 +33,8 @@ Test(device, float32_is_the_default) {
     nvdp_context_free(ctx);
 }
 
-/* bf16 where it is to be had; elsewhere float32, and a notice says why. */
+/* The device uses bf16 where the processor has it; elsewhere float32, and a notice gives the
+ * reason. */
 Test(device, in_bf16_or_with_a_notice) {
     struct nvdp_context *ctx = support_context();
     struct heard heard = {0};
@@ -57,7 +58,7 @@ Test(device, in_bf16_or_with_a_notice) {
     nvdp_context_free(ctx);
 }
 
-/* Tests ask for the form without the instructions; who does not, has the notice above. */
+/* Tests request the form without the instructions; otherwise the device gives the notice above. */
 Test(device, plain_bf16_on_request) {
     bf16_or_skip();
     struct nvdp_context *ctx = support_context();
@@ -104,7 +105,7 @@ Test(device, out_of_memory) {
     nvdp_context_free(ctx);
 }
 
-/* The libraries below take the device's number of threads, whatever the calling thread's is. */
+/* The libraries below use the device's number of threads, whatever the calling thread's number. */
 Test(device, products_leave_the_callers_threads_alone) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);

@@ -31,7 +31,7 @@ Test(dropout, every_device_drops_the_same_elements) {
     }
 }
 
-/* An element's fate does not depend on how many follow it, and dropping a NaN removes it. */
+/* Dropping an element does not depend on how many follow it, and a dropped NaN becomes 0. */
 Test(dropout, prefix_is_stable_and_dropped_is_zero) {
     struct nvdp__dropout drop = {.rate = 0.5f, .seed = 1};
     float *whole = ones(9000);
@@ -48,8 +48,8 @@ Test(dropout, prefix_is_stable_and_dropped_is_zero) {
     test_free();
 }
 
-/* Fixed seeds; the bounds are five standard deviations of the binomial count: a correct generator
- * would leave one of them for about one seed in 10^6. */
+/* Seeds are fixed; the bounds are five standard deviations of the binomial count: a correct
+ * generator would fail one of them for about one seed in 10^6. */
 Test(dropout, drops_at_its_rate_and_without_correlation) {
     enum { N = 1 << 20 };
     const float rates[] = {0.01f, 0.1f, 0.5f, 0.9f};

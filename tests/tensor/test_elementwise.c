@@ -4,7 +4,7 @@
 
 static const enum nvdp__act acts[] = {NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH};
 
-/* Below, at and above one block and the length from which threads start. */
+/* Lengths below, at and above one block, and above the length from which threads are used. */
 static const size_t lengths[] = {0, 1, 17, 4096, 4097, 33000};
 
 Test(elementwise, arithmetic_is_exact_on_every_device) {

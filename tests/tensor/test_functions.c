@@ -1,5 +1,5 @@
-/* The fast elementary functions against libm in double, over sweeps, in the version of the baseline
- * instruction set and in the one the processor gets. */
+/* Compares the fast elementary functions with libm in double, over sweeps, in the version of the
+ * baseline instruction set and in the one chosen for the processor. */
 #include "tensor/vector.h"
 #include "tensor_test.h"
 
@@ -65,8 +65,8 @@ static double exact_slope(double x) {
     return exact_cdf(x) + x * exp(-0.5 * x * x) / sqrt(8 * atan(1));
 }
 
-/* Largest relative error over [low, high], `floor` below which the error counts against it instead.
- */
+/* Returns the largest relative error over [low, high]; below `floor` the error is divided by it
+ * instead. */
 static double worst(double low, double high, double (*exact)(double), float (*one)(float),
                     void (*all)(size_t n, const float *x, float *y), double floor) {
     float *x = test_zeros(POINTS);
@@ -85,7 +85,7 @@ static double worst(double low, double high, double (*exact)(double), float (*on
     return most;
 }
 
-/* Results below 2^-126 are subnormal: their grid of 2^-149 is the floor's reason. */
+/* Results below 2^-126 are subnormal: the floor allows for their grid of 2^-149. */
 Test(functions, exp_is_within_its_stated_error) {
     cr_expect_lt(worst(-87.3, 88.7, exp, exp_one, exp_all, 0), 2e-7);
     cr_expect_lt(worst(-1, 1, exp, exp_one, exp_all, 0), 2e-7);
@@ -102,7 +102,7 @@ Test(functions, tanh_is_within_its_stated_error) {
     cr_expect_lt(worst(-1e-3, 1e-3, tanh, tanh_one, tanh_all, 0), 2e-7);
 }
 
-/* Absolute: the polynomial's 7e-8, and the rounding of a sum whose terms reach 1/2. */
+/* Absolute errors: the polynomial's 7e-8, and the rounding of a sum whose terms reach 1/2. */
 Test(functions, normal_cdf_is_within_its_stated_error) {
     cr_expect_lt(worst(-9, 9, exact_cdf, cdf_one, cdf_all, 1), 2e-7);
     cr_expect_lt(worst(-1, 1, exact_cdf, cdf_one, cdf_all, 1), 2e-7);

@@ -1,4 +1,4 @@
-/* What a step's gradients begin as: zeroed, left alone, or zeroed by rows. */
+/* Gradients at the start of a step: zeroed, left alone, or zeroed by rows. */
 #include "support.h"
 #include "tensor/params.h"
 #include "tensor_test.h"
@@ -6,7 +6,7 @@
 enum { ROWS = 7, DIM = 5 };
 enum { BEFORE, TABLE, ADDED, SET_ONE, SET_TWO, STILL, AFTER, TENSORS };
 
-/* A table between tensors of all kinds, none of whole cache lines. */
+/* Declares a table between tensors of all kinds, none of whole cache lines. */
 static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
     const struct {
         const char *name;
@@ -84,9 +84,9 @@ Test(gradients, begin_as_zero_except_where_they_are_set) {
         expect_all(&params, SET_ONE, 3);
         expect_all(&params, SET_TWO, 3);
         cr_expect_null(nvdp__grad(&params, STILL));
-        for (size_t i = 0; i < 2 * 9; i++) /* nobody touches a frozen tensor's */
+        for (size_t i = 0; i < 2 * 9; i++) /* a frozen tensor's gradient is never touched */
             cr_expect_eq(params.grad[params.entry[STILL].offset + i], 3);
-        /* Padding counts in nothing, but stays finite. */
+        /* No sum reads the padding, but it stays finite. */
         for (size_t i = 0; i < params.total; i++)
             cr_assert(params.grad[i] == 0 || params.grad[i] == 3);
         nvdp__params_release(&params);
@@ -106,13 +106,13 @@ Test(gradients, only_the_rows_used_last_are_zeroed) {
     cr_expect(use->tracked);
     const int32_t index[] = {4, 1, 4, 4, 0, 1};
     nvdp__grad_rows(&params, 3, index);
-    nvdp__grad_rows(&params, 3, index + 3); /* repeated within a call and over calls */
+    nvdp__grad_rows(&params, 3, index + 3); /* rows repeated within a call and over calls */
     cr_expect_eq(use->count, 3);
     for (size_t r = 0; r < ROWS; r++) {
         cr_expect_eq(use->now[r], r == 4 || r == 1 || r == 0);
         cr_expect_eq(use->ever[r], use->now[r]);
     }
-    fill(&params, 2); /* rows that nobody announced too, to see which are zeroed */
+    fill(&params, 2); /* also rows that were not announced, to see which are zeroed */
     nvdp__grad_begin(dev, &params);
     for (size_t r = 0; r < ROWS; r++)
         expect_row(&params, r, r == 4 || r == 1 || r == 0 ? 0 : 2);
@@ -151,13 +151,13 @@ Test(gradients, all_rows_at_once) {
     }
     fill(&params, 2);
     nvdp__grad_begin(dev, &params);
-    expect_all(&params, TABLE, 2); /* none was announced */
+    expect_all(&params, TABLE, 2); /* no rows were announced */
     nvdp__params_release(&params);
     nvdp_context_free(ctx);
 }
 
-/* Without nvdp__grad_begin nothing is tracked, as when gradients are kept by hand; nor for
- * inference. */
+/* Without nvdp__grad_begin nothing is tracked, as when the caller maintains the gradients; nor
+ * for inference. */
 Test(gradients, rows_are_not_tracked_unasked) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__params params;
@@ -179,7 +179,7 @@ Test(gradients, rows_are_not_tracked_unasked) {
     nvdp_context_free(ctx);
 }
 
-/* One table is tracked, the first; another is zeroed as a whole. */
+/* Only the first table is tracked by rows; another is zeroed as a whole. */
 Test(gradients, a_second_table) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];

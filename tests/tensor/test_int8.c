@@ -1,4 +1,4 @@
-/* Dense layers in 8-bit integers (int8.c) against plain loops. */
+/* Compares dense layers in 8-bit integers (int8.c) with plain loops. */
 #include "bf16_test.h"
 #include "support.h"
 #include "tensor/int8.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 300, OUT = 45, GUARD = 40 }; /* more rows than pass at a time */
+enum { ROWS = 300, OUT = 45, GUARD = 40 }; /* more rows than one pass takes */
 static const size_t widths[] = {1, 37, 64, 384};
 
 static struct nvdp__device int8_device(struct nvdp_context **ctx) {
@@ -32,7 +32,7 @@ static struct nvdp__linear layer_of(size_t rows, size_t in, const float *w, cons
     return (struct nvdp__linear){.rows = rows, .in = in, .out = OUT, .w = w, .b = b, .int8 = true};
 }
 
-/* Whole numbers, the ends of the range among them in every row: steps and scales are 1. */
+/* Returns whole numbers, with the ends of the range in every row: steps and scales are 1. */
 static float *whole(size_t rows, size_t in, int32_t low, int32_t high) {
     float *x = test_zeros(rows * in);
     int32_t *drawn = test_ints(rows * in, low, high + 1);
@@ -52,7 +52,7 @@ static double *plain(size_t rows, size_t in, const float *x, const float *w, con
     return y;
 }
 
-/* 384 * 255 * 127 is below 2^24: what float32 rounds is the bias alone, added to numbers of 1e6. */
+/* 384 * 255 * 127 is below 2^24: float32 rounds only the bias, added to numbers of 1e6. */
 Test(int8, whole_numbers_are_multiplied_exactly) {
     struct nvdp_context *ctx;
     struct nvdp__device dev = int8_device(&ctx);
@@ -68,7 +68,7 @@ Test(int8, whole_numbers_are_multiplied_exactly) {
         test_same("past the end", GUARD, y + ROWS * OUT, guard);
         nvdp__bf16 *x16 = bf16_zeros(ROWS * in), *y16 = bf16_zeros(ROWS * OUT);
         for (size_t k = 0; k < ROWS * in; k++)
-            x16[k] = nvdp__bfloat16_from_float(x[k]); /* eight bits: exactly */
+            x16[k] = nvdp__bfloat16_from_float(x[k]); /* exact: eight bits */
         layer.b = test_floats(OUT, 1);
         nvdp__dense_forward(&dev, &layer, bf16_tensor(ROWS, in, x16), bf16_tensor(ROWS, OUT, y16));
         bf16_close("int8 in bfloat16", ROWS * OUT, y16, plain(ROWS, in, x, w, layer.b), 0x1p-22);
@@ -76,8 +76,9 @@ Test(int8, whole_numbers_are_multiplied_exactly) {
     done(ctx, &dev);
 }
 
-/* Errors of half a step in n activations and n weights add up as a walk of n steps does: each has a
- * standard deviation of step / sqrt(12), 2/255 and 1/127 being the steps; seven of those. */
+/* Errors of half a step in n activations and n weights add up as a walk of n steps does. Each
+ * has a standard deviation of step / sqrt(12), with steps 2/255 and 1/127; the bound is seven of
+ * those. */
 Test(int8, errors_are_those_of_half_steps) {
     struct nvdp_context *ctx;
     struct nvdp__device dev = int8_device(&ctx);
@@ -114,7 +115,7 @@ Test(int8, a_row_is_the_same_in_every_batch_and_on_any_threads) {
     done(ctx, &dev);
 }
 
-/* A row of one value has no steps, an output of zeros no scale; NaN stays in its row. */
+/* A row of one value has no steps, and an output of zeros no scale; NaN stays in its row. */
 Test(int8, rows_without_a_range) {
     enum { IN = 32, FEW = 4 };
     struct nvdp_context *ctx;
@@ -153,7 +154,8 @@ Test(int8, changed_weights_are_taken_up) {
     done(ctx, &dev);
 }
 
-/* The ends of both ranges next to one another, where sums of two products in 16 bits would have no room first. */
+/* The ends of both ranges are adjacent, where sums of two products in 16 bits would overflow
+ * first. */
 Test(int8, sums_are_exact_up_to_the_largest) {
     const int largest = nvdp__int8_largest();
     if (largest == 0) cr_skip_test("no products of 8-bit integers");

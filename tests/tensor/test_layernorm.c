@@ -34,7 +34,7 @@ Test(layernorm, plain_backward_is_the_derivative) {
         norm_value(&c);
         ref64_layernorm_backward(ROWS, DIM, residual ? c.sum : c.x, c.gamma, c.mean, c.rstd,
                                  c.weight, dx, dgamma, dbeta);
-        /* Rows of seven can be nearly constant: third derivatives grow as rstd^3. */
+        /* Rows of seven can be nearly constant, and third derivatives grow as rstd^3. */
         gradcheck("x", N, c.x, dx, norm_value, &c, 10 * GRADCHECK_TOLERANCE);
         if (residual) gradcheck("r", N, c.r, dx, norm_value, &c, 10 * GRADCHECK_TOLERANCE);
         gradcheck("gamma", DIM, c.gamma, dgamma, norm_value, &c, GRADCHECK_TOLERANCE);
@@ -62,7 +62,7 @@ static struct result run(const struct nvdp__device *dev, size_t rows, size_t dim
 }
 
 /* y is of order 1, but a row of one or few near elements has a large rstd, which multiplies the
- * rounding of x - mean: hence ten times the usual tolerance, and dims of at least 7. */
+ * rounding of x - mean. Hence ten times the usual tolerance, and dims of at least 7. */
 static void check(size_t rows, size_t dim, bool with_residual) {
     size_t n = rows * dim;
     float *x = test_floats(n, 1);

@@ -58,7 +58,7 @@ Test(loss, weighted_cross_entropy) {
     for (size_t r = 0; r < ROWS; r++) {
         const double w = weight[r % CLASSES];
         sum += w * nvdp__cross_entropy(dev, 1, CLASSES, logits + r * CLASSES, label + r, 2, one);
-        for (size_t c = 0; c < CLASSES; c++) /* rounded once more */
+        for (size_t c = 0; c < CLASSES; c++) /* rounded twice */
             cr_expect_float_eq(all[r * CLASSES + c], w * (double)one[c] / ROWS, 1e-6);
     }
     cr_expect_float_eq(loss, sum / ROWS, 1e-12);

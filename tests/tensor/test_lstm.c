@@ -1,10 +1,10 @@
-/* The LSTM layer of both directions: a plain version, loops as in the formulas and in double, text by
- * text, whose gradients are checked by finite differences, and the kernels against it. */
+/* The LSTM layer of both directions: a plain version in double, loops as in the formulas, text
+ * by text, whose gradients finite differences check; and the kernels against it. */
 #include "tensor_test.h"
 
 enum { DIRECTIONS = 2, GATES = 4, FORWARD = 0 };
 
-/* A layer on texts of `in` numbers a token, rows in the batch's order. */
+/* A layer on texts of `in` numbers per token, rows in the batch's order. */
 struct layer {
     size_t texts, rows, in, units;
     const int32_t *offset;
@@ -19,7 +19,7 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* The row that a direction reads before row r of a text [first, end); SIZE_MAX: none. */
+/* Returns the row that a direction reads before row r of a text [first, end); SIZE_MAX: none. */
 static size_t before(size_t d, size_t r, size_t first, size_t end) {
     if (d == FORWARD) return r > first ? r - 1 : SIZE_MAX;
     return r + 1 < end ? r + 1 : SIZE_MAX;
@@ -53,7 +53,7 @@ static void plain_forward(const struct layer *l) {
     }
 }
 
-/* dh and dc [H], of a row, become those of the row before. */
+/* Turns dh and dc [H] of a row into those of the row before. */
 static void plain_row_backward(const struct layer *l, size_t d, size_t r, size_t last, double *dh,
                                double *dc) {
     size_t units = l->units, wide = GATES * units;
@@ -103,7 +103,7 @@ static double value(void *user) {
     return test_dot(l->rows * DIRECTIONS * l->units, l->h, l->weight);
 }
 
-/* Float copies of what the layer is made of. */
+/* Float copies of the layer's operands. */
 struct given {
     float *x, *w, *u, *b, *weight;
 };
@@ -147,8 +147,8 @@ Test(lstm, plain_backward_is_the_derivative) {
     test_free();
 }
 
-/* Two steps of one unit by hand: torch.nn.LSTM(1, 1, bidirectional=True) with weights of 1/2 of the
- * gates i, f, g, o in this order, and biases 0, 1, 0, 0, on the inputs 1, -1. */
+/* Computes two steps of one unit by hand: torch.nn.LSTM(1, 1, bidirectional=True) with weights
+ * of 1/2 of the gates i, f, g, o in this order, and biases 0, 1, 0, 0, on the inputs 1, -1. */
 Test(lstm, plain_forward_is_the_definition) {
     static const int32_t offset[] = {0, 2};
     struct given given;
@@ -177,7 +177,7 @@ Test(lstm, plain_forward_is_the_definition) {
 /* ---- the kernels ---- */
 
 struct result {
-    float *h, *dx, *dw, *du, *db; /* as the plain layer's */
+    float *h, *dx, *dw, *du, *db; /* as in the plain layer */
 };
 
 static struct result run(const struct nvdp__device *dev, const struct layer *l,
@@ -213,8 +213,8 @@ static struct result run(const struct nvdp__device *dev, const struct layer *l,
     return o;
 }
 
-/* Batches with texts of one token, of equal length, and of more than a block; units around the
- * kernels' widths. */
+/* Batches with texts of one token, of equal length, and of more than a block; numbers of units
+ * around the kernels' widths. */
 static const struct {
     size_t texts, units, in, step; /* text b has 1 + b * step % 11 tokens */
 } batches[] = {{1, 1, 1, 3},   {3, 5, 2, 0},  {40, 7, 3, 7},
@@ -233,7 +233,8 @@ Test(lstm, kernels_are_the_plain_ones) {
         struct result one = run(&test_devices[FAST_ONE], &l, &given);
         struct result two = run(&test_devices[FAST_TWO], &l, &given);
         size_t wide = DIRECTIONS * GATES * units, states = l.rows * DIRECTIONS * units;
-        /* States are near 1 and pass through at most eleven steps, each of which contracts. */
+        /* States are near 1 and pass through at most eleven steps, each of which is a
+         * contraction. */
         test_close("h", states, one.h, l.h, FLOAT_TOLERANCE);
         test_close("dx", l.rows * in, one.dx, l.dx, 3 * FLOAT_TOLERANCE);
         test_close("dw", wide * in, one.dw, l.dw, 3 * FLOAT_TOLERANCE);
@@ -248,7 +249,7 @@ Test(lstm, kernels_are_the_plain_ones) {
     }
 }
 
-/* A text's states are the same bits whatever texts stand beside it. */
+/* A text's states have the same bits whatever the other texts of the batch. */
 Test(lstm, texts_do_not_see_each_other) {
     enum { TEXTS = 20, UNITS = 20, IN = 3 };
     int32_t offset[TEXTS + 1] = {0};
@@ -267,7 +268,8 @@ Test(lstm, texts_do_not_see_each_other) {
         its.x += offset[b] * IN;
         its.weight += (size_t)offset[b] * DIRECTIONS * UNITS;
         struct result one = run(&test_devices[FAST_ONE], &part, &its);
-        /* The input products are BLAS's, which may sum in another order: hence not test_same. */
+        /* BLAS computes the input products and may sum in another order, so test_same is too
+         * strict. */
         test_close("h", part.rows * DIRECTIONS * UNITS, one.h,
                    test_widen(part.rows * DIRECTIONS * UNITS,
                               all.h + (size_t)offset[b] * DIRECTIONS * UNITS),

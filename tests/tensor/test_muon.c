@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* c [m, n] = a [m, k] b [k, n], in double. */
+/* Computes c [m, n] = a [m, k] b [k, n] in double. */
 static void multiply(size_t m, size_t n, size_t k, const double *a, const double *b, double *c) {
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
@@ -22,7 +22,7 @@ static void transpose(size_t rows, size_t cols, const double *x, double *t) {
             t[j * rows + i] = x[i * cols + j];
 }
 
-/* Jordan et al. 2024, in double: X = a X + (b S + c S^2) X, S = X X^T, five times. */
+/* Iterates five times in double (Jordan et al. 2024): X = a X + (b S + c S^2) X, S = X X^T. */
 static void orthogonal64(size_t rows, size_t cols, double *x) {
     double *t = test_zeros64(rows * cols), *s = test_zeros64(rows * rows);
     double *s2 = test_zeros64(rows * rows), *y = test_zeros64(rows * cols);
@@ -48,10 +48,10 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static float *room_for(size_t rows, size_t cols) {
     const struct nvdp__matrix matrix = {.rows = rows, .cols = cols};
-    return test_zeros(2 * nvdp__muon_scratch(1, &matrix)); /* of two threads */
+    return test_zeros(2 * nvdp__muon_scratch(1, &matrix)); /* for two threads */
 }
 
-/* Five cubed products in float32, whose iteration multiplies errors by up to 3.4 a step: 3.4^5 *
+/* Five steps of three products in float32; each step multiplies errors by up to 3.4: 3.4^5 *
  * 6e-8 * a few. */
 static const double TOLERANCE = 3e-4;
 
@@ -70,8 +70,8 @@ Test(muon, orthogonalizes_as_a_loop_in_double) {
     }
 }
 
-/* Singular values of what comes out: u^T X v of the matrix's own singular vectors, here those of a
- * matrix made of them. */
+/* Checks the result's singular values, u^T X v for the input's own singular vectors; the input
+ * is built from known ones. */
 Test(muon, evens_out_singular_values) {
     enum { N = 32 };
     static const double size[N / 4] = {1, 0.5, 0.2, 0.1, 0.07, 0.05, 0.04, 0.03};
@@ -103,7 +103,7 @@ Test(muon, leaves_zero_alone) {
     test_free();
 }
 
-/* Momentum, step and decay in double, four steps. */
+/* Computes momentum, step and decay in double for four steps. */
 static void expected(const struct nvdp__muon *o, const struct nvdp__matrix *matrix, const float *g,
                      double *m, double *x) {
     size_t n = matrix->rows * matrix->cols;

@@ -5,7 +5,7 @@
 
 enum { FAST, TWICE, REFERENCE, ROUNDED_ONE, ROUNDED_TWO, ALL };
 
-/* The devices to test; with bfloat16 operands where they are to be had. */
+/* Returns the devices to test; with bfloat16 operands where there are such products. */
 static size_t devices(struct nvdp__device dev[ALL]) {
     for (size_t d = 0; d < DEVICES; d++)
         dev[d] = test_devices[d];
@@ -20,7 +20,7 @@ static void release(size_t count, struct nvdp__device dev[ALL]) {
         nvdp__device_release(&dev[d]);
 }
 
-/* One problem in float, and the results that are expected. */
+/* One problem in float; its expected results are below. */
 struct problem {
     size_t rows, dim, n;
     struct nvdp__dropout dropout;
@@ -52,7 +52,7 @@ static void forward_in_double(const struct problem *p, struct expected *e) {
                             e->mean, e->rstd);
 }
 
-/* dropout's factors as its description has them: 0, or 1/(1 - rate). */
+/* Computes dropout's factors from its description: 0, or 1/(1 - rate). */
 static double *factors(const struct problem *p) {
     double *factor = test_zeros64(p->n);
     for (size_t i = 0; i < p->n; i++) {
@@ -77,7 +77,7 @@ static struct expected in_double(const struct problem *p) {
                          .rstd = test_zeros64(p->rows),
                          .d = test_zeros64(p->n),
                          .d_branch = test_zeros64(p->n),
-                         .dgamma = test_widen(p->dim, p->gamma), /* added to what is there */
+                         .dgamma = test_widen(p->dim, p->gamma), /* added to earlier values */
                          .dbeta = test_widen(p->dim, p->beta)};
     forward_in_double(p, &e);
     ref64_layernorm_backward(p->rows, p->dim, e.sum, e.gamma, e.mean, e.rstd, e.dy, e.d, e.dgamma,
@@ -93,7 +93,7 @@ struct result {
     float *y_rounded, *d_branch; /* the tensors for products, widened */
 };
 
-/* Memory for floats, or for as many bfloat16 numbers. */
+/* Allocates memory for floats, or for as many bfloat16 numbers. */
 static float *either_memory(const struct problem *p) {
     return (float *)(void *)bf16_nans(2 * p->n);
 }
@@ -121,8 +121,8 @@ static struct nvdp__norm norm_of(const struct problem *p, struct result *r) {
                                .dropout = p->dropout};
 }
 
-/* over: sum over the branch, and on a float32 device the tensor for products is y, d_branch is d where
- * nothing is dropped: as an encoder's layer has it. */
+/* With `over`, the sum overwrites the branch. On a float32 device the tensor for products is
+ * then y, and d_branch is d where nothing is dropped, as in an encoder's layer. */
 static struct result run(const struct nvdp__device *dev, const struct problem *p, bool over) {
     struct result r = {.sum = over ? test_copy(p->n, p->branch) : either_memory(p),
                        .y = either_memory(p),
@@ -148,8 +148,8 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
     return r;
 }
 
-/* The tolerances of test_layernorm.c and their reasons; a dropped sum is one rounding more.  What
- * goes to a bfloat16 tensor is the float32 result rounded once. */
+/* Uses the tolerances of test_layernorm.c for the same reasons; a dropped sum is rounded once
+ * more. A bfloat16 tensor is the float32 result rounded once. */
 static void compare(const struct nvdp__device *dev, const struct problem *p, const struct result *r,
                     const struct expected *e) {
     test_close("sum", p->n, r->sum, e->sum, FLOAT_TOLERANCE);
@@ -197,7 +197,7 @@ static void check(size_t count, const struct nvdp__device *dev, size_t rows, siz
     test_free();
 }
 
-/* Dims of at least 7: see test_layernorm.c. */
+/* Dims are at least 7: see test_layernorm.c. */
 Test(norm, matches_double_on_every_device) {
     struct nvdp__device dev[ALL];
     size_t count = devices(dev);
@@ -211,7 +211,7 @@ Test(norm, matches_double_on_every_device) {
     release(count, dev);
 }
 
-/* float32's results do not depend on what products read. */
+/* float32 results do not depend on the precision of the products' operands. */
 Test(norm, the_residual_stream_is_the_same_in_both_precisions) {
     bf16_or_skip();
     struct nvdp__device dev[ALL];
@@ -228,7 +228,7 @@ Test(norm, the_residual_stream_is_the_same_in_both_precisions) {
     test_free();
 }
 
-/* What is dropped is gone, were it infinite. */
+/* A dropped element becomes 0, even if it was infinite. */
 Test(norm, drops_what_is_not_finite) {
     struct nvdp__device dev[ALL];
     size_t count = devices(dev);
@@ -258,15 +258,15 @@ static double norm_value(void *user) {
     return test_dot(s->problem->n, s->e->y, s->e->dy);
 }
 
-/* What the devices are compared with is the derivative.  Rows of seven can be nearly constant:
- * third derivatives grow as rstd^3. */
+/* The expected values, with which the devices are compared, are the derivative. Rows of seven
+ * can be nearly constant, and third derivatives grow as rstd^3. */
 Test(norm, expected_backward_is_the_derivative) {
     for (int residual = 0; residual < 2; residual++)
         for (int drops = 0; drops < 2; drops++) {
             struct problem p = make(4, 7, residual == 1, drops ? 0.3f : 0);
             struct expected e = in_double(&p);
             struct shape s = {&p, &e};
-            for (size_t i = 0; i < p.dim; i++) { /* without what was there */
+            for (size_t i = 0; i < p.dim; i++) { /* without the earlier values */
                 e.dgamma[i] -= (double)p.gamma[i];
                 e.dbeta[i] -= (double)p.beta[i];
             }

@@ -78,8 +78,8 @@ Test(params, survives_every_failed_allocation) {
     nvdp_context_free(ctx);
 }
 
-/* 60000 normals: the mean's bound is 5 standard errors, the deviation's likewise (about one seed in
- * 10^6 would fail). */
+/* Draws 60000 normals: the bounds of mean and deviation are 5 standard errors each (about one
+ * seed in 10^6 would fail). */
 Test(params, initial_normals_depend_on_seed_and_name_only) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);

@@ -1,4 +1,4 @@
-/* Noise on gradients, and what a plan does not cover. */
+/* Noise on gradients, and operations that a plan does not cover. */
 #include "support.h"
 #include "tensor/per_example.h"
 
@@ -50,8 +50,9 @@ static double product(size_t n, const float *x, const float *y) {
     return sum;
 }
 
-/* sum (x/sd)^2 is chi-square of n = 90,317 degrees, of standard deviation sqrt(2n); the mean and the
- * products of two steps are normal.  Five standard deviations: false alarms below 1e-5 for all. */
+/* sum (x/sd)^2 is chi-square with n = 90,317 degrees of freedom, of standard deviation sqrt(2n);
+ * the mean and the products of two steps are normal. Bounds of five standard deviations: false
+ * alarms below 1e-5 in all. */
 static void is_standard(struct fixture *f, const struct nvdp__noise *noise) {
     const size_t n = ROWS * COLS + ODD;
     float *one = noise_of(f, noise, 7), *two = noise_of(f, noise, 8);
@@ -63,7 +64,7 @@ static void is_standard(struct fixture *f, const struct nvdp__noise *noise) {
     cr_expect_lt(fabs(product(f->params.total, one, two) / 9), 5 * sqrt((double)n));
     size_t frozen = f->params.entry[f->frozen].offset;
     cr_expect_eq(product(ODD, one + frozen, one + frozen), 0, "noise on what is not trained");
-    /* tensors and blocks draw from streams of their own */
+    /* tensors and blocks draw from their own streams */
     size_t at = f->params.entry[f->matrix].offset, next = f->params.entry[f->vector].offset;
     cr_expect_neq(one[at], one[at + 4096]);
     cr_expect_neq(one[at], one[next]);
@@ -86,7 +87,8 @@ Test(per_example, noise) {
     close_fixture(&f);
 }
 
-/* Rows that belong to no known text, and operations beyond the plan, are errors and not left out. */
+/* Rows that belong to no known text, and operations beyond the plan, are errors; they are not
+ * left out. */
 Test(per_example, unknown_rows) {
     struct fixture f = open_fixture();
     struct nvdp__per_example *examples = NULL;

@@ -1,6 +1,6 @@
 #include "tensor_test.h"
 
-/* 3e6 elements: many spans for every thread. */
+/* 3e6 elements make many spans for every thread. */
 static const size_t lengths[] = {0, 1, 7, 17, 4096, 4097, 40000, 3000001};
 
 static double sum_squares(const struct nvdp__device *dev, size_t n, const float *x) {
@@ -16,7 +16,8 @@ static double sum_squares(const struct nvdp__device *dev, size_t n, const float 
     return nvdp__spans_sum_squares(dev, spans, span, x, test_zeros64(spans));
 }
 
-/* Double sums of n products of order 1: rounding about n^(1/2) 1e-16, relative to the sum. */
+/* Sums n products of order 1 in double: the rounding is about n^(1/2) 1e-16, relative to the
+ * sum. */
 Test(reduce, sums_match_double_and_do_not_depend_on_threads) {
     for (size_t l = 0; l < 8; l++) {
         size_t n = lengths[l];

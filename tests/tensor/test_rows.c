@@ -63,7 +63,7 @@ Test(rows, scatter_adds_and_skips_negative_rows) {
     }
 }
 
-/* <gather(x), y> = <x, scatter(y)>: one is the other's backward. */
+/* <gather(x), y> = <x, scatter(y)>: each is the other's backward. */
 Test(rows, gather_and_scatter_are_adjoint) {
     enum { FROM = 9, ROWS = 33, DIM = 17 };
     int32_t *index = test_ints(ROWS, -1, FROM);

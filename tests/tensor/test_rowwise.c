@@ -1,4 +1,4 @@
-/* Rowwise products: right, and every row the same bits wherever it stands. */
+/* Rowwise products are correct, and every row has the same bits at every place. */
 #include "tensor/ops.h"
 #include "tensor_test.h"
 

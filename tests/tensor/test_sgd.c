@@ -1,18 +1,18 @@
-/* SGD with momentum, by hand. */
+/* SGD with momentum, against values computed by hand. */
 #include "tensor/optimizer.h"
 #include "tensor_test.h"
 
 #include <criterion/criterion.h>
 
-/* Numbers that float32 holds: with g = 1/2, -1, 1/4, momentum 1/2 and rate 1/4
+/* float32 represents these numbers exactly: with g = 1/2, -1, 1/4, momentum 1/2 and rate 1/4
  *
- *     m  =  1/2, -3/4, -1/8,        x  =  1, 7/8, 17/16, 35/32,
+ *   m  =  1/2, -3/4, -1/8,  x  =  1, 7/8, 17/16, 35/32,
  *
- * and with decay 1/2 besides, that is an eighth of what is left to the anchor 2 in each step,
+ * and with decay 1/2, which moves x by an eighth of the distance to the anchor 2 in each step,
  *
- *     x  =  1, 1, 21/16, 183/128. */
+ *   x  =  1, 1, 21/16, 183/128. */
 Test(sgd, by_hand) {
-    enum { N = 37, STEPS = 3 }; /* more than a vector of any width, and a rest */
+    enum { N = 37, STEPS = 3 }; /* more than a vector of any width, and a remainder */
     static const float slope[STEPS] = {0.5F, -1, 0.25F},
                        want[2][STEPS] = {{7 / 8.0F, 17 / 16.0F, 35 / 32.0F},
                                          {1, 21 / 16.0F, 183 / 128.0F}};
@@ -26,7 +26,7 @@ Test(sgd, by_hand) {
                 x[i] = 1, anchor[i] = 2;
             for (int s = 0; s < STEPS; s++) {
                 for (size_t i = 0; i < (size_t)2 * N; i++)
-                    g[i] = slope[s] / 2; /* which grad_scale makes up for */
+                    g[i] = slope[s] / 2; /* halved because grad_scale is 2 */
                 nvdp__sgd_spans(&test_devices[d], &sgd, 2, span, g, anchor, m, x);
                 for (size_t i = 0; i < (size_t)2 * N; i++)
                     cr_assert_eq(x[i], want[decayed][s], "step %d: %g", s, (double)x[i]);

@@ -1,4 +1,4 @@
-/* Every instruction set's version of the small product, those of narrower sets too. */
+/* Tests the small product in every instruction set's version, narrower sets too. */
 #include "tensor/kernels.h"
 #include "tensor/vector.h"
 #include "tensor_test.h"
@@ -31,7 +31,7 @@ static void check(product *call, size_t m, size_t n, size_t k, bool transposed) 
     float *a = test_floats(na, 1);
     float *b = test_floats(k * ldb, 1);
     float *c = test_floats(m * ldc, 1);
-    double *want = test_widen(m * ldc, c); /* between rows nothing is written */
+    double *want = test_widen(m * ldc, c); /* nothing is written between rows */
     ref64_gemm(transposed, false, m, n, k, 0.25, test_widen(na, a), lda, test_widen(k * ldb, b),
                ldb, 0, want, ldc);
     call((struct nvdp__small_product){m, n, k, 0.25f, a, transposed ? 1 : lda, transposed ? lda : 1,

@@ -1,4 +1,4 @@
-/* Cross-entropy over many classes against the plain one in double. */
+/* Compares cross-entropy over many classes with the plain one in double. */
 #include "tensor_test.h"
 
 #include "tensor/ops.h"
@@ -36,7 +36,7 @@ Test(softmax_loss, matches_double) {
         }
 }
 
-/* The same bits on one thread and two. */
+/* The bits are the same on one thread and two. */
 Test(softmax_loss, does_not_depend_on_threads) {
     enum { ROWS = 37, CLASSES = 2011 };
     float *logits = test_floats(ROWS * CLASSES, 8);

@@ -33,7 +33,7 @@ Test(batch, layout) {
     cr_assert_arr_eq(batch->positions, positions, sizeof positions);
     cr_assert(batch->label[0] == 0 && batch->label[1] == 1);
     cr_assert(batch->key[0] == 2 && batch->key[1] == 1);
-    nvdp__batch_fill(batch, dataset, NULL, 0, 1); /* a shorter one after it */
+    nvdp__batch_fill(batch, dataset, NULL, 0, 1); /* a shorter batch after a longer one */
     cr_assert_eq(batch->texts, 1);
     cr_assert_eq(batch->tokens, 5);
     cr_assert_eq(batch->longest, 5);
@@ -49,7 +49,7 @@ Test(batch, layout) {
     nvdp_context_free(ctx);
 }
 
-/* The batch's memory from a text on, but offsets from there. */
+/* A part uses the batch's memory from a text on, with offsets from there. */
 Test(batch, part) {
     struct nvdp_context *ctx = support_context();
     static const size_t lengths[] = {3, 1, 4, 2};

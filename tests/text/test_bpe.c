@@ -1,5 +1,5 @@
-/* Byte-level BPE, and tokenizer.json of both kinds, against transformers' ids (golden/tokens.json);
- * files that are refused, and how. */
+/* Byte-level BPE, and tokenizer.json of both kinds, against transformers' ids
+ * (golden/tokens.json); also files that are refused, and their messages. */
 #include "base/file.h"
 #include "support.h"
 #include "text/bpe.h"
@@ -39,7 +39,7 @@ static void expect_ids(const struct nvdp_tokenizer *tokenizer, const json_t *ent
     nvdp_tokens_free(&tokens);
 }
 
-/* Every text of golden/tokens.json. */
+/* Checks every text of golden/tokens.json. */
 static void expect_all_ids(const char *directory, const char *model) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = load(ctx, directory);
@@ -54,7 +54,7 @@ static void expect_all_ids(const char *directory, const char *model) {
     nvdp_context_free(ctx);
 }
 
-/* A folder of the scratch directory with one golden file. */
+/* Makes a folder of the scratch directory with one golden file. */
 static const char *folder_with(const char *golden, const char *name) {
     const char *folder = support_scratch_path("folder");
     char *bytes = support_read(support_golden(golden)), *path = NULL;
@@ -78,7 +78,7 @@ Test(wordpiece, ids_of_tokenizer_json) {
     expect_all_ids(support_golden("distilbert"), "distilbert");
 }
 
-/* The same, entry by entry, from merges as older files have them: "a b". */
+/* Checks the same entries with merges in the older format: "a b". */
 Test(bpe, merges_as_strings) {
     const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
     char *path = NULL;
@@ -100,7 +100,7 @@ Test(bpe, merges_as_strings) {
 
 /* ---- words ---- */
 
-/* The words of a text between bars. */
+/* `expected` has the words of a text between bars. */
 static void expect_words(const char *expected) {
     char *text = strdup(expected), *at = text;
     for (const char *from = expected; *from != '\0'; from++)
@@ -120,15 +120,15 @@ static void expect_words(const char *expected) {
 
 Test(bpe, words) {
     expect_words("don|'t| stop|,| it|'s| we|'ll|'d");
-    expect_words("DON|'|T|'|RE"); /* small letters only */
+    expect_words("DON|'|T|'|RE"); /* lowercase letters only */
     expect_words("'s|'t|''|s| '|t");
     expect_words("a|  | b|   ");
     expect_words("a| |\t|b");
     expect_words("\n\n|\n|x");
     expect_words("abc|123|!?|x| 4|.| -|5");
-    expect_words("\u00E9a|\u0301|x"); /* a mark is no letter */
+    expect_words("\u00E9a|\u0301|x"); /* a mark is not a letter */
     expect_words("\u00BD\u2167| \u4E2D\u6587|\u3000|x");
-    expect_words("a|\xFF\xFE|b"); /* not UTF-8: as U+FFFD */
+    expect_words("a|\xFF\xFE|b"); /* invalid UTF-8 counts as U+FFFD */
 }
 
 Test(bpe, bytes_that_are_no_text) {
@@ -159,7 +159,7 @@ Test(bpe, bytes_that_are_no_text) {
     nvdp_context_free(ctx);
 }
 
-/* O(n log n), and nothing is lost. */
+/* The time is O(n log n), and no byte is lost. */
 Test(bpe, long_words) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
@@ -208,7 +208,7 @@ Test(bpe, pairs_are_cut) {
 
 /* ---- bad files ---- */
 
-/* Golden's vocab.json with other merges, or merges.txt with another vocabulary, is refused. */
+/* The golden vocab.json with other merges, or merges.txt with another vocabulary, is refused. */
 static void refused(const char *name, const char *text, nvdp_status want, const char *part) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
@@ -263,7 +263,7 @@ Test(bpe, bad_vocabulary) {
             "vocab.json: mask_token: expected '<blank>'");
 }
 
-/* tokenizer.json of a golden model, one member replaced (`section`.`key`). */
+/* Replaces one member (`section`.`key`) of a golden model's tokenizer.json. */
 static void json_refused(const char *golden, const char *section, const char *key,
                          const char *value, const char *part) {
     struct nvdp_context *ctx = support_context();
@@ -325,7 +325,7 @@ Test(tokenizer_json, refused) {
     json_refused(wordpiece, "model", "vocab", "[]", "expected 1 to");
 }
 
-/* Tokens that were added behind the vocabulary are pieces, and texts may name them. */
+/* Tokens added after the vocabulary are pieces, and texts may contain their names. */
 Test(tokenizer_json, added_tokens) {
     struct nvdp_context *ctx = support_context();
     char *path = NULL;
@@ -346,8 +346,8 @@ Test(tokenizer_json, added_tokens) {
     cr_assert_eq(nvdp_tokenizer_size(tokenizer), count + 2);
     text_expect(tokenizer, "z<e> \t z", z, e, z, -1);
     text_expect(tokenizer, "z <e>z", z, space, e, z, -1);
-    text_expect(tokenizer, "z <e>! z", z, e + 1, space, z, -1); /* the longest name */
-    text_expect(tokenizer, "<e> <e>!", e, e + 1, -1);           /* the space is taken already */
+    text_expect(tokenizer, "z <e>! z", z, e + 1, space, z, -1); /* the longest name wins */
+    text_expect(tokenizer, "<e> <e>!", e, e + 1, -1); /* the first match has taken the space */
     nvdp_tokenizer_free(tokenizer);
     json_decref(json);
     free(path);

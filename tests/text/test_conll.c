@@ -1,4 +1,4 @@
-/* Words and tags in columns: sentences, documents, faults; what they become as texts. */
+/* Words and tags in columns: sentences, documents, faults, and the texts made from them. */
 #include "support.h"
 #include "text/conll.h"
 #include "text/dataset.h"
@@ -149,7 +149,7 @@ Test(conll, other_splits_have_the_training_files_classes) {
     teardown(&f);
 }
 
-/* Each word is held out once; a document is never cut. */
+/* Each word is held out once; a document is never split. */
 Test(conll, folds_by_document) {
     struct fixture f = setup();
     char text[4096] = "";
@@ -191,7 +191,8 @@ Test(conll, folds_by_document) {
     teardown(&f);
 }
 
-/* Of a sample, which has some of the sentences, all parts have as many, and none is empty. */
+/* A sample has only some of the sentences; its parts still have equal numbers, and none is
+ * empty. */
 Test(conll, folds_of_a_sample) {
     struct fixture f = setup();
     char text[4096] = "";

@@ -155,7 +155,7 @@ Test(dataset, own_columns) {
                "labels_from: expected the train split's task, found none");
     config.labels_from = &train->task;
     dev = load(&config, NVDP_SPLIT_DEV);
-    nvdp_dataset_free(train); /* the names are dev's own */
+    nvdp_dataset_free(train); /* dev has its own copy of the names */
     cr_assert_eq(dev->label[0], 2);
     cr_assert_str_eq(dev->task.labels[2], "war");
     config.labels_from = &dev->task;
@@ -206,7 +206,7 @@ Test(dataset, named_files) {
     cr_assert_eq(dataset->task.classes, 0);
     nvdp_dataset_free(dataset);
     config.columns.label_column = "y";
-    path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* labels of its own */
+    path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* the file's own labels */
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
     cr_assert_eq(dataset->task.classes, 2);
     cr_assert_eq(dataset->label[1], 1);
@@ -305,7 +305,7 @@ Test(dataset, bad_rows_are_skipped_on_request) {
                NVDP_ERR_INPUT, "%s: expected rows, found none that can be used", path);
 }
 
-/* Bytes that are not UTF-8, and NULs, are the tokenizer's to drop. */
+/* The tokenizer drops NULs and bytes that are not UTF-8. */
 Test(dataset, texts_may_be_ill_formed) {
     static const char text[] = "sentence\tlabel\nc\xFF\0at\t1\n";
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
@@ -316,7 +316,7 @@ Test(dataset, texts_may_be_ill_formed) {
     nvdp_dataset_free(dataset);
 }
 
-/* `rows` SST-2 rows: text i has i % 7 words, label i % 3 == 0. */
+/* Writes `rows` SST-2 rows: text i has i % 7 words and label i % 3 == 0. */
 static void write_rows(size_t rows) {
     char *text = calloc(rows + 1, 64);
     strcpy(text, "sentence\tlabel\n");
@@ -432,7 +432,7 @@ Test(dataset, from_texts) {
                NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 1");
 }
 
-/* Every stored file of GLUE, with its known number of rows. */
+/* Checks every stored file of GLUE for its known number of rows. */
 Test(dataset, glue, .timeout = 120) {
     static const struct {
         enum nvdp_task_id task;

@@ -23,7 +23,7 @@ static void teardown(void) {
 
 TestSuite(holdout, .init = setup, .fini = teardown);
 
-/* Texts "a" with the labels given, as a user's classes or scores. */
+/* Makes texts "a" with the labels given, as a user's classes or scores. */
 static struct nvdp_dataset *make(size_t rows, int (*label)(size_t row), bool regression) {
     char *text = calloc(rows + 1, 32);
     char *end = stpcpy(text, "t\ty\n");
@@ -74,7 +74,7 @@ Test(holdout, keeps_proportions) {
     nvdp_dataset_free(all);
 }
 
-/* Both parts together are the whole, each in file order. */
+/* Both parts together are all rows, each part in file order. */
 Test(holdout, partitions_in_order) {
     struct nvdp_dataset *all = make(333, skewed, false);
     struct nvdp_dataset *train;
@@ -121,7 +121,7 @@ static int scattered(size_t row) {
     return (int)(row * 7919 % 1000);
 }
 
-/* A tenth of every tenth of the scores. */
+/* A tenth of each tenth of the scores is held out. */
 Test(holdout, scores_by_quantile) {
     struct nvdp_dataset *all = make(1000, scattered, true);
     struct nvdp_dataset *train;
@@ -169,7 +169,7 @@ Test(holdout, without_labels) {
     nvdp_dataset_free(all);
 }
 
-/* What the texts of `make` say, with their labels, so often. */
+/* Counts the words and labels of the texts of `make`. */
 enum { N = 400, WORDS = 150 };
 
 static void count_said(const struct nvdp_dataset *of, int sign, int count[2 * WORDS]) {
@@ -181,11 +181,12 @@ static int halves(size_t row) {
     return row % 2 == 0;
 }
 
-/* A text more, or one less, moves no other one: there is one less on its side, on the other the same. */
+/* Adding or removing a text moves no other text: its own side changes by one, the other not at
+ * all. */
 Test(holdout, each_by_itself) {
     struct nvdp_dataset *all = make(N, halves, false), *part[2], *less[2];
     int32_t *ids = (int32_t *)all->ids;
-    for (size_t i = 0; i < N; i++) /* some say the same, with one label or two */
+    for (size_t i = 0; i < N; i++) /* some texts are equal, with one label or two */
         ids[all->offset[i] + 1] = (int32_t)(i * i % 149);
     cr_assert_eq(nvdp__dataset_holdout_each(ctx, all, .25, &part[0], &part[1]), NVDP_OK);
     const double sd = sqrt(N * .25 * .75);

@@ -1,4 +1,4 @@
-/* Every allocation of the room fails in turn: an error each time, results untouched, no leak. */
+/* Every allocation of src/text fails in turn: an error each time, results untouched, no leak. */
 #include "support.h"
 #include "text/batch.h"
 #include "text/normalize.h"

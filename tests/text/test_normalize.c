@@ -1,4 +1,4 @@
-/* The fold by itself: decomposition, canonical order, case. */
+/* Folding by itself: decomposition, canonical order, case. */
 #include "text/normalize.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -39,14 +39,14 @@ Test(normalize, spacing_marks_are_ordered) {
     FOLD(uncased, from, want);
 }
 
-/* The grapheme joiner has class 0 and so separates, although it is dropped itself. */
+/* The grapheme joiner has class 0 and so separates, although it is dropped. */
 Test(normalize, joiner_separates_marks) {
     const int32_t from[] = {'a', 0x302E, 0x34F, 0x1D165};
     const int32_t want[] = {'a', 0x302E, 0x1D165};
     FOLD(uncased, from, want);
 }
 
-/* Many marks take the other sort; it is stable too. */
+/* Many marks use the other sort, which is stable too. */
 Test(normalize, many_marks) {
     enum { PAIRS = 40 };
     int32_t from[3 * PAIRS];

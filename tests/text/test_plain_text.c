@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All lines, each behind "| " where it begins a document, else behind "- "; free(). */
+/* Returns all lines, each after "| " where it begins a document, otherwise after "- "; free(). */
 static char *read_files(struct nvdp_context *ctx, const char *const *path, size_t files,
                         nvdp_status expected) {
     struct nvdp__plain_text *plain = NULL;
@@ -64,7 +64,7 @@ Test(plain_text, a_file_ends_a_document) {
     nvdp_context_free(ctx);
 }
 
-/* Lines longer than a read, of every length around it. */
+/* Lines are longer than one read, with every length around it. */
 Test(plain_text, long_lines) {
     struct nvdp_context *ctx = support_context();
     for (size_t size = (1 << 18) - 2; size <= (1 << 18) + 2; size++) {
@@ -87,7 +87,7 @@ Test(plain_text, long_lines) {
 static const char *write_xz(const char *name, const char *text, size_t copies, size_t cut) {
     static uint8_t packed[1 << 16];
     size_t used = 0;
-    for (size_t i = 0; i < copies; i++) { /* streams one after another */
+    for (size_t i = 0; i < copies; i++) { /* several streams, concatenated */
         cr_assert_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, (const uint8_t *)text,
                                              strlen(text), packed, &used, sizeof packed),
                      LZMA_OK);

@@ -1,4 +1,5 @@
-/* The private word histogram: the noise's law, an audit of neighbors, what is kept and in which order, refusals. */
+/* The private word histogram: the noise's distribution, an audit of neighbors, the kept words
+ * and their order, refusals. */
 #include "rdp/pairs.h"
 #include "support.h"
 #include "text/private_words.h"
@@ -15,8 +16,9 @@ static struct nvdp__stream open_stream(uint32_t epoch) {
     return nvdp__stream_open(&seeded, NVDP__PURPOSE_WORD, epoch, 0);
 }
 
-/* Of a large count nothing is hidden, and the noise is a Laplace variable's: chi-square over 40 intervals of equal
- * probability, rounding to whole numbers a hundredth of an interval.  False alarm 1e-6. */
+/* A large count hides nothing of the noise, which is a Laplace variable: chi-square over 40
+ * intervals of equal probability; rounding to whole numbers is a hundredth of an interval. False
+ * alarm 1e-6. */
 Test(private_words, laplace_noise) {
     enum { DRAWS = 200000, CELLS = 40 };
     const double scale = 2 / .004;
@@ -35,9 +37,10 @@ Test(private_words, laplace_noise) {
 
 /* ---- the audit ---- */
 
-/* Two texts of which one has the word x where the other has y: h(x), h(y) = 3, 0 and 2, 1, for example.  A word that is
- * not there gets no noise.  An outcome is both noised counts; the events are its cells, and the set of cells whose share
- * was larger by more than e^eps in the first half of the draws, judged by the second. */
+/* In one of two texts the word x replaces y: h(x), h(y) = 3, 0 and 2, 1, for example. An absent
+ * word gets no noise. An outcome is both noised counts. The events are its cells, and the set of
+ * cells whose share was larger by more than e^eps in the first half of the draws, tested on the
+ * second. */
 enum { LEVELS = 40, OUTCOMES = LEVELS * LEVELS };
 struct texts {
     uint64_t x, y;
@@ -53,11 +56,11 @@ static void draw(const struct nvdp__word_noise *noise, struct texts of, uint32_t
     }
 }
 
-/* Whether P(S) > e^eps Q(S) + delta by the limits of both shares (Clopper & Pearson 1934). */
+/* Tests P(S) > e^eps Q(S) + delta by the limits of both shares (Clopper & Pearson 1934). */
 static bool violated(double p, double q, double draws, double epsilon, double delta) {
     const double confidence =
-        1 - 1e-6 / (4 * (OUTCOMES + 1)); /* all of a comparison together: 1e-6 */
-    if (p <= exp(epsilon) * q + delta * draws) return false; /* the limits lie around the shares */
+        1 - 1e-6 / (4 * (OUTCOMES + 1)); /* for all events of a comparison together: 1e-6 */
+    if (p <= exp(epsilon) * q + delta * draws) return false; /* the limits enclose the shares */
     return nvdp__interval_share(confidence, (size_t)draws, (size_t)p).low >
            exp(epsilon) * nvdp__interval_share(confidence, (size_t)draws, (size_t)q).high + delta;
 }
@@ -75,7 +78,7 @@ static int violations(const double *p, const double *q, const double *p_before,
     return found + violated(p_set, q_set, draws, epsilon, delta);
 }
 
-/* A claim of (epsilon, delta) against a noise; both directions. */
+/* Tests a claim of (epsilon, delta) for a noise in both directions. */
 static int audit(const struct nvdp__word_noise *noise, struct texts a, struct texts b, int draws,
                  double epsilon, double delta) {
     double *seen = calloc(4, OUTCOMES * sizeof *seen);
@@ -93,8 +96,8 @@ static int audit(const struct nvdp__word_noise *noise, struct texts a, struct te
 
 static const struct texts pairs[][2] = {{{3, 0}, {2, 1}}, {{1, 4}, {0, 5}}, {{22, 22}, {21, 23}}};
 
-/* 10^6 replacements of a word each.  No alarm at what is promised; an alarm where the noise is half of it, and where
- * words pass a threshold meant for a hundred times the delta. */
+/* Draws 10^6 replacements of a word each. There is no alarm for the promised noise; there is one
+ * for half of it, and one where words pass a threshold meant for a hundred times the delta. */
 Test(private_words, audit_of_neighbors) {
     const double epsilon = 1, delta = .01;
     const struct nvdp__word_noise noise = nvdp__word_noise(epsilon, delta);
@@ -111,7 +114,8 @@ Test(private_words, audit_of_neighbors) {
     cr_expect_gt(open_found, 0);
 }
 
-/* A word that only one text has, once, stays with at most delta/2, and nearly with delta/4. */
+/* A word that occurs once, in one text only, stays with a probability of at most delta/2, and of
+ * nearly delta/4. */
 Test(private_words, threshold) {
     const double delta = .04;
     const struct nvdp__word_noise noise = nvdp__word_noise(1.5, delta);
@@ -135,7 +139,8 @@ static struct nvdp__word_counts counts_of(struct nvdp_context *ctx, const char *
     return counts;
 }
 
-/* Sorted by noised counts, then by the words' bytes, whatever order and counts the words came with. */
+/* The order is by noised counts, then by the words' bytes, whatever the order and counts of the
+ * input. */
 Test(private_words, order_is_of_noised_counts_and_words_alone) {
     struct nvdp_context *ctx = support_context();
     static const char *const words[] = {"zeta", "b", "a", "common", "often", "rare"};
@@ -164,7 +169,7 @@ Test(private_words, order_is_of_noised_counts_and_words_alone) {
     nvdp_context_free(ctx);
 }
 
-/* A document's words behind the first K are not counted; the next document's are. */
+/* Only a document's first K words are counted, then the next document's. */
 Test(private_words, documents_are_cut) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("words.txt");
@@ -198,7 +203,7 @@ Test(private_words, refusals) {
     nvdp_context_free(ctx);
 }
 
-/* (k eps, delta/2 max(k, e^((k-1) eps/2))) */
+/* The guarantee is (k eps, delta/2 max(k, e^((k-1) eps/2))). */
 Test(private_words, group_privacy) {
     const struct nvdp__private_words options = {.5, 1e-9, 10, 1000000};
     struct nvdp__example_privacy of = nvdp__private_example(&options, 10);
@@ -213,7 +218,8 @@ Test(private_words, group_privacy) {
     cr_expect_eq(nvdp__private_example(&options, 0).delta, 0);
 }
 
-/* P(a word that is there j times in one text alone stays), from the noise's own distribution: (1 - p)/(1 + p) p^|y|. */
+/* Computes P(a word that occurs j times in one text only stays) from the noise's own
+ * distribution: (1 - p)/(1 + p) p^|y|. */
 static double stays(const struct nvdp__private_words *options, uint64_t j) {
     const struct nvdp__word_noise noise = nvdp__word_noise(options->epsilon, options->delta);
     const double p = exp(-(double)noise.s / (double)noise.t);
@@ -221,8 +227,8 @@ static double stays(const struct nvdp__private_words *options, uint64_t j) {
     return y > 0 ? pow(p, y) / (1 + p) : 1 - pow(p, 1 - y) / (1 + p);
 }
 
-/* Of k words that go: counts that stay positive shift by k in all, at most k eps/2 of loss; whatever the others are,
- * the probability that one of them is seen is below delta. */
+/* For the removal of k words: counts that stay positive shift by k in total, a loss of at most k
+ * eps/2. For all others, the probability that one of them is seen is below delta. */
 Test(private_words, removal) {
     static const double epsilons[] = {.01, .1, 1, 5};
     for (size_t e = 0; e < 4; e++)
@@ -231,13 +237,13 @@ Test(private_words, removal) {
             const struct nvdp__word_noise noise = nvdp__word_noise(options.epsilon, options.delta);
             const struct nvdp__example_privacy of = nvdp__private_removal(&options, k);
             cr_expect_leq(1024.0 * (double)(k * noise.s) / (double)noise.t, of.epsilon);
-            for (uint64_t j = 1; j <= k; j++) { /* k/j words of j each, and what is left */
+            for (uint64_t j = 1; j <= k; j++) { /* k/j words of j each, and the remainder */
                 double seen = (double)(k / j) * stays(&options, j);
                 if (k % j > 0) seen += stays(&options, k % j);
                 cr_expect_leq(fmin(seen, 1), of.delta, "%g %d %d", epsilons[e], (int)k, (int)j);
             }
         }
-    /* The first words of a document: others move up. */
+    /* With a limit of words per document, the next words replace the removed ones. */
     const struct nvdp__private_words first = {.1, 1e-9, 10, 1000000};
     const struct nvdp__example_privacy of = nvdp__private_removal(&first, 30),
                                        want = nvdp__private_example(&first, 10);
@@ -245,12 +251,13 @@ Test(private_words, removal) {
     cr_expect_eq(of.delta, want.delta);
 }
 
-/* --- what the bound is for, exactly --- */
+/* --- the exact quantity that the bound limits --- */
 
-/* A smaller copy of the mechanism: STEPS steps of the noise per count in place of 1024, all outcomes enumerated. */
+/* Enumerates all outcomes of a smaller copy of the mechanism: STEPS steps of the noise per count
+ * in place of 1024. */
 enum { STEPS = 8, WORDS = 3, MAX_OUTCOMES = 128 };
 
-/* P(noise >= m steps) */
+/* Computes P(noise >= m steps). */
 static double reaches(double r, double m) {
     return m > 0 ? pow(r, m) / (1 + r) : 1 - pow(r, 1 - m) / (1 + r);
 }
@@ -260,8 +267,9 @@ struct outcomes {
     double p[MAX_OUTCOMES], q[MAX_OUTCOMES];
 };
 
-/* The outcomes of a word that P has a times and Q b times: it is not released, or with a noised count.  Counts below both
- * have one likelihood ratio and are one outcome; so are counts above both. */
+/* Lists the outcomes of a word that P has a times and Q b times: not released, or released with
+ * a noised count. Counts below both have one likelihood ratio and form one outcome; so do counts
+ * above both. */
 static struct outcomes outcomes_of(double r, double threshold, double a, double b) {
     struct outcomes made = {.n = 1};
     const double low = fmin(a, b) * STEPS, high = fmax(a, b) * STEPS;
@@ -276,7 +284,7 @@ static struct outcomes outcomes_of(double r, double threshold, double a, double 
     return made;
 }
 
-/* sum over all outcomes of the words from `word` on of (p P - q Q)_+ */
+/* Sums (p P - q Q)_+ over all outcomes of the words from `word` on. */
 static double positive_part(const struct outcomes *words, size_t word, double p, double q) {
     double sum = 0;
     if (word == WORDS) return fmax(p - q, 0);
@@ -290,9 +298,9 @@ static uint64_t below(uint64_t *state, uint64_t n) {
     return (*state >> 33) % n;
 }
 
-/* sup_S P(S) - e^(k eps) Q(S) of random pairs of texts in which k words are replaced: up to three words that only one text
- * has, up to three that both have, with counts from far below the threshold to far above.  Never above the bound, and
- * near half of it for some. */
+/* Computes sup_S P(S) - e^(k eps) Q(S) for random pairs of texts in which k words are replaced:
+ * up to three words that only one text has and up to three that both have, with counts from far
+ * below the threshold to far above. It never exceeds the bound, and for some is near half of it. */
 Test(private_words, group_privacy_is_a_bound) {
     static const double epsilons[] = {.02, .1, .5, 1, 2, 5}, deltas[] = {1e-2, 1e-4, 1e-7, 1e-10};
     uint64_t state = 1;
@@ -311,7 +319,7 @@ Test(private_words, group_privacy_is_a_bound) {
                 (at < WORDS ? own : more)[side][at % WORDS]++;
             }
         }
-        double none[2] = {1, 1}; /* that none of a text's own words is released */
+        double none[2] = {1, 1}; /* the probability that no word of only one text is released */
         struct outcomes words[WORDS];
         for (size_t w = 0; w < WORDS; w++) {
             const uint64_t bases[] = {1, (uint64_t)(limit / 2) + 1, (uint64_t)limit,
@@ -333,7 +341,8 @@ Test(private_words, group_privacy_is_a_bound) {
     cr_expect(closest > .5 && closest <= 1, "%g", closest);
 }
 
-/* A word that is there 14 times in one text alone is released more often than k delta, which the paper states. */
+/* A word that occurs 14 times in one text only is released more often than k delta, which the
+ * paper states. */
 Test(private_words, k_delta_is_too_small) {
     const struct nvdp__private_words options = {1, 1e-7, 0, 1000000};
     const double released = stays(&options, 14), bound = nvdp__private_example(&options, 14).delta;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The sentences, with '/' between them. */
+/* `cut` has the sentences with '/' between them. */
 static void expect(const char *text, const char *cut) {
     char found[512] = "";
     size_t size = strlen(text);

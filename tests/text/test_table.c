@@ -1,4 +1,5 @@
-/* CSV, quoted tabs and JSON lines: rows and fields, and what a user's own files become. */
+/* CSV, quoted tabs and JSON lines: rows and fields, and the data sets made from a user's own
+ * files. */
 #include "support.h"
 #include "text/task.h"
 #include "text_support.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All rows of a table as one text: fields in <>, rows ended by a newline with the line they begin at. */
+/* Returns all rows of a table as one text: fields in <>, then the line where the row begins and
+ * a newline. */
 static char *rows_of(struct nvdp_context *ctx, enum nvdp__table_format format, const char *text,
                      nvdp_status want) {
     struct nvdp__tsv tsv;
@@ -48,7 +50,7 @@ static void refuse(enum nvdp__table_format format, const char *text, const char 
     nvdp_context_free(ctx);
 }
 
-/* The grammar of RFC 4180, section 2, rule by rule. */
+/* Checks the grammar of RFC 4180, section 2, rule by rule. */
 Test(table, csv) {
     expect(NVDP__TABLE_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx\r\n",
            "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
@@ -79,8 +81,8 @@ Test(table, quotes_are_recognized) {
         bool quoted;
     } cases[] = {
         {"a\tb\n1\t2\n", false},
-        {"a\tb\n1\t\"x \"\"y\"\"\"\n", true},   /* pandas: where they are needed */
-        {"\"a\"\t\"b\"\n\"1\"\t\"2\"\n", true}, /* around everything */
+        {"a\tb\n1\t\"x \"\"y\"\"\"\n", true},   /* as pandas quotes: where needed */
+        {"\"a\"\t\"b\"\n\"1\"\t\"2\"\n", true}, /* every field quoted */
         {"a\tb\n1\t\"great\"\n", false},        /* a text that is a quotation */
         {"a\tb\n1\t\"great\" film\n", false},
         {"a\tb\n1\t5\" \"\"disk\"\"\n", false},
@@ -102,7 +104,8 @@ static void same_row(const struct nvdp__tsv *a, const struct nvdp__tsv *b) {
     }
 }
 
-/* Piece by piece a file has the rows that it has as a whole, wherever pieces end: within quotes, doubled ones, CRLF. */
+/* Read in chunks, a file has the same rows as a whole, wherever chunks end: within quotes,
+ * doubled ones, CRLF. */
 Test(table, pieces) {
     enum { BYTES = 3 << 20 };
     static const enum nvdp__table_format formats[] = {NVDP__TABLE_TSV, NVDP__TABLE_QUOTED_TSV,
@@ -125,7 +128,7 @@ Test(table, pieces) {
                 const char *cell = quotes ? quoted[rand_r(&seed) % 5] : "some \"words\r";
                 size += (size_t)sprintf(text + size, "%s%c", cell, c > 0 ? separator : '\n');
             }
-            if (size > BYTES / 2 && size < BYTES / 2 + 20) { /* a row longer than a piece */
+            if (size > BYTES / 2 && size < BYTES / 2 + 20) { /* a row longer than a chunk */
                 memset(text + size, 'w', 1 << 20);
                 size += 1 << 20;
             }
@@ -183,7 +186,7 @@ static struct nvdp_dataset *load(struct nvdp_context *ctx, const char *name, con
     return dataset;
 }
 
-/* The same texts in every format are the same data set. */
+/* The same texts in every format give the same data set. */
 Test(table, formats_agree) {
     struct heard heard = {""};
     struct nvdp_context *ctx = support_context();
@@ -230,7 +233,7 @@ Test(table, other_formats_are_told) {
     }
 }
 
-/* Each in a line, once. */
+/* Each kind is counted in one line, once. */
 Test(table, odd_texts_are_counted) {
     struct heard heard = {""};
     struct nvdp_context *ctx = support_context();

@@ -1,4 +1,4 @@
-/* Encoding: against the published tokenizer's ids, and the corners of the definition. */
+/* Encoding, against the published tokenizer's ids and at the edges of the definition. */
 #include "support.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One line of the golden file, in the shape its fields say. */
+/* Checks one line of the golden file; its fields determine its form. */
 static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *golden,
                          size_t line) {
     const json_t *text = json_object_get(golden, "text");
@@ -103,7 +103,7 @@ Test(tiny, words) {
     text_expect(tiny, "abab", TINY_A, TINY_TAIL_B, TINY_TAIL_A, TINY_TAIL_B, -1);
 }
 
-/* Special tokens' names in a text are text. */
+/* The names of special tokens are ordinary text. */
 Test(tiny, special_names_are_text) {
     text_expect(tiny, "[CLS]", TINY_UNK, TINY_UNK, TINY_UNK, -1);
     text_expect(tiny, "[MASK] the", TINY_UNK, TINY_UNK, TINY_UNK, TINY_THE, -1);
@@ -144,10 +144,10 @@ Test(tiny, nul_bytes_are_dropped) {
 
 Test(tiny, bad_utf8_is_dropped) {
     static const char *const bad[] = {
-        "\x80",                 /* a continuation alone */
-        "\xC3",                 /* cut short, a letter follows */
-        "\xE2\x82",             /* the same, three bytes */
-        "\xF0\x9F\x98",         /* the same, four */
+        "\x80",                 /* only a continuation byte */
+        "\xC3",                 /* truncated, followed by a letter */
+        "\xE2\x82",             /* the same, of three bytes */
+        "\xF0\x9F\x98",         /* the same, of four */
         "\xC0\xAF",             /* overlong */
         "\xE0\x80\xAF",         /* overlong */
         "\xED\xA0\x80",         /* a surrogate */
@@ -176,24 +176,25 @@ Test(tiny, spaces_of_every_kind_separate) {
 
 Test(tiny, accents_and_ideographs) {
     text_expect(tiny, "Caf\u00E9 cafe\u0301 CAF\u00C9", TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
-    text_expect(tiny, "\u0301", -1); /* an accent alone is no word */
+    text_expect(tiny, "\u0301", -1); /* an accent without a letter is not a word */
     text_expect(tiny, "a\u4E2Db", TINY_A, TINY_MIDDLE, TINY_B, -1);
     text_expect(tiny, "\u4E2D\u4E2D", TINY_MIDDLE, TINY_MIDDLE, -1);
     text_expect(tiny, "the\u3002", TINY_THE, TINY_UNK, -1); /* punctuation of category Po */
 }
 
-/* A capital sigma ends a word as a final one. */
+/* A capital sigma at a word's end becomes a final sigma. */
 Test(tiny, final_sigma) {
     text_expect(tiny, "A\u03A3", TINY_A, TINY_TAIL_FINAL_SIGMA, -1);
     text_expect(tiny, "A\u03A3A", TINY_A, TINY_TAIL_SIGMA, TINY_TAIL_A, -1);
-    text_expect(tiny, "A.\u03A3", TINY_A, TINY_DOT, TINY_UNK, -1); /* final, alone: no piece */
+    /* a final sigma alone has no piece */
+    text_expect(tiny, "A.\u03A3", TINY_A, TINY_DOT, TINY_UNK, -1);
     text_expect(tiny, ".\u03A3", TINY_DOT, TINY_SIGMA, -1);
     text_expect(tiny, "\u03A3 a", TINY_SIGMA, TINY_A, -1);
     text_expect(tiny, "A\u03A3.", TINY_A, TINY_TAIL_FINAL_SIGMA, TINY_DOT, -1);
     text_expect(tiny, "A\u03A3.B", TINY_A, TINY_TAIL_SIGMA, TINY_DOT, TINY_B, -1);
 }
 
-/* 200 characters are a word, 201 are not; characters, not bytes. */
+/* A word may have 200 characters, not 201; characters count, not bytes. */
 Test(tiny, long_words) {
     char text[512] = "";
     for (int i = 0; i < 200; i++) {
@@ -239,7 +240,7 @@ static void expect_pair(const char *text, const char *pair, size_t max_length, s
     nvdp_tokens_free(&tokens);
 }
 
-/* The rule itself, one token at a time, beside the formula. */
+/* Applies the rule itself, one token at a time, and compares the formula. */
 Test(tiny, pairs_lose_from_the_longer_side) {
     enum { MOST = 9 };
     for (size_t room = 0; room <= 2 * MOST; room++) {
@@ -294,7 +295,7 @@ Test(tiny, arguments) {
     nvdp_tokens_free(&tokens);
 }
 
-/* Time grows with the text: marks in disorder, sigmas, one word without end. */
+/* Time is linear in the text: unordered marks, sigmas, one endless word. */
 Test(tiny, long_texts_are_linear, .timeout = 60) {
     enum { REPEATS = 400000 };
     static const char *const part[] = {"\u0301\u0323", "\u03A3'", "a", "\u4E2D", "a,", "\xFF"};

@@ -1,4 +1,4 @@
-/* The cache of tokenized files: never another answer, never in the way. */
+/* The cache of tokenized files never changes a result and never causes a failure. */
 #include "support.h"
 #include "text_support.h"
 
@@ -57,7 +57,7 @@ static struct nvdp_dataset *load(struct fixture *fixture) {
     return dataset;
 }
 
-/* Files in the cache; the last one's path goes into `path` where that is not NULL. */
+/* Counts the files in the cache; writes the last one's path to `path` unless it is NULL. */
 static int files(const struct fixture *fixture, char path[1024]) {
     DIR *directory = opendir(fixture->cache);
     if (directory == NULL) return 0;
@@ -76,7 +76,7 @@ static void same_with_and_without(struct fixture *fixture) {
     fixture->config.cache = NULL;
     struct nvdp_dataset *plain = load(fixture);
     fixture->config.cache = cache;
-    for (int i = 0; i < 2; i++) { /* made, then found */
+    for (int i = 0; i < 2; i++) { /* the first time written, the second read */
         struct nvdp_dataset *cached = load(fixture);
         text_same(plain, cached);
         cr_assert_str_eq(plain->task.name, cached->task.name);
@@ -100,7 +100,7 @@ Test(tokens_cache, found_is_what_was_made) {
     cr_assert_eq(files(&fixture, NULL), 1);
     struct stat info;
     cr_assert_eq(stat(fixture.cache, &info), 0);
-    cr_assert_eq(info.st_mode & 0777, 0700); /* texts can be read off tokens */
+    cr_assert_eq(info.st_mode & 0777, 0700); /* texts can be recovered from tokens */
     cr_assert_eq(fixture.notices.count, 0);
     close_fixture(&fixture);
 }
@@ -129,7 +129,7 @@ Test(tokens_cache, another_file_or_vocabulary_is_another_entry) {
     struct fixture fixture;
     open_fixture(&fixture);
     same_with_and_without(&fixture);
-    /* the same size, and the same second on most clocks */
+    /* the same size and, on most clocks, the same second */
     text_file("train.tsv", "sentence\tlabel\nthe cat sat\t0\nunwanted mat ,\t0\nthe the .\t1\n");
     same_with_and_without(&fixture);
     cr_assert_eq(files(&fixture, NULL), 2);
@@ -144,7 +144,7 @@ Test(tokens_cache, another_file_or_vocabulary_is_another_entry) {
     close_fixture(&fixture);
 }
 
-/* Every single byte wrong, and every length: found out, said, repaired. */
+/* Every changed byte and every truncated length is detected, reported and repaired. */
 Test(tokens_cache, damage_is_noticed_and_repaired) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -229,11 +229,11 @@ Test(tokens_cache, several_processes_share_it) {
         cr_assert_eq(waitpid(child[i], &code, 0), child[i]);
         cr_assert_eq(code, 0);
     }
-    cr_assert_eq(files(&fixture, NULL), 1); /* nothing half-written stays */
+    cr_assert_eq(files(&fixture, NULL), 1); /* no partial file stays */
     close_fixture(&fixture);
 }
 
-/* An error, or a data set that merely is not kept: never half of one. */
+/* A failed allocation gives an error or a data set that is not cached, never half of one. */
 Test(tokens_cache, every_allocation_may_fail) {
     enum { MAX_ALLOCATIONS = 200 };
     struct fixture fixture;
@@ -256,7 +256,7 @@ Test(tokens_cache, every_allocation_may_fail) {
             nvdp_dataset_free(dataset);
         }
         cr_assert_gt(failed, 5);
-        cr_assert_eq(files(&fixture, NULL), 1); /* the last attempts had all they asked for */
+        cr_assert_eq(files(&fixture, NULL), 1); /* the last attempts had enough memory */
     }
     close_fixture(&fixture);
 }

@@ -52,7 +52,7 @@ Test(tsv, columns) {
     nvdp_context_free(ctx);
 }
 
-/* A message stays one line of bearable length whatever the header is. */
+/* A message stays one line of moderate length for every header. */
 Test(tsv, long_lists_are_cut) {
     struct nvdp_context *ctx = support_context();
     char text[4096];
@@ -104,7 +104,7 @@ Test(tsv, numbers) {
     cr_assert_not(nvdp__field_number((struct nvdp__field){"1\0", 2}, &number));
 }
 
-/* The decimal point does not follow the user's locale. */
+/* The decimal point does not depend on the user's locale. */
 Test(tsv, numbers_in_any_locale) {
     static const char *const name[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
@@ -128,6 +128,7 @@ Test(tsv, quotes) {
     for (int i = 0; i < 100; i += 2) {
         text[i + 1] = (char)0xA9;
     }
-    quoted = nvdp__quote_field((struct nvdp__field){text, 100}).text; /* not cut within one */
+    /* not cut within a character */
+    quoted = nvdp__quote_field((struct nvdp__field){text, 100}).text;
     cr_assert_str_eq(quoted + strlen(quoted) - 6, "\u00E9...'");
 }

@@ -1,4 +1,4 @@
-/* vocab.txt and tokenizer_config.json: what is read, what is refused and how. */
+/* vocab.txt and tokenizer_config.json: accepted content, refused content and its messages. */
 #include "support.h"
 #include "text/vocabulary.h"
 #include "text_support.h"
@@ -47,7 +47,7 @@ Test(vocabulary, lines) {
     nvdp__strings_release(&vocabulary);
 }
 
-/* A table that is as full as it gets still finds every piece. */
+/* A table at its largest load still finds every piece. */
 Test(vocabulary, every_piece_is_found) {
     enum { PIECES = 4096, ROOM = PIECES * 8 };
     char *text = calloc(1, ROOM);

@@ -46,9 +46,9 @@ static void expect(const struct word *words, size_t count, size_t size, size_t a
     nvdp_context_free(ctx);
 }
 
-/* Sennrich, Haddow & Birch 2016's example.  Characters by frequency: e 17, w 16, s t 9, l o 7, n 6,
- * d i 3, r 2 (ties by code point); of pairs seen equally often the one whose left piece stands
- * first. */
+/* Trains on the example of Sennrich, Haddow & Birch 2016. Characters by frequency: e 17, w 16, s
+ * t 9, l o 7, n 6, d i 3, r 2 (ties by code point). Among equally frequent pairs, the one whose
+ * left piece comes first wins. */
 static const struct word sennrich[] = {{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}};
 
 Test(vocabulary_train, known_merges) {
@@ -72,12 +72,12 @@ Test(vocabulary_train, overlapping_pairs) {
            SPECIALS "b\n##a\n##aa\nbaa\nbaaa\n");
 }
 
-/* "##abc" comes about as ##ab + ##c and as ##a + ##bc: it is one piece. */
+/* "##abc" arises as ##ab + ##c and as ##a + ##bc, and is one piece. */
 Test(vocabulary_train, two_ways_to_one_piece) {
     struct nvdp_context *ctx = support_context();
     const struct word words[] = {{"xab", 9}, {"ybc", 8}, {"zabc", 3}, {"wabc", 2}};
     char *found = train(ctx, words, 4, 100, 100, 2);
-    struct nvdp__strings vocabulary = {0}; /* refuses a piece that is there twice */
+    struct nvdp__strings vocabulary = {0}; /* refuses a repeated piece */
     cr_assert_eq(nvdp__vocabulary_parse(ctx, "v", found, strlen(found), &vocabulary), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     nvdp__strings_release(&vocabulary);
@@ -85,7 +85,7 @@ Test(vocabulary_train, two_ways_to_one_piece) {
     nvdp_context_free(ctx);
 }
 
-/* Of four characters only three are kept: words with the fourth are not learned from. */
+/* Only three of four characters are kept: words with the fourth are skipped. */
 Test(vocabulary_train, rare_characters_are_left_out) {
     expect((const struct word[]){{"ab", 5}, {"ac", 4}, {"ad\xC3\xA9", 3}}, 3, 100, 3, 2,
            SPECIALS "a\n##b\n##c\nab\nac\n");
@@ -109,7 +109,7 @@ Test(vocabulary_train, too_small_a_size_is_refused) {
     nvdp_context_free(ctx);
 }
 
-/* ---- against the rule written down plainly: count all pairs anew for every merge ---- */
+/* ---- against a plain version of the rule: count all pairs again for every merge ---- */
 
 enum { WORDS = 60, ROOM = 16, PIECES = 120 };
 
@@ -166,7 +166,7 @@ static bool merge_best(struct plain *p) {
     return true;
 }
 
-/* Distinct words of the letters a to d, so that ties and overlaps are frequent. */
+/* Draws distinct words of the letters a to d, so that ties and overlaps are frequent. */
 static void draw_words(uint64_t seed, char text[WORDS][ROOM + 1], struct word *words) {
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
@@ -185,7 +185,7 @@ static void draw_words(uint64_t seed, char text[WORDS][ROOM + 1], struct word *w
     }
 }
 
-/* The alphabet's pieces are taken from the trainer, merges are counted plainly. */
+/* Takes the alphabet's pieces from the trainer and counts merges plainly. */
 static void check_plainly(const char *found, const struct word *words, size_t size) {
     static struct plain p;
     memset(&p, 0, sizeof p);
@@ -238,7 +238,7 @@ Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words
 
 /* ---- from text ---- */
 
-/* What is learned from is what the tokenizer makes: folded, marks apart, ideographs alone. */
+/* The trainer sees the tokenizer's words: folded, marks separate, ideographs alone. */
 Test(vocabulary_train, words_are_the_tokenizers) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__normalization normalization = {true, true, true};

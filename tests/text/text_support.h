@@ -1,4 +1,4 @@
-/* What the text room's tests share: a tiny vocabulary and data sets written from literals. */
+/* Shared by the tests of src/text: a tiny vocabulary, and data sets written from literals. */
 #ifndef NVDP_TESTS_TEXT_TEXT_SUPPORT_H
 #define NVDP_TESTS_TEXT_TEXT_SUPPORT_H
 
@@ -40,20 +40,21 @@ extern const char tiny_vocabulary[];
 /* Writes vocab.txt (NULL: the tiny one) and tokenizer_config.json (NULL: none) into a folder of
  * the scratch directory and returns its path. */
 const char *text_model(const char *folder, const char *vocabulary, const char *config);
-/* The tokenizer with the tiny vocabulary, or that of bert-base-uncased (skips the test). */
+/* Returns the tokenizer with the tiny vocabulary, or that of bert-base-uncased (skips the test). */
 struct nvdp_tokenizer *text_tiny(struct nvdp_context *ctx);
 struct nvdp_tokenizer *text_base(struct nvdp_context *ctx);
 
-/* Fails unless the ids of `text` between [CLS] and [SEP] are those given, -1 ends them. */
+/* Fails unless the ids of `text` between [CLS] and [SEP] are the arguments, which -1 ends. */
 void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...);
 
 /* Fails unless status and message are as expected. */
 void text_error(const struct nvdp_context *ctx, nvdp_status got, nvdp_status want,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Writes `text` as a file in the scratch directory; returns its path (static, changes). */
+/* Writes `text` as a file in the scratch directory; returns its path (static, overwritten by the
+ * next call). */
 const char *text_file(const char *name, const char *text);
-/* Configuration for files in the scratch directory. */
+/* Returns a configuration for files in the scratch directory. */
 struct nvdp_dataset_config text_config(enum nvdp_task_id task);
 
 /* Fails unless both have the same tokens, labels, keys and sums. */

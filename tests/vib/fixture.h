@@ -1,4 +1,4 @@
-/* A mechanism without weights on top of a small encoder, with a batch of made-up hidden states. */
+/* A mechanism without weights on a small encoder, with a batch of made-up hidden states. */
 #ifndef NVDP_TESTS_VIB_FIXTURE_H
 #define NVDP_TESTS_VIB_FIXTURE_H
 
@@ -20,7 +20,7 @@ struct fixture {
     float hidden[TOKENS * WIDTH], d_hidden[TOKENS * WIDTH];
 };
 
-/* A kind of mechanism, and where it has a choice, which. */
+/* A mechanism and, where it has a choice, its pool. */
 struct kind {
     const struct nvdp__mechanism *mechanism;
     enum nvdp__vtdp_pool vtdp_pool;
@@ -28,9 +28,9 @@ struct kind {
 enum { KINDS = 4 };
 extern const struct kind kinds[KINDS];
 
-/* Length 5, clip off; vtdp_pool as the kind's. */
+/* Length 5, clip off; vtdp_pool from the kind. */
 struct nvdp__nvib_config fixture_config(const struct kind *kind);
-/* The same with the sequence clip: 0 a radius that all texts exceed, 1 some, 2 none. */
+/* The same with the sequence clip. Choice 0: a radius that all texts exceed; 1: some; 2: none. */
 struct nvdp__nvib_config fixture_sequence(const struct kind *kind, int choice);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
 void fixture_build(struct fixture *fixture, const struct kind *kind,
@@ -39,7 +39,7 @@ void fixture_free(struct fixture *fixture);
 nvdp_status fixture_try_forward(struct fixture *fixture, const struct nvdp__draw *draw,
                                 float **pooled);
 float *fixture_forward(struct fixture *fixture, const struct nvdp__draw *draw);
-/* Into the parameters' gradients and d_hidden; the losses are set. */
+/* Adds to the parameters' gradients and to d_hidden; sets the losses. */
 void fixture_backward(struct fixture *fixture, const struct nvdp__penalty *penalty,
                       float *d_pooled);
 struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch);

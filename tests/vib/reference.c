@@ -30,7 +30,7 @@ static void norm(const struct reference *ref, const double *theta, const char *p
                             tensor(ref, theta, bias), sum, y, mean, rstd);
 }
 
-/* BERT's layer: Devlin et al. 2019. */
+/* Computes BERT's layer (Devlin et al. 2019). */
 static void extra_layer(const struct reference *ref, const double *theta, const double *x,
                         double *out) {
     const struct ref_attention att = {.groups = TEXTS,
@@ -56,7 +56,7 @@ static void extra_layer(const struct reference *ref, const double *theta, const 
     norm(ref, theta, "vtdp.output.LayerNorm", q, attended, out);
 }
 
-/* States to sources. */
+/* Takes the sources from the states. */
 static void take_sources(const struct reference *ref, const double *states, double *x) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     const int32_t *offset = ref->fixture->offset;
@@ -76,7 +76,7 @@ static void take_sources(const struct reference *ref, const double *states, doub
     }
 }
 
-/* log sigma^2 of source s, dimension i. */
+/* Computes log sigma^2 of source s, dimension i. */
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;
@@ -92,7 +92,7 @@ struct gaussians {
     double mu[TOKENS * WIDTH], logvar[TOKENS * WIDTH];
 };
 
-/* All means of a text as one vector, scaled to norm C where it is longer. */
+/* Scales all means of a text, as one vector, to norm C where it is longer. */
 static void clip_sequence(const struct reference *ref, struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;
@@ -144,7 +144,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
     clip_sequence(ref, g);
 }
 
-/* z of a text's row r; eps of padding is the row itself. */
+/* Computes z of a text's row r; for padding z is eps itself. */
 static double draw(const struct reference *ref, const struct gaussians *g, size_t row, size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;
@@ -170,7 +170,7 @@ static void pool(struct reference *ref, const struct gaussians *g) {
     }
 }
 
-/* Docs/vib.md, section "Losses". */
+/* Computes the losses of docs/vib.md, section "Losses". */
 static void losses(struct reference *ref, const struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;

@@ -1,6 +1,6 @@
-/* The mechanisms once more, in double, from the formulas of docs/vib.md: the layer from the plain
- * operations instantiated for double, the rest by loops.  Finite differences of it are what the
- * library's gradients are checked against. */
+/* A second implementation of the mechanisms, in double, from the formulas of docs/vib.md: the
+ * layer from the plain operations instantiated for double, the rest by loops. The library's
+ * gradients are checked against its finite differences. */
 #ifndef NVDP_TESTS_VIB_REFERENCE_H
 #define NVDP_TESTS_VIB_REFERENCE_H
 
@@ -18,7 +18,7 @@ struct reference {
     double loss_g[TEXTS];
 };
 
-/* The loss at parameters theta (the layout of params.value) and hidden states x. */
+/* Computes the loss at parameters theta (the layout of params.value) and hidden states x. */
 double reference_loss(struct reference *ref, const double *theta, const double *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a mechanism without weights reads of its configuration, and what it refuses. */
+/* Settings that a mechanism without weights reads from its configuration, and those it refuses. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -16,7 +16,7 @@ Test(config, defaults_are_resolved) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
-        config.kappa = 3; /* what only nvdp has does not count: a grid may hold all methods */
+        config.kappa = 3; /* settings of nvdp only are ignored: a grid may hold all methods */
         config.query = NVDP__QUERY_CLEAN;
         config.clip.alpha_max = 1;
         cr_assert_eq(resolve(ctx, k, &config), NVDP_OK, "%s", nvdp_context_error(ctx));

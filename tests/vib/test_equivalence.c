@@ -11,8 +11,8 @@ static const int32_t ids[TOKENS] = {1, 5, 2, 3, 4, 4, 9, 6};
 static const int32_t positions[TOKENS] = {0, 1, 2, 0, 0, 1, 2, 3};
 static const int32_t types[TOKENS] = {0};
 
-/* A plain encoder of so many layers on the fixture's texts, its tensors those of the fixture; the layer
- * above the fixture's own is the mechanism's.  Its last hidden states. */
+/* Runs a plain encoder with `layers` layers on the fixture's texts and returns its last hidden
+ * states. Its tensors are the fixture's; the layer above the fixture's own is the mechanism's. */
 static void encode(struct fixture *fixture, size_t layers, float *out) {
     struct nvdp__params params;
     struct nvdp__bert bert = {0};
@@ -50,7 +50,7 @@ static void encode(struct fixture *fixture, size_t layers, float *out) {
     nvdp__arena_release(&arena);
 }
 
-/* W x + b in double. */
+/* Computes W x + b in double. */
 static void means_of(struct fixture *fixture, const float *x, double *out) {
     const float *w = fixture_value(fixture, "vib.mu.weight");
     const float *b = fixture_value(fixture, "vib.mu.bias");
@@ -62,7 +62,7 @@ static void means_of(struct fixture *fixture, const float *x, double *out) {
     }
 }
 
-/* What a model without noise would hand to its classifier. */
+/* Computes the vectors that a model without noise would give its classifier. */
 static void plain(struct fixture *fixture, const float *states, double *out) {
     memset(out, 0, TEXTS * WIDTH * sizeof *out);
     for (size_t b = 0; b < TEXTS; b++) {
@@ -88,15 +88,15 @@ static void silence(struct fixture *fixture) {
     }
 }
 
-/* sigma -> 0: vtdp is an encoder with one layer more, vib the plain pooled classifier.  Two float32
- * layers of the same order of operations: 1e-5. */
+/* For sigma -> 0, vtdp is an encoder with one layer more and vib the plain pooled classifier.
+ * Tolerance 1e-5: two float32 layers with the same order of operations. */
 Test(equivalence, without_noise_a_plain_model) {
     for (size_t k = 0; k < KINDS; k++) {
         for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
             struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.pool = pool;
             config.vib.sigma = 1e-9;
-            config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise whatever sigma is */
+            config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise for every sigma */
             struct fixture fixture;
             fixture_build(&fixture, &kinds[k], &config, 70 + k);
             silence(&fixture);
@@ -114,8 +114,8 @@ Test(equivalence, without_noise_a_plain_model) {
     }
 }
 
-/* Initial values: means as the encoder's states, sigma as stdev_tau, the further layer as the last
- * one below. */
+/* At first, means are the encoder's states, sigma is stdev_tau, and the further layer equals the
+ * encoder's last. */
 Test(equivalence, initial_values) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
@@ -152,8 +152,9 @@ Test(equivalence, initial_values) {
     }
 }
 
-/* The classical mechanism: an embedding f of norm c at most, and noise sigma = 2c/mu calibrated to (epsilon, delta), is vib-fixed as it
- * starts, in units of sigma.  2e-6: floats, and the ball's margin. */
+/* The classical mechanism takes an embedding f of norm c at most and adds noise sigma = 2c/mu,
+ * calibrated to (epsilon, delta). In units of sigma it is vib-fixed with its initial values.
+ * Tolerance 2e-6: floats, and the ball's margin. */
 Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
     static const double norms[] = {0.5, 2, 1e3}; /* all, some, no texts are clipped */
     const double mu = nvdp_gdp_mu(8, 1e-5);
@@ -196,8 +197,9 @@ Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
     }
 }
 
-/* The matrix form: all rows of a text in one Frobenius norm, in coordinates in which the noise is isotropic: column scales W are noise of
- * column covariance W^-2, gains of rows g of row covariance diag(g)^-2. */
+/* The matrix form has all rows of a text in one Frobenius norm, in coordinates in which the
+ * noise is isotropic. Column scales W are noise of column covariance W^-2, gains of rows g of
+ * row covariance diag(g)^-2. */
 Test(equivalence, the_matrix_gaussian_mechanism) {
     for (int gains = 0; gains < 2; gains++) {
         struct nvdp__nvib_config config = fixture_sequence(&kinds[2], 1);
@@ -233,7 +235,7 @@ Test(equivalence, the_matrix_gaussian_mechanism) {
     }
 }
 
-/* A start outside the clip set is moved inside it, where the clamp has a gradient. */
+/* An initial value outside the clip set is moved inside it, where the clamp has a gradient. */
 Test(equivalence, initial_deviation_is_inside_the_clip_set) {
     struct nvdp__nvib_config config = fixture_config(&kinds[2]);
     config.clip.logvar_min = -1.5;

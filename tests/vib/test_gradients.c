@@ -1,10 +1,10 @@
-/* Every gradient of the mechanisms against central differences of a plain version in double
- * (reference.c), for all kinds, pools, length policies, regularizers, a narrow latent space,
- * clipping.
+/* Compares every gradient of the mechanisms with central differences of a plain version in
+ * double (reference.c), for all kinds, pools, length policies, regularizers, a narrow latent
+ * space and clipping.
  *
- * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
- * float32 in the library: forward 1e-5, gradients 1e-4 relative to each tensor's norm (floor 0.1:
- * a key's bias has gradient 0). */
+ * Tolerances: the reference's differences with step 1e-5 are accurate to about 1e-9, so the
+ * library's float32 dominates: forward 1e-5, gradients 1e-4 relative to each tensor's norm
+ * (floor 0.1: a key's bias has gradient 0). */
 #include "gradient.h"
 #include "reference.h"
 #include "support.h"
@@ -66,7 +66,7 @@ static void check(const struct kind *kind, const struct nvdp__nvib_config *confi
     }
     for (size_t i = 0; i < fixture->params.count; i++) {
         const struct nvdp__param *entry = &fixture->params.entry[i];
-        if (strncmp(entry->name, "bert.", 5) == 0) continue; /* the encoder below */
+        if (strncmp(entry->name, "bert.", 5) == 0) continue; /* a tensor of the encoder below */
         char name[160];
         snprintf(name, sizeof name, "%s, %s", fixture->mechanism->name, entry->name);
         support_expect_gradient(name, loss_of, run, entry->count, nvdp__grad(&fixture->params, i),
@@ -100,7 +100,7 @@ Test(gradients, narrow_latent) {
     }
 }
 
-/* Bounds that some of the random posteriors pass and some do not. */
+/* Some of the random posteriors exceed the bounds and some do not. */
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         for (size_t k = 0; k < KINDS; k++) {
@@ -114,8 +114,8 @@ Test(gradients, clipping) {
     }
 }
 
-/* A radius that every text is outside of, one that some are, one that none is; padding follows.
- * With gains of rows, too. */
+/* Uses a radius that every text exceeds, one that some exceed and one that none does, with
+ * padding after the tokens, and also gains of rows. */
 Test(gradients, sequence_clip) {
     for (int choice = 0; choice < 6; choice++) {
         for (size_t k = 0; k < KINDS; k++) {

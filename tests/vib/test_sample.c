@@ -1,4 +1,4 @@
-/* Samples: what passes the bottleneck, what it depends on, what shows of a text. */
+/* Samples: what passes the bottleneck, what a sample depends on, what it shows of a text. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -61,7 +61,8 @@ Test(sample, pooled_depends_on_the_sample_alone) {
     }
 }
 
-/* One vector a text, or as many as the hidden length; the tokens' number under public lengths. */
+/* A text shows one vector, or as many as the hidden length; under public lengths, its number of
+ * tokens. */
 Test(sample, what_shows_of_a_length) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int policy = 0; policy < 2; policy++) {
@@ -85,7 +86,7 @@ Test(sample, what_shows_of_a_length) {
     }
 }
 
-/* Padding is drawn from the prior: 3000 draws of its mean and variance within 5 standard errors
+/* Padding is drawn from the prior: mean and variance of 3000 draws lie within 5 standard errors
  * (6e-7 each). */
 Test(sample, padding_is_the_prior) {
     enum { N = 3000 / (LENGTH - 1) / WIDTH + 1 };
@@ -109,8 +110,8 @@ Test(sample, padding_is_the_prior) {
     fixture_free(&fixture);
 }
 
-/* A text draws the same numbers alone and in a batch, and on any number of threads.  Posteriors are
- * made the same in both (zero states), because products of other shapes may round otherwise. */
+/* A text draws the same numbers alone and in a batch, and on any number of threads. Zero states
+ * make posteriors the same in both, because products of other shapes may round otherwise. */
 Test(sample, batch_layout_and_threads_do_not_matter) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
@@ -141,7 +142,7 @@ Test(sample, batch_layout_and_threads_do_not_matter) {
     }
 }
 
-/* Another seed, purpose, epoch or text: other numbers. */
+/* Another seed, purpose, epoch or text gives other numbers. */
 Test(sample, streams_are_apart) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
@@ -214,7 +215,7 @@ Test(sample, samples_outside_the_plan_are_refused) {
     }
 }
 
-/* The posterior that is written is the one that was sampled, clipped. */
+/* The posterior written is the clipped one, from which the sample was drawn. */
 Test(sample, posterior) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
@@ -256,8 +257,8 @@ Test(sample, posterior) {
     }
 }
 
-/* All means of a text together lie in the ball, never outside by rounding, on its surface where they
- * were outside; every variance is 1, and no parameter is there for it.  Inside, nothing changes. */
+/* All means of a text together lie in the ball, never outside by rounding, and on its surface
+ * where they were outside. Every variance is 1 without a parameter. Means inside do not change. */
 Test(sample, posterior_of_a_sequence_clip) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int choice = 0; choice < 3; choice++) {
@@ -289,7 +290,8 @@ Test(sample, posterior_of_a_sequence_clip) {
     }
 }
 
-/* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
+/* Forward, losses and backward allocate nothing: the next allocation would fail, and none
+ * happens. */
 Test(sample, a_step_allocates_nothing) {
     for (size_t choice = 0; choice < 2 * KINDS; choice++) {
         size_t k = choice / 2;
@@ -310,7 +312,8 @@ Test(sample, a_step_allocates_nothing) {
     }
 }
 
-/* Every allocation of creating, planning and initializing fails once: reported, nothing leaks. */
+/* Every allocation of creating, planning and initializing fails in turn: each is reported,
+ * nothing leaks. */
 Test(sample, failed_allocations_are_reported) {
     for (size_t k = 0; k < KINDS; k++) {
         int failures = 0;

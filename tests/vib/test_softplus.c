@@ -1,4 +1,4 @@
-/* log variances of standard deviations that are a softplus, and their slopes. */
+/* Log variances of standard deviations that are a softplus, and their slopes. */
 #include "support.h"
 #include "vib/vib.h"
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 
 static const struct nvdp__device dev = {.threads = 2};
 
-/* 2 log log(1 + e^x), 20 digits of a 60-digit computation. */
+/* 2 log log(1 + e^x): 20 digits of a 60-digit computation. */
 static const struct {
     float rho;
     double logvar, slope;
@@ -22,7 +22,7 @@ static const struct {
     {40, 7.3777589082278726059, 0.049999999999999999782},
 };
 
-/* Computed in double, rounded once. */
+/* Values are computed in double and rounded once. */
 Test(softplus, values_and_slopes) {
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
         float logvar, one = 1, slope;
@@ -40,7 +40,7 @@ Test(softplus, nan_stays_and_ends_are_finite) {
     float logvar[3], one[3] = {1, 1, 1};
     nvdp__softplus_logvar(&dev, 3, rho, logvar);
     cr_expect(isnan(logvar[0]));
-    cr_expect(isinf(logvar[1]) && logvar[1] < 0); /* 2 rho is below the least float */
+    cr_expect(isinf(logvar[1]) && logvar[1] < 0); /* 2 rho is below the lowest float */
     cr_expect_float_eq(logvar[2], 2 * log(3e38), 1e-4);
     nvdp__softplus_logvar_backward(&dev, 3, rho, one, one);
     cr_expect(isnan(one[0]));
