@@ -229,14 +229,14 @@ static nvdp_status check_sample(const struct nvdp__sealed_block *block,
                           c->max_texts, c->max_rows, sample->texts, sample->rows);
     }
     size_t kappa = (size_t)block->kappa;
-    size_t least = block->pool == NVDP_POOL_WEIGHTED ? kappa : prior_rows(block) + kappa;
+    size_t min_rows = block->pool == NVDP_POOL_WEIGHTED ? kappa : prior_rows(block) + kappa;
     for (size_t b = 0; b < sample->texts; b++) {
         size_t rows = (size_t)(sample->offset[b + 1] - sample->offset[b]);
-        if (rows >= least && rows <= c->longest && rows % kappa == 0) continue;
+        if (rows >= min_rows && rows <= c->longest && rows % kappa == 0) continue;
         return nvdp__fail(
             dev->ctx, NVDP_ERR_ARGUMENT,
-            "sample of text %zu: expected %zu to %zu rows, a multiple of %zu, found %zu", b, least,
-            c->longest, kappa, rows);
+            "sample of text %zu: expected %zu to %zu rows, a multiple of %zu, found %zu", b,
+            min_rows, c->longest, kappa, rows);
     }
     return NVDP_OK;
 }

@@ -70,7 +70,8 @@ struct nvdp__kernels {
 
 /* The widest kernels that this processor supports. */
 const struct nvdp__kernels *nvdp__kernels(void);
-/* By the number of doubles in a vector; NULL if processor or compiler do not support it. */
+/* Returns the kernels for vectors of `lanes` doubles; NULL if processor or compiler do not
+ * support them. */
 const struct nvdp__kernels *nvdp__kernels_of(int lanes);
 
 #endif

@@ -320,7 +320,7 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
 
 /* --- bdp.c: arithmetic without a context --- */
 
-/* From X_j = scale x[j] >= 0, for a valid configuration; m >= 2. */
+/* Computes the cost from X_j = scale x[j] >= 0, for a valid configuration; m >= 2. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
                                     double scale, size_t m, const double *x);
 /* The term that nvdp_renyi_epsilon() adds to a divergence of order 1 + s; s may be far below the

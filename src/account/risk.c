@@ -4,7 +4,7 @@
  *
  *     delta(e)  =  sup_S  P(S) - e^e Q(S)                 (nvdp_account_deltas, an upper bound)
  *
- * a test that says yes with probability b under Q says yes with probability at most
+ * a test that answers yes with probability b under Q answers yes with probability at most
  *
  *     T(b)  =  min over e of  e^e b + delta(e)
  *

@@ -22,7 +22,7 @@
 
 #include "account/account.h"
 
-/* Which distribution is P: the mixture (the example is present) or the base. */
+/* The distribution that is P: the mixture (the example is present) or the base. */
 enum nvdp__direction { NVDP__ABSENT, NVDP__PRESENT };
 
 /* A step's noise and rate, its multiplicity, and its cells. rate < 1: the Gaussian mechanism
@@ -37,7 +37,7 @@ struct nvdp__step {
  * nvdp__step_free. */
 nvdp_status nvdp__step_cells(struct nvdp_context *ctx, const struct nvdp_dp_steps *of,
                              double log_infinite, struct nvdp__step *out);
-/* Where cells must be narrow: delta(epsilon) is about e^log_delta and decreases like e^(-slope
+/* The region where cells must be narrow: delta(epsilon) is about e^log_delta and decreases like e^(-slope
  * x), and the density of the loss of all steps is `density` times delta. At the saddle point of
  * a loss without far tails, slope is k. */
 struct nvdp__local {

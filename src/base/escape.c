@@ -58,7 +58,7 @@ void nvdp__put_markdown(FILE *to, const char *text) {
     put(to, text, list);
 }
 
-/* True if a spreadsheet would evaluate the cell. Numbers, and texts made of numbers such as
+/* True if a spreadsheet would evaluate the cell. Numbers, and texts of numbers such as
  * "-0.5 to +1", are harmless. A quote before the cell makes it text. */
 static bool is_formula(const char *text) {
     return *text != '\0' && strchr("=+-@\t\r", *text) != NULL &&

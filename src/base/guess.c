@@ -33,10 +33,10 @@ static size_t distance(const char *a, const char *b) {
 }
 
 void nvdp__guess(struct nvdp__guess *guess, const char *name) {
-    const size_t length = strlen(guess->word), most = 1 + length / 5;
+    const size_t length = strlen(guess->word), limit = 1 + length / 5;
     if (name == NULL || length > LONGEST || strlen(name) > LONGEST) return;
     const size_t here = distance(guess->word, name);
-    if (strcmp(guess->word, name) == 0 || here > most || here >= strlen(name)) return;
+    if (strcmp(guess->word, name) == 0 || here > limit || here >= strlen(name)) return;
     if (guess->text[0] != '\0' && here >= guess->distance) return;
     guess->distance = here;
     snprintf(guess->text, sizeof guess->text, "; did you mean '%s'?", name);

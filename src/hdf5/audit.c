@@ -1,7 +1,7 @@
 /* Audits an HDF5 file byte by byte: does it hold anything except root attributes, datasets and
  * HDF5's own structures?
  *
- * The reader (read.c) parses the file once more and records every byte that it understands. All
+ * The reader (read.c) parses the file a second time and records every byte that it understands. All
  * other bytes must be zero: a payload could hide in freed space, behind the NUL of a text, in a
  * comment, in the parameters of a filter, in chunks outside a dataset's shape, or behind the end
  * of the file. Start with nvdp__h5_audit at the end. */

@@ -189,9 +189,9 @@ static bool parse_space(struct part part, struct nvdp__h5_space *out) {
         if (!take_number(&part, 8, &out->shape[d])) return false;
     }
     for (int d = 0; (head[2] & 1) && d < out->rank; d++) { /* max extent */
-        const unsigned char *most = pass(&part, 8);
-        if (most != NULL && (u64(most) == out->shape[d] || u64(most) == UINT64_MAX))
-            record(part.image, most, 8);
+        const unsigned char *maximum = pass(&part, 8);
+        if (maximum != NULL && (u64(maximum) == out->shape[d] || u64(maximum) == UINT64_MAX))
+            record(part.image, maximum, 8);
     }
     return true;
 }

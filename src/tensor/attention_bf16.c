@@ -225,7 +225,7 @@ static float probability_row(size_t n, size_t ld, float scale, const float *rest
     return total * factor;
 }
 
-/* From s (of probability_row): p = f s rounded; dp -> ds, also rounded in `ds`. */
+/* Computes p = f s, rounded, from s (of probability_row), and ds from dp, also rounded in `ds`. */
 NVDP__CLONES
 static void score_gradient_row(size_t ld, float factor, float d, const float *restrict s,
                                float *restrict dp, nvdp__bf16 *restrict p,

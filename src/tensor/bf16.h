@@ -96,7 +96,7 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
 /* These products read packed layouts: a word holds two consecutive elements of the summed
  * dimension, the first in its lower 16 bits. Units round their sums in different orders. */
 
-/* True if the processor has AMX and the kernel lets this process use it; asks anew at each call. */
+/* True if the processor has AMX and the kernel lets this process use it; asks again at each call. */
 bool nvdp__bf16_has_tiles(void);
 
 /* Lanes of a vector: the widths of packed operands are multiples of this. */

@@ -1,4 +1,4 @@
-/* From bytes to words (normalize.h): properties of characters, folding, then the iterator over
+/* Splits bytes into words (normalize.h): properties of characters, folding, then the iterator over
  * words. */
 #include "text/normalize.h"
 

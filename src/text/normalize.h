@@ -1,4 +1,4 @@
-/* From bytes to words, like BERT's basic tokenizer. Characters are decoded; control and format
+/* Splits bytes into words, like BERT's basic tokenizer. Characters are decoded; control and format
  * characters are dropped; white space separates words. The parts between separators are folded
  * (lower case, accents stripped), and each punctuation mark and ideograph becomes a word. */
 #ifndef NVDP_SRC_TEXT_NORMALIZE_H

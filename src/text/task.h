@@ -56,7 +56,7 @@ enum nvdp__table_format {
     NVDP__TABLE_JSONL,      /* one object per line; the members of the first one are the columns */
     NVDP__TABLE_LINES       /* one field per line */
 };
-/* By the extension: .csv, .jsonl and .ndjson; else TSV. */
+/* Recognizes a format by the extension: .csv, .jsonl and .ndjson; else TSV. */
 enum nvdp__table_format nvdp__table_format_of(const char *path);
 char nvdp__separator(enum nvdp__table_format format); /* between fields */
 /* ".tsv" and the other extensions, then NULL. */

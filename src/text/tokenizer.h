@@ -38,13 +38,13 @@ enum { NVDP__TOKENIZER_FILES = 2 };
  * of them, if there are none. */
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
                                   const char *files[NVDP__TOKENIZER_FILES + 1]);
-/* From vocab.json's object and the bytes of merges.txt; `config` is tokenizer_config.json's
- * object or NULL. */
+/* Makes a tokenizer from vocab.json's object and the bytes of merges.txt; `config` is
+ * tokenizer_config.json's object or NULL. */
 nvdp_status nvdp__tokenizer_of_vocab_json(struct nvdp_context *ctx, const char *path,
                                           const json_t *vocab, const char *merges_path,
                                           const char *merges, size_t count, const char *config_path,
                                           const json_t *config, struct nvdp_tokenizer **out);
-/* From tokenizer.json's object, likewise. */
+/* The same from tokenizer.json's object. */
 nvdp_status nvdp__tokenizer_of_json(struct nvdp_context *ctx, const char *path, const json_t *json,
                                     const char *config_path, const json_t *config,
                                     struct nvdp_tokenizer **out);

@@ -81,7 +81,7 @@ void nvdp__word_counts_release(struct nvdp__word_counts *counts);
  * distinct words. */
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
-                                   size_t files, uint64_t most);
+                                   size_t files, uint64_t max);
 
 struct nvdp__vocabulary_options {
     size_t size; /* pieces, including special ones */

@@ -410,9 +410,9 @@ Test(account, far_ends) {
     static const double noises[] = {1e-3, 4e-3, .02};
     for (size_t i = 0; i < 3; i++) {
         const double mu = 1 / noises[i],
-                     least = mu * mu / 2 + 4 * mu; /* delta 1e-5 is beyond 4 sd */
+                     lower = mu * mu / 2 + 4 * mu; /* delta 1e-5 is beyond 4 sd */
         const struct nvdp_account made = steps_account(noises[i], 1, 1, 1e-5);
-        cr_expect(made.pld_epsilon > least && made.pld_epsilon <= made.rdp_epsilon, "%g: %g",
+        cr_expect(made.pld_epsilon > lower && made.pld_epsilon <= made.rdp_epsilon, "%g: %g",
                   noises[i], made.pld_epsilon);
         cr_expect_lt(made.rdp_epsilon, mu * mu); /* its lowest order is above 1 */
     }
@@ -470,26 +470,26 @@ Test(account, statement) {
     struct nvdp_account made = account(&run, 1e-5);
     char *text = NULL;
     cr_assert_eq(nvdp_account_statement(ctx, &run, &facts, &made, &text), NVDP_OK);
-    static const char *const said[] = {"1.3",
-                                       "0.0025",
-                                       "6000",
-                                       "1e-05",
-                                       "1.119",
-                                       "1.225",
-                                       "0.5",
-                                       "1e-07",
-                                       "one row",
-                                       "0.1",
-                                       "60000",
-                                       "seed",
-                                       "Poisson",
-                                       "zero-out",
-                                       "order 19",
-                                       "4 workers",
-                                       ("If any of these follows from the number of "
-                                        "examples N, then N is public")};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        support_contains(text, said[i]);
+    static const char *const parts[] = {"1.3",
+                                        "0.0025",
+                                        "6000",
+                                        "1e-05",
+                                        "1.119",
+                                        "1.225",
+                                        "0.5",
+                                        "1e-07",
+                                        "one row",
+                                        "0.1",
+                                        "60000",
+                                        "seed",
+                                        "Poisson",
+                                        "zero-out",
+                                        "order 19",
+                                        "4 workers",
+                                        ("If any of these follows from the number of "
+                                         "examples N, then N is public")};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        support_contains(text, parts[i]);
     support_lacks(text, "one example more");
     support_lacks(text, "mu is");
     free(text);

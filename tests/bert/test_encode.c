@@ -136,11 +136,11 @@ Test(encode, gives_every_layer) {
 
 /* The encoder's tensors do not include RoBERTa's pooler: no pooled states are written for it. */
 Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
-    enum { MOST = 80 };
+    enum { MAX_COUNT = 80 };
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
     struct nvdp_safetensors *weights = NULL;
-    struct nvdp_tensor_source tensors[MOST];
+    struct nvdp_tensor_source tensors[MAX_COUNT];
     struct nvdp__h5 *file = NULL;
     const char *folder = support_scratch_path("roberta"), *out = support_scratch_path("out.h5");
     const char *texts = support_scratch_path("texts.jsonl");
@@ -148,7 +148,7 @@ Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
     cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights),
                  NVDP_OK);
     const size_t count = nvdp_safetensors_count(weights);
-    cr_assert_leq(count, MOST);
+    cr_assert_leq(count, MAX_COUNT);
     for (size_t i = 0; i < count; i++) {
         const struct nvdp_tensor_info *info = nvdp_safetensors_at(weights, i);
         tensors[i] =
@@ -233,15 +233,15 @@ static void check_sentences(const char *model, const char *pool, const char *nor
     for (size_t i = 0; i < TEXTS; i++) {
         double squares = 0;
         for (size_t k = 0; k < WIDTH; k++) {
-            double sum = 0, most = -INFINITY;
+            double sum = 0, largest = -INFINITY;
             for (size_t j = 0; j < golden_length[i]; j++) {
                 double value = states[(i * PADDED + j) * WIDTH + k];
                 sum += value;
-                most = fmax(most, value);
+                largest = fmax(largest, value);
             }
             vector[i * WIDTH + k] = strcmp(want_pool, "mean") == 0 ? sum / (double)golden_length[i]
                                     : strcmp(want_pool, "max") == 0
-                                        ? most
+                                        ? largest
                                         : states[i * PADDED * WIDTH + k];
             squares += vector[i * WIDTH + k] * vector[i * WIDTH + k];
         }

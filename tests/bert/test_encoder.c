@@ -1,4 +1,4 @@
-/* The encoder's promises besides its numbers: packing, threads, buffers, dropout, memory. */
+/* The encoder's promises other than its numbers: packing, threads, buffers, dropout, memory. */
 #include "encoder.h"
 #include "support.h"
 

@@ -99,13 +99,13 @@ static void compare_divergences(struct golden *g, const struct nvdp_dchi *dchi, 
                                 size_t n, const int32_t *a, const int32_t *b) {
     const char *key;
     json_t *want;
-    double got, most = INFINITY;
+    double got, largest = INFINITY;
     json_object_foreach(json_object_get(item, "renyi"), key, want) {
         double order = atof(key);
         cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &order, n, a, n, b, &got), NVDP_OK);
         same(got, support_number(want), key);
     }
-    cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &most, n, a, n, b, &got), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &largest, n, a, n, b, &got), NVDP_OK);
     same(got, number(item, "max_log_ratio"), "max_log_ratio");
 }
 
@@ -123,8 +123,9 @@ Test(distribution, golden) {
             int32_t x = (int32_t)json_integer_value(json_object_get(item, "x")),
                     x2 = (int32_t)json_integer_value(json_object_get(item, "x2"));
             compare_divergences(&g, dchi, item, 1, &x, &x2);
-            double most = INFINITY, got;
-            cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &most, 1, &x, 1, &x2, &got), NVDP_OK);
+            double largest = INFINITY, got;
+            cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &largest, 1, &x, 1, &x2, &got),
+                         NVDP_OK);
             same(got, number(item, "plus_max_log_ratio"), "plus_max_log_ratio");
         }
         json_array_foreach(json_object_get(want, "text_pairs"), k, item) {
@@ -155,10 +156,10 @@ Test(distribution, golden_inversion) {
         double *same_out = support_numbers(json_object_get(want, "n_x"), &n), right = 0;
         cr_assert_eq(nvdp_dchi_log_probabilities(g.ctx, dchi, g.count, all, log_p), NVDP_OK);
         for (size_t y = 0; y < g.count; y++) {
-            double most = 0;
+            double largest = 0;
             for (size_t x = 0; x < g.count; x++)
-                most = fmax(most, g.prior[x] * exp(log_p[x * g.count + y]));
-            right += most;
+                largest = fmax(largest, g.prior[x] * exp(log_p[x * g.count + y]));
+            right += largest;
             same(exp(log_p[y * g.count + y]), same_out[y], "n_x");
         }
         same(right, number(want, "bayes_inversion"), "bayes_inversion");
@@ -195,7 +196,7 @@ Test(distribution, golden_worst) {
         /* Compares sensitive words with all others, one by one; tokens that stay as they are
          * count separately. */
         cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some), NVDP_OK);
-        double most = 0, order = INFINITY, got, longest = 0, bound = 0;
+        double largest = 0, order = INFINITY, got, longest = 0, bound = 0;
         const double eta0 = -log(json_number_value(json_object_get(g.root, "p")));
         size_t infinite = 0;
         for (int32_t x = 0; x < (int32_t)g.count; x++) {
@@ -209,15 +210,15 @@ Test(distribution, golden_worst) {
                              NVDP_OK);
                 infinite += isinf(got);
                 cr_expect_eq(isinf(got), g.sensitive[x] == 0);
-                if (isfinite(got)) most = fmax(most, got);
+                if (isfinite(got)) largest = fmax(largest, got);
             }
         }
         same(some.bound, bound, "bound of santext-plus");
         cr_expect_eq((double)infinite / (double)(g.count * (g.count - 1)), some.infinite);
         const int32_t x = (int32_t)some.x, x2 = (int32_t)some.x2;
         cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &x2, &got), NVDP_OK);
-        cr_expect_eq(got, most);
-        same(some.finite, most, "santext-plus");
+        cr_expect_eq(got, largest);
+        same(some.finite, largest, "santext-plus");
         cr_expect_eq(some.value, INFINITY);
         cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
         double exact = some.finite;

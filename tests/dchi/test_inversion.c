@@ -37,19 +37,19 @@ Test(inversion, known_distributions) {
         double *n_x = support_numbers(json_object_get(want, "n_x"), &n);
         struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion), again = got;
         struct nvdp_dchi *dchi = NULL;
-        double nearest = 0, most = 0, bayes = 0;
+        double nearest = 0, largest = 0, bayes = 0;
         cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, epsilon, 0, NULL, &dchi),
                      NVDP_OK);
         cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got), NVDP_OK);
         for (size_t x = 0; x < count; x++) {
             nearest += prior[x] * n_x[x];
-            most = fmax(most, prior[x]);
+            largest = fmax(largest, prior[x]);
         }
         cr_expect_float_eq(
             got.bayes, strtod(json_string_value(json_object_get(want, "bayes_inversion")), NULL),
             1e-12);
         cr_expect_float_eq(got.nearest, nearest, 1e-12);
-        cr_expect_float_eq(got.prior, most, 1e-12);
+        cr_expect_float_eq(got.prior, largest, 1e-12);
         cr_expect(got.draws == 0 && got.nearest_error == 0 && got.bayes_error == 0);
         cr_expect(got.bayes >= got.nearest && got.bayes >= got.prior);
         /* Uses only every third token, with weights 7 times as large, on one thread. */

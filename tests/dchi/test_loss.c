@@ -413,13 +413,13 @@ Test(loss, edges) {
     cr_expect(got.low <= want && want <= got.high && got.high < 1.01 * want);
     nvdp_dchi_free(dchi);
     cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 3, 0, NULL, &dchi), NVDP_OK);
-    struct nvdp_interval most = {0, 0};
+    struct nvdp_interval largest = {0, 0};
     for (int32_t y = 0; y < 6; y++) {
         cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, &y, 1, a, &got), NVDP_OK);
-        if (got.high > most.high) most = got;
+        if (got.high > largest.high) largest = got;
     }
     cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got), NVDP_OK);
-    cr_expect(got.low == 0 && got.high == most.high && got.high > 0);
+    cr_expect(got.low == 0 && got.high == largest.high && got.high > 0);
     nvdp_dchi_free(dchi);
     cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, 0, NULL, &dchi),
                  NVDP_OK);

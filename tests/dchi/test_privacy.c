@@ -68,7 +68,8 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     double *matrix = calloc(TEXTS * TEXTS, sizeof *matrix);
     cr_assert_eq(nvdp_dchi_privacy(made.ctx, dchi, &made.texts, config, matrix, &report), NVDP_OK,
                  "%s", nvdp_context_error(made.ctx));
-    double ks[32], most = 0, most_same = 0, sum_same = 0, most_epsilon = 0, low = 0, high = 0;
+    double ks[32], largest = 0, largest_same = 0, sum_same = 0, largest_epsilon = 0, low = 0,
+                   high = 0;
     size_t n = 0, equal = 0, other = 0, infinite = 0;
     for (const char *at = moments; *at != '\0'; at += strcspn(at, ",") + (strchr(at, ',') != NULL))
         ks[n++] = strtod(at, NULL);
@@ -79,12 +80,12 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
             const size_t length = made.offset[i + 1] - made.offset[i];
             const int32_t *a = made.tokens + made.offset[i], *b = made.tokens + made.offset[j];
             const double l = strtod(order, NULL);
-            double want = INFINITY, least = INFINITY;
+            double want = INFINITY, smallest = INFINITY;
             if (length != made.offset[j + 1] - made.offset[j] ||
                 (pairs && made.first[i] != made.first[j])) {
                 cr_expect_eq(matrix[i * TEXTS + j], INFINITY);
                 other++;
-                most = INFINITY;
+                largest = INFINITY;
                 continue;
             }
             equal++;
@@ -93,7 +94,7 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
             cr_expect_leq(number(matrix[i * TEXTS + j], want), tolerance,
                           "%d, %zu and %zu: %.15g, expected %.15g", (int)mechanism, i, j,
                           matrix[i * TEXTS + j], want);
-            most_same = fmax(most_same, want);
+            largest_same = fmax(largest_same, want);
             infinite += isinf(want);
             sum_same += isinf(want) ? 0 : want;
             for (size_t k = 0; k < n; k++) {
@@ -101,9 +102,9 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
                 cr_assert_eq(
                     nvdp_dchi_divergence(made.ctx, dchi, 1, &at, length, a, length, b, &want),
                     NVDP_OK);
-                least = fmin(least, nvdp_renyi_epsilon(at, 2 * want, 1e-5));
+                smallest = fmin(smallest, nvdp_renyi_epsilon(at, 2 * want, 1e-5));
             }
-            most_epsilon = fmax(most_epsilon, least);
+            largest_epsilon = fmax(largest_epsilon, smallest);
             int32_t twice[2][16];
             for (size_t k = 0; k < 2 * length; k++) {
                 twice[0][k] = a[k % length];
@@ -120,20 +121,20 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
         }
     }
     cr_expect(report.equal_length == equal && report.other_length == other && other > 0);
-    cr_expect_eq(report.pairs.pairs.sum.max, most);
+    cr_expect_eq(report.pairs.pairs.sum.max, largest);
     cr_expect_eq(report.pairs.pairs.infinite, other + infinite);
     cr_expect_eq(report.pairs.pairs.pairs, equal + other);
     cr_expect_eq(report.same.pairs.pairs, equal);
     cr_expect_eq(report.same.pairs.infinite, infinite);
-    cr_expect_leq(number(report.same.pairs.sum.max, most_same), tolerance);
+    cr_expect_leq(number(report.same.pairs.sum.max, largest_same), tolerance);
     cr_expect_leq(number(report.same.pairs.sum.mean_finite, sum_same / (double)(equal - infinite)),
                   tolerance);
-    cr_expect_leq(number(report.same.epsilon.sum.max, most_epsilon), tolerance);
+    cr_expect_leq(number(report.same.epsilon.sum.max, largest_epsilon), tolerance);
     cr_expect_eq(report.same.epsilon.releases, 2);
     if (mechanism != NVDP_DCHI_LAPLACE_NEAREST)
         cr_expect(report.epsilon.high >= low * (1 - 1e-9), "%g, %g", report.epsilon.high, low);
     cr_expect(report.epsilon.low <= report.epsilon.high &&
-              report.epsilon.high <= most_epsilon * (1 + 1e-9));
+              report.epsilon.high <= largest_epsilon * (1 + 1e-9));
     if (mechanism == NVDP_DCHI_SANTEXT &&
         strlen(moments) > 20) /* with fewer orders the conversions exclude few pairs */
         cr_expect(report.epsilon.high - report.epsilon.low <= .02 * report.epsilon.high);
@@ -223,7 +224,7 @@ Test(privacy, santext_plus_far) {
             struct nvdp_config *config = NULL;
             struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
             const double order = strtod(orders[o], NULL);
-            double matrix[FOUR * FOUR], most = 0;
+            double matrix[FOUR * FOUR], largest = 0;
             cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
             cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
             cr_assert_eq(nvdp_config_set(config, "moments", "1,2"), NVDP_OK);
@@ -236,11 +237,11 @@ Test(privacy, santext_plus_far) {
                                  NVDP_OK);
                     cr_expect_leq(number(got, want), 1e-9, "eta %g, order %s, %d and %d: %g, %g",
                                   eta, orders[o], i, j, got, want);
-                    if (isfinite(want)) most = fmax(most, want);
+                    if (isfinite(want)) largest = fmax(largest, want);
                 }
             }
             if (o == 0) cr_expect_leq(number(matrix[3], closed), 1e-12);
-            cr_expect_leq(number(report.pairs.pairs.sum.max_finite, most), 1e-9);
+            cr_expect_leq(number(report.pairs.pairs.sum.max_finite, largest), 1e-9);
             nvdp_config_free(config);
         }
         nvdp_dchi_free(dchi);

@@ -41,11 +41,12 @@ static int ascending(const void *a, const void *b) {
 /* Computes sqrt(n) sup |F_n - F| for values of F; it exceeds 2.5 with probability 2 exp(-2
  * 2.5^2) = 7e-6. */
 static double kolmogorov(size_t n, double *u) {
-    double most = 0;
+    double largest = 0;
     qsort(u, n, sizeof *u, ascending);
     for (size_t i = 0; i < n; i++)
-        most = fmax(most, fmax(u[i] - (double)i / (double)n, (double)(i + 1) / (double)n - u[i]));
-    return sqrt((double)n) * most;
+        largest =
+            fmax(largest, fmax(u[i] - (double)i / (double)n, (double)(i + 1) / (double)n - u[i]));
+    return sqrt((double)n) * largest;
 }
 
 /* The radius is Gamma(d, 1/eta); a direction's projection t on any axis has (t+1)/2 ~
@@ -107,14 +108,14 @@ Test(sample, laplace_radius_and_direction) {
 
 /* Searches in double; the lowest index wins a tie. */
 static int32_t search(size_t count, size_t dim, const double *rows, const double *y) {
-    double least = INFINITY;
+    double smallest = INFINITY;
     int32_t found = 0;
     for (size_t j = 0; j < count; j++) {
         double square = 0;
-        for (size_t k = 0; k < dim && square < least; k++)
+        for (size_t k = 0; k < dim && square < smallest; k++)
             square += (y[k] - rows[j * dim + k]) * (y[k] - rows[j * dim + k]);
-        if (square < least) {
-            least = square;
+        if (square < smallest) {
+            smallest = square;
             found = (int32_t)j;
         }
     }

@@ -35,7 +35,7 @@ Test(sequence, pairs_are_the_closed_form) {
             struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
             struct nvdp_config *config = NULL;
             const double order = strtod(orders[o], NULL);
-            double most = 0;
+            double largest = 0;
             cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
             cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
             cr_assert_eq(nvdp_sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, config,
@@ -47,10 +47,10 @@ Test(sequence, pairs_are_the_closed_form) {
                     const double want = i == j ? 0 : nvdp_renyi_laplace(order, DIM, distance);
                     /* a relative error of 1e-11 in each value, and in the distance */
                     cr_expect_float_eq(matrix[i * TEXTS + j], want, 1e-10 * (want + 1e-3));
-                    most = fmax(most, want);
+                    largest = fmax(largest, want);
                 }
             }
-            cr_expect_float_eq(report.pairs.sum.max, most, 1e-10 * most);
+            cr_expect_float_eq(report.pairs.sum.max, largest, 1e-10 * largest);
             cr_expect_eq(report.pairs.pairs, TEXTS * (TEXTS - 1));
             cr_expect_eq(report.policy, NVDP_LENGTH_HIDDEN);
             cr_expect_eq(report.components, 1);
@@ -60,7 +60,7 @@ Test(sequence, pairs_are_the_closed_form) {
                 cr_expect_float_eq(report.bound, nvdp_renyi_laplace(order, DIM, 2 * eta * clips[c]),
                                    1e-12);
                 cr_expect_float_eq(report.bound_loss, 2 * eta * clips[c], 1e-12);
-                cr_expect_leq(most, report.bound);
+                cr_expect_leq(largest, report.bound);
                 cr_expect_leq(report.epsilon.sum.max, report.bound_loss);
             }
             nvdp_config_free(config);

@@ -215,7 +215,7 @@ Test(init, leading_directions_of_many) {
         }
         cr_expect_float_eq(fabs(along), 1, 1e-6, "direction %zu: %g", k, along);
     }
-    /* Rows that are all the same vary nowhere: still an orthonormal map. */
+    /* Equal rows vary in no direction; the map is still orthonormal. */
     for (size_t i = 0; i < ROWS * DIM; i++) {
         hidden[i] = (float)(i % DIM);
     }

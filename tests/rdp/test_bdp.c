@@ -1,7 +1,7 @@
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
-enum { M = 8, MOST = 34 };
+enum { M = 8, MAX_COUNT = 34 };
 
 /* Golden table: distances d_j, equal variances sigma^2, so D_l = l d^2 / (2 sigma^2). */
 static const double distance[M] = {.1, .25, .4, .55, .7, .85, 1.0, 1.15};
@@ -25,7 +25,7 @@ static const struct row table[] = {
 
 static struct nvdp_bdp_cost run(struct nvdp_context *ctx, const struct row *row,
                                 const struct nvdp__bdp_options *config) {
-    double d[MOST][M];
+    double d[MAX_COUNT][M];
     for (int l = 2; l <= row->moment + 1; l++) {
         for (int j = 0; j < M; j++) {
             d[l][j] = l * distance[j] * distance[j] / (2 * row->sigma * row->sigma);

@@ -84,7 +84,7 @@ Test(bound, is_in_the_report) {
                                    .with_alpha = weights == 1};
         struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
         struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-        char *json = NULL, *said = NULL;
+        char *json = NULL, *text = NULL;
         set->kappa = 1;
         into_ball(set, 1.4);
         set->clip_sequence = 1.45;
@@ -98,13 +98,13 @@ Test(bound, is_in_the_report) {
         const json_t *part = json_object_get(root, "bound");
         cr_expect_eq(json_number_value(json_object_get(part, "clip_sequence")), 1.45);
         cr_expect_eq(json_number_value(json_object_get(part, "sum")), weights == 0 ? bound : 0);
-        cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &said), NVDP_OK);
-        cr_expect_eq(strstr(said, "C = 1.45: at order 1.1 any two texts, seen or not, are at "
+        cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &text), NVDP_OK);
+        cr_expect_eq(strstr(text, "C = 1.45: at order 1.1 any two texts, seen or not, are at "
                                   "most 4.626 nats apart") != NULL,
-                     weights == 0, "%s", said);
+                     weights == 0, "%s", text);
         json_decref(root);
         free(json);
-        free(said);
+        free(text);
         nvdp_posteriors_free(set);
     }
     nvdp_context_free(ctx);

@@ -116,8 +116,9 @@ Test(certificate, epsilon_of_a_mu) {
         cr_expect_leq(nvdp_gdp_epsilon(mu, 1e-5), nvdp_gdp_epsilon(mu * 1e25, 1e-5));
     }
     for (double epsilon = 1e10; epsilon < 1e300; epsilon *= 1e10) {
-        const double mu = nvdp_gdp_mu(epsilon, 1e-5), most = sqrt(2 * epsilon);
-        cr_expect(mu < most && mu > most * (1 - 5 / most - 1e-13), "%g: %.17g", epsilon, mu);
+        const double mu = nvdp_gdp_mu(epsilon, 1e-5), largest = sqrt(2 * epsilon);
+        cr_expect(mu < largest && mu > largest * (1 - 5 / largest - 1e-13), "%g: %.17g", epsilon,
+                  mu);
     }
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
@@ -186,7 +187,7 @@ Test(certificate, worst_gaussians_by_brute_force) {
     for (size_t k = 0; k < 16; k++) {
         const double low = bounds[k / 4][0], high = bounds[k / 4][1], order = orders[k % 4];
         const double proven = nvdp__worst_gaussian(order, 2, 0.6, low, high);
-        double most = 0;
+        double largest = 0;
         for (size_t i = 0; i < STEPS * STEPS * STEPS * STEPS; i++) {
             const size_t at[] = {i % STEPS, i / STEPS % STEPS, i / STEPS / STEPS % STEPS,
                                  i / STEPS / STEPS / STEPS};
@@ -195,22 +196,22 @@ Test(certificate, worst_gaussians_by_brute_force) {
                 var[v] = low + (high - low) * (double)at[v] / (STEPS - 1);
             const double p[] = {0.6, 0}, q[] = {-0.6, 0}, r[] = {0.6 * M_SQRT1_2, 0.6 * M_SQRT1_2},
                          s[] = {-r[0], -r[1]};
-            most = fmax(most, nvdp_renyi_gaussian(order, 2, p, var, q, var + 2));
-            most = fmax(most, nvdp_renyi_gaussian(order, 2, r, var, s, var + 2));
+            largest = fmax(largest, nvdp_renyi_gaussian(order, 2, p, var, q, var + 2));
+            largest = fmax(largest, nvdp_renyi_gaussian(order, 2, r, var, s, var + 2));
         }
-        if (isinf(most)) {
+        if (isinf(largest)) {
             cr_expect_eq(proven, INFINITY);
             continue;
         }
-        cr_expect_lt(support_relative(proven, most, 0), 1e-12, "order %g in [%g, %g]: %.17g, %.17g",
-                     order, low, high, proven, most);
+        cr_expect_lt(support_relative(proven, largest, 0), 1e-12,
+                     "order %g in [%g, %g]: %.17g, %.17g", order, low, high, proven, largest);
     }
 }
 
 /* Tries all vertices by their counts, and random points between them: none is above the proven
  * bound, and the bound is not far above the best vertex. */
 Test(certificate, worst_dirichlets_by_brute_force) {
-    enum { MOST = 6, DRAWS = 6000 };
+    enum { MAX_COUNT = 6, DRAWS = 6000 };
     static const struct {
         double order, fixed, low, high;
         int kappa;
@@ -219,8 +220,8 @@ Test(certificate, worst_dirichlets_by_brute_force) {
                  {1.1, 1, 0.6, 6, 3}, {1.01, 0.01, 1e-3, 0.05, 1}};
     unsigned seed = 3;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        for (size_t m = 1; m <= MOST; m++) {
-            double found = 0, most = 0, p[3 * (MOST + 1)], q[3 * (MOST + 1)];
+        for (size_t m = 1; m <= MAX_COUNT; m++) {
+            double found = 0, largest = 0, p[3 * (MAX_COUNT + 1)], q[3 * (MAX_COUNT + 1)];
             const size_t kappa = (size_t)cases[c].kappa, weights = (m + 1) * kappa;
             const double proven =
                 nvdp__worst_dirichlet(cases[c].order, m, cases[c].fixed, cases[c].low,
@@ -245,16 +246,16 @@ Test(certificate, worst_dirichlets_by_brute_force) {
                     p[k] /= cases[c].kappa;
                     q[k] /= cases[c].kappa;
                 }
-                most = fmax(most, nvdp_renyi_dirichlet(cases[c].order, weights, p, q));
+                largest = fmax(largest, nvdp_renyi_dirichlet(cases[c].order, weights, p, q));
             }
-            cr_expect_leq(most, proven, "case %zu, %zu weights: %.17g above %.17g", c, m, most,
-                          proven);
-            cr_expect_leq(found, most * (1 + 1e-9) + 1e-12, "case %zu, %zu weights: a vertex", c,
+            cr_expect_leq(largest, proven, "case %zu, %zu weights: %.17g above %.17g", c, m,
+                          largest, proven);
+            cr_expect_leq(found, largest * (1 + 1e-9) + 1e-12, "case %zu, %zu weights: a vertex", c,
                           m);
             /* the proof splits components: a small loss where there are several */
             if (m > 2)
-                cr_expect_geq(most, 0.75 * proven, "case %zu, %zu weights: %g of %g", c, m, most,
-                              proven);
+                cr_expect_geq(largest, 0.75 * proven, "case %zu, %zu weights: %g of %g", c, m,
+                              largest, proven);
         }
     }
 }
@@ -413,7 +414,7 @@ Test(certificate, as_text) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
     const struct nvdp_certificate made = certify(ctx, &limits, "1");
-    char *json = NULL, *said = NULL;
+    char *json = NULL, *text = NULL;
     cr_assert_eq(nvdp_certificate_json(ctx, &made, &json), NVDP_OK);
     json_t *root = json_loads(json, 0, NULL);
     cr_expect_str_eq(json_string_value(json_object_get(root, "theorem")), "a");
@@ -428,12 +429,12 @@ Test(certificate, as_text) {
     cr_expect_leq(fabs(json_number_value(json_object_get(root, "information_bits")) -
                        made.information / M_LN2),
                   1e-12);
-    cr_assert_eq(nvdp_certificate_text(ctx, &made, &said), NVDP_OK);
-    support_contains(said, "(a) sequence clip, the same noise for every text: holds, epsilon 15.9");
-    support_contains(said, "any two texts, seen or not");
+    cr_assert_eq(nvdp_certificate_text(ctx, &made, &text), NVDP_OK);
+    support_contains(text, "(a) sequence clip, the same noise for every text: holds, epsilon 15.9");
+    support_contains(text, "any two texts, seen or not");
     json_decref(root);
     free(json);
-    free(said);
+    free(text);
     nvdp_context_free(ctx);
 }
 
@@ -441,13 +442,13 @@ Test(certificate, as_text) {
 Test(certificate, of_no_use) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
-    char *said = NULL;
+    char *text = NULL;
     limits.clip_sequence = 50;
     struct nvdp_certificate made = certify(ctx, &limits, "1");
-    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &said), NVDP_OK);
-    cr_expect_eq(strncmp(said, "No useful guarantee: the proven epsilon 5426 ", 45), 0, "%s", said);
-    support_lacks(said, "guess right");
-    free(said);
+    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    cr_expect_eq(strncmp(text, "No useful guarantee: the proven epsilon 5426 ", 45), 0, "%s", text);
+    support_lacks(text, "guess right");
+    free(text);
     nvdp_context_free(ctx);
 }
 

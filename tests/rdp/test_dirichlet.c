@@ -110,14 +110,14 @@ Test(dirichlet, quadrature) {
 /* Compares the supremum of the log density ratio with a fine grid of the simplex (from below). */
 Test(dirichlet, max_divergence_is_the_supremum) {
     const double p[2] = {2.5, 4}, q[2] = {2, 1.5};
-    double most = -INFINITY;
+    double largest = -INFINITY;
     for (int k = 1; k < 100000; k++) {
         double x = k / 1e5;
-        most = fmax(most, log_density(x, p) - log_density(x, q));
+        largest = fmax(largest, log_density(x, p) - log_density(x, q));
     }
     double got = nvdp_renyi_dirichlet(INFINITY, 2, p, q);
-    cr_expect_geq(got, most);
-    cr_expect_leq(got, most + 1e-8);
+    cr_expect_geq(got, largest);
+    cr_expect_leq(got, largest + 1e-8);
     const double same_first[2] = {2, 4};
     cr_expect(isfinite(nvdp_renyi_dirichlet(INFINITY, 2, same_first, q)));
     const double less[2] = {1.999, 40};

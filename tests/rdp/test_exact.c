@@ -9,17 +9,18 @@
 #include <string.h>
 
 /* A pair of texts; index 0 is P, 1 is Q, or the reverse. */
-struct duo {
+struct pair {
     size_t n, m;
     double mu[2][64], var[2][64], alpha[2][8];
 };
 
-static struct nvdp_exact *open(struct nvdp_context *ctx, const struct duo *duo, int p, int times,
+static struct nvdp_exact *open(struct nvdp_context *ctx, const struct pair *pair, int p, int times,
                                int releases) {
     struct nvdp_exact *made = NULL;
     const int q = 1 - p;
-    cr_assert_eq(nvdp_exact_create(ctx, duo->n, duo->mu[p], duo->var[p], duo->mu[q], duo->var[q],
-                                   times, duo->m, duo->alpha[p], duo->alpha[q], releases, &made),
+    cr_assert_eq(nvdp_exact_create(ctx, pair->n, pair->mu[p], pair->var[p], pair->mu[q],
+                                   pair->var[q], times, pair->m, pair->alpha[p], pair->alpha[q],
+                                   releases, &made),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     return made;
 }
@@ -49,20 +50,20 @@ Test(exact, golden) {
     json_t *root = support_golden_json("exact_loss.json"), *item, *point;
     size_t index, k, points = 0;
     json_array_foreach(root, index, item) {
-        struct duo duo = {0};
+        struct pair pair = {0};
         static const char *const side[] = {"p", "q"};
         for (int s = 0; s < 2; s++) {
             char key[16];
             snprintf(key, sizeof key, "mu_%s", side[s]);
-            duo.n = read(json_object_get(item, key), duo.mu[s]);
+            pair.n = read(json_object_get(item, key), pair.mu[s]);
             snprintf(key, sizeof key, "sd_%s", side[s]);
-            read(json_object_get(item, key), duo.var[s]);
+            read(json_object_get(item, key), pair.var[s]);
             snprintf(key, sizeof key, "alpha_%s", side[s]);
-            duo.m = read(json_object_get(item, key), duo.alpha[s]);
-            for (size_t i = 0; i < duo.n; i++)
-                duo.var[s][i] *= duo.var[s][i];
+            pair.m = read(json_object_get(item, key), pair.alpha[s]);
+            for (size_t i = 0; i < pair.n; i++)
+                pair.var[s][i] *= pair.var[s][i];
         }
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         const char *name = json_string_value(json_object_get(item, "name"));
         const bool straight = strcmp(name, "a variance ratio beyond order 1.1") == 0;
         const char *strip = json_string_value(json_object_get(item, "strip"));
@@ -95,9 +96,9 @@ Test(exact, gaussians_have_a_closed_form) {
     static const double mus[] = {1e-3, .05, .3, 1, 2.5, 8, 30, 400};
     for (size_t m = 0; m < sizeof mus / sizeof *mus; m++) {
         const double mu = mus[m];
-        struct duo duo = {
+        struct pair pair = {
             .n = 2, .mu = {{mu * .6 * 2, 1}, {0, 1 - mu * .8 * .5}}, .var = {{4, .25}, {4, .25}}};
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         for (double z = -6; z <= 36; z += 1.5) {
             const double epsilon = mu * mu / 2 + z * mu;
             const double want = nvdp_gdp_delta(mu, epsilon);
@@ -134,18 +135,18 @@ static double uniform(struct nvdp__stream *stream, double low, double high) {
 }
 
 /* Draws a pair from near to far means, with like to unlike variances. */
-static struct duo random_duo(struct nvdp__stream *stream, size_t n, size_t m, double distance,
-                             double unlike) {
-    struct duo duo = {.n = n, .m = m};
+static struct pair random_pair(struct nvdp__stream *stream, size_t n, size_t m, double distance,
+                               double unlike) {
+    struct pair pair = {.n = n, .m = m};
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < n; i++) {
-            duo.mu[s][i] = uniform(stream, -distance, distance);
-            duo.var[s][i] = exp(uniform(stream, -unlike, unlike));
+            pair.mu[s][i] = uniform(stream, -distance, distance);
+            pair.var[s][i] = exp(uniform(stream, -unlike, unlike));
         }
         for (size_t i = 0; i < m; i++)
-            duo.alpha[s][i] = exp(uniform(stream, -2 - unlike, 2 + unlike));
+            pair.alpha[s][i] = exp(uniform(stream, -2 - unlike, 2 + unlike));
     }
-    return duo;
+    return pair;
 }
 
 /* P's view of Q and Q's of P agree: for -L under Q,
@@ -162,9 +163,9 @@ Test(exact, both_directions_agree) {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (size_t l = 0; l < sizeof scales / sizeof *scales; l++)
             for (int round = 0; round < 3; round++) {
-                const struct duo duo =
-                    random_duo(&stream, sizes[k][0], sizes[k][1], scales[l][0], scales[l][1]);
-                struct nvdp_exact *pq = open(ctx, &duo, 0, 1, 1), *qp = open(ctx, &duo, 1, 1, 1);
+                const struct pair pair =
+                    random_pair(&stream, sizes[k][0], sizes[k][1], scales[l][0], scales[l][1]);
+                struct nvdp_exact *pq = open(ctx, &pair, 0, 1, 1), *qp = open(ctx, &pair, 1, 1, 1);
                 for (double epsilon = 0; epsilon < 30; epsilon = 2 * epsilon + .1) {
                     const struct nvdp_exact_point one = at(ctx, pq, -epsilon),
                                                   two = at(ctx, qp, epsilon);
@@ -193,15 +194,15 @@ Test(exact, samples_agree) {
     double *loss = malloc(SAMPLES * sizeof *loss);
     cr_assert_not_null(loss);
     for (int round = 0; round < 12; round++) {
-        const struct duo duo =
-            random_duo(&stream, 1 + (size_t)round, round % 3 == 0 ? 0 : 3, .4, .4);
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
-        const struct drawn_pair pair = {.n = duo.n,
-                                        .m = duo.m,
-                                        .mu = {duo.mu[0], duo.mu[1]},
-                                        .var = {duo.var[0], duo.var[1]},
-                                        .alpha = {duo.alpha[0], duo.alpha[1]}};
-        sampled_losses(&pair, &stream, SAMPLES, loss);
+        const struct pair pair =
+            random_pair(&stream, 1 + (size_t)round, round % 3 == 0 ? 0 : 3, .4, .4);
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        const struct drawn_pair drawn = {.n = pair.n,
+                                         .m = pair.m,
+                                         .mu = {pair.mu[0], pair.mu[1]},
+                                         .var = {pair.var[0], pair.var[1]},
+                                         .alpha = {pair.alpha[0], pair.alpha[1]}};
+        sampled_losses(&drawn, &stream, SAMPLES, loss);
         for (int e = 0; e < EPSILONS; e++) {
             const struct nvdp_exact_point point = at(ctx, exact, .5 * e - 1);
             cr_expect(sampled_losses_agree(&point, SAMPLES, loss, 1e-6), "%d %d: %g %g", round, e,
@@ -222,8 +223,8 @@ Test(exact, epsilon_trade_off_and_gdp) {
     static const double deltas[] = {.3, 1e-2, 1e-5, 1e-12, 1e-200};
     for (int round = 0; round < 8; round++) {
         const size_t m = round % 2 == 0 ? 0 : 4;
-        const struct duo duo = random_duo(&stream, 20, m, .3 + .1 * round, .1);
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        const struct pair pair = random_pair(&stream, 20, m, .3 + .1 * round, .1);
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         struct nvdp_exact_point point;
         double epsilon = 0, mu = 0, closest = INFINITY;
         for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
@@ -231,9 +232,9 @@ Test(exact, epsilon_trade_off_and_gdp) {
                          nvdp_context_error(ctx));
             cr_expect_leq(support_relative(at(ctx, exact, epsilon).delta, deltas[k], 0), 1e-9);
             for (double order = 1.05; order < 40; order *= 1.3) {
-                double d = nvdp_renyi_gaussian(order, duo.n, duo.mu[0], duo.var[0], duo.mu[1],
-                                               duo.var[1]) +
-                           nvdp_renyi_dirichlet(order, m, duo.alpha[0], duo.alpha[1]);
+                double d = nvdp_renyi_gaussian(order, pair.n, pair.mu[0], pair.var[0], pair.mu[1],
+                                               pair.var[1]) +
+                           nvdp_renyi_dirichlet(order, m, pair.alpha[0], pair.alpha[1]);
                 cr_expect_leq(epsilon, nvdp_renyi_epsilon(order, d, deltas[k]) * (1 + 1e-12));
             }
         }
@@ -264,14 +265,14 @@ Test(exact, repeats_and_texts) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 8};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 3, 0);
-    struct duo duo = random_duo(&stream, 4, 0, .3, .2), wide = duo;
+    struct pair pair = random_pair(&stream, 4, 0, .3, .2), wide = pair;
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; i < 48; i++) {
-            wide.mu[s][i] = duo.mu[s][i % 4];
-            wide.var[s][i] = duo.var[s][i % 4];
+            wide.mu[s][i] = pair.mu[s][i % 4];
+            wide.var[s][i] = pair.var[s][i % 4];
         }
     wide.n = 48;
-    struct nvdp_exact *a = open(ctx, &wide, 0, 1, 1), *b = open(ctx, &duo, 0, 6, 2);
+    struct nvdp_exact *a = open(ctx, &wide, 0, 1, 1), *b = open(ctx, &pair, 0, 6, 2);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
         cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
                       1e-12);
@@ -292,14 +293,14 @@ Test(exact, repeats_and_texts) {
     set->kappa = 2;
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 3;
-    duo = (struct duo){
+    pair = (struct pair){
         .n = 4,
         .m = 8,
         .mu = {{.1, -.2, .3, .4}, {-.5, .2, 0, 0}},
         .var = {{exp(.1), exp(-.2), exp(.05), 1}, {exp(.2), exp(-.1), 1, 1}},
         .alpha = {{.6, .6, 1, 1, .75, .75, .2, .2}, {.6, .6, .35, .35, .2, .2, .2, .2}}};
     cr_assert_eq(nvdp_exact_texts(ctx, set, 0, 1, 3, &a), NVDP_OK);
-    b = open(ctx, &duo, 0, 2, 3);
+    b = open(ctx, &pair, 0, 2, 3);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
         cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
                       1e-12);
@@ -458,8 +459,8 @@ Test(exact, variances_that_are_far_larger) {
     for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++)
         for (int apart = 0; apart < 2; apart++) {
             const double r = ratios[i];
-            const struct duo duo = {.n = 1, .mu = {{apart}, {0}}, .var = {{r}, {1}}};
-            struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+            const struct pair pair = {.n = 1, .mu = {{apart}, {0}}, .var = {{r}, {1}}};
+            struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
             for (int k = 0; k < 10; k++) {
                 const double epsilon = k < 5 ? epsilons[k] : r * pow(10, k - 8);
                 if (k >= 5 && epsilon < 600) continue;
@@ -491,8 +492,8 @@ Test(exact, many_variances_that_are_far_larger) {
     static const double wants[][2] = {{9.8e23, 0.97779245618602998875},
                                       {1e24, 0.49867019166004545016},
                                       {1.03e24, 0.0014704948963856790839}};
-    const struct duo duo = {.n = 1, .var = {{1e20}, {1}}};
-    struct nvdp_exact *exact = open(ctx, &duo, 0, 20000, 1);
+    const struct pair pair = {.n = 1, .var = {{1e20}, {1}}};
+    struct nvdp_exact *exact = open(ctx, &pair, 0, 20000, 1);
     for (size_t i = 0; i < 3; i++) {
         const double got = at(ctx, exact, wants[i][0]).delta;
         cr_expect_leq(support_relative(got, wants[i][1], 0), 1e-11, "%.17g", got);
@@ -509,8 +510,8 @@ Test(exact, many_variances_that_are_far_larger) {
 Test(exact, variances_that_are_far_smaller) {
     struct nvdp_context *ctx = support_context();
     for (double r = 1e5; r < 1e260; r *= 1e15) {
-        const struct duo duo = {.n = 1, .var = {{1}, {r}}};
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        const struct pair pair = {.n = 1, .var = {{1}, {r}}};
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         struct nvdp_exact_point point;
         for (double root = 1e-3; root < 3; root *= 2) {
             const double t = root * sqrt(r), epsilon = log(r) / 2 - t * t * (1 - 1 / r) / 2;
@@ -559,8 +560,8 @@ Test(exact, pairs_that_are_very_near) {
     struct nvdp_exact_point point;
     double value = 0;
     for (double mu = 1e-7; mu > 1e-140; mu *= mu > 1e-18 ? 0.3 : 1e-20) {
-        const struct duo duo = {.n = 1, .mu = {{mu}, {0}}, .var = {{1}, {1}}};
-        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        const struct pair pair = {.n = 1, .mu = {{mu}, {0}}, .var = {{1}, {1}}};
+        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         for (double z = -3; z < 6; z += 0.5) {
             const double got = at(ctx, exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
             cr_expect_leq(support_relative(got, want, 0), 1e-10, "%g %g: %.17g %.17g", mu, z, got,
@@ -581,8 +582,8 @@ Test(exact, pairs_that_are_very_near) {
      *   delta(0)  =  E max(L, 0)  =  y phi(1),   as (x phi)' = (1 - x^2) phi. */
     const double ulp = 0x1p-52, want = ulp * exp(-0.5) / sqrt(2 * M_PI);
     for (int side = 0; side < 2; side++) {
-        const struct duo duo = {.n = 1, .var = {{1 + ulp}, {1}}};
-        struct nvdp_exact *exact = open(ctx, &duo, side, 1, 1);
+        const struct pair pair = {.n = 1, .var = {{1 + ulp}, {1}}};
+        struct nvdp_exact *exact = open(ctx, &pair, side, 1, 1);
         cr_expect_leq(support_relative(at(ctx, exact, 0).delta, want, 0), 1e-10);
         cr_expect_eq(at(ctx, exact, 1).delta, 0);
         cr_assert_eq(nvdp_exact_trade_off(ctx, exact, 0.01, &point), NVDP_OK);
@@ -597,7 +598,7 @@ Test(exact, pairs_that_are_very_near) {
 Test(exact, epsilons_where_false_positives_underflow) {
     struct nvdp_context *ctx = support_context();
     static const double deltas[] = {1e-3, 1e-5, 1e-8, 1e-12, 1e-100};
-    const struct duo duo = {
+    const struct pair pair = {
         .n = 3,
         .m = 3,
         .mu = {{1.2021468152074932, -0.8815993073670116, -7.5446134384298755}},
@@ -606,7 +607,7 @@ Test(exact, epsilons_where_false_positives_underflow) {
         .alpha = {{0.43819950097687776, 0.4898195681830856, 2.2735692293580256},
                   {0.6669635764912012, 0.3995326785576161, 0.37705571703158425}}};
     for (int side = 0; side < 2; side++) {
-        struct nvdp_exact *exact = open(ctx, &duo, side, 1, 1);
+        struct nvdp_exact *exact = open(ctx, &pair, side, 1, 1);
         for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
             double epsilon = 0, mu = 0;
             cr_assert_eq(nvdp_exact_epsilon(ctx, exact, deltas[i], &epsilon), NVDP_OK, "%s",
@@ -623,7 +624,7 @@ Test(exact, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_exact *exact = NULL;
     struct nvdp_exact_point point;
-    const struct duo same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
+    const struct pair same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
     double value = 1;
     exact = open(ctx, &same, 0, 1, 1); /* the two distributions are equal */
     cr_expect_eq(at(ctx, exact, 0).delta, 0);
@@ -638,13 +639,13 @@ Test(exact, edges) {
     cr_expect_eq(nvdp_exact_trade_off(ctx, exact, 1, &point), NVDP_ERR_ARGUMENT);
     nvdp_exact_free(exact);
     /* N(0, 1) against N(0, 4): no loss is above log 2 */
-    const struct duo narrow = {.n = 1, .var = {{1}, {4}}};
+    const struct pair narrow = {.n = 1, .var = {{1}, {4}}};
     exact = open(ctx, &narrow, 0, 1, 1);
     cr_expect(isinf(nvdp_exact_strip(exact)));
     cr_expect_gt(at(ctx, exact, .69).delta, 0);
     cr_expect_eq(at(ctx, exact, .7).delta, 0);
     nvdp_exact_free(exact);
-    struct duo wrong = same;
+    struct pair wrong = same;
     wrong.var[1][0] = 0;
     cr_expect_eq(nvdp_exact_create(ctx, 1, wrong.mu[0], wrong.var[0], wrong.mu[1], wrong.var[1], 1,
                                    0, NULL, NULL, 1, &exact),

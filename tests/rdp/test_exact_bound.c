@@ -184,19 +184,19 @@ static bool one_in(struct nvdp__stream *stream, int n) {
     return nvdp__stream_uniform(stream) < 1. / n;
 }
 
-enum { MOST = 5 };
+enum { MAX_COUNT = 5 };
 struct pair {
     size_t n, m;
-    double mu[2][MOST], var[2][MOST], alpha[2][MOST];
+    double mu[2][MAX_COUNT], var[2][MAX_COUNT], alpha[2][MAX_COUNT];
 };
 
 /* Draws log variances to `logs`, means e^`far` apart and pseudo-counts e^-`small` to e^`large`,
  * often equal or nearly so. In one pair of four, one pseudo-count is about a thousand times the
  * other text's, and the rest are alike. */
-static struct pair nasty(struct nvdp__stream *stream, double logs, double far, double small,
-                         double large) {
-    struct pair made = {.n = (size_t)uniform(stream, 0, MOST + 1),
-                        .m = (size_t)uniform(stream, 2, MOST + 1)};
+static struct pair extreme(struct nvdp__stream *stream, double logs, double far, double small,
+                           double large) {
+    struct pair made = {.n = (size_t)uniform(stream, 0, MAX_COUNT + 1),
+                        .m = (size_t)uniform(stream, 2, MAX_COUNT + 1)};
     const bool alike = one_in(stream, 3), close = one_in(stream, 2), single = one_in(stream, 4);
     for (size_t i = 0; i < made.n; i++) {
         const double log_var = uniform(stream, -logs, logs);
@@ -351,7 +351,7 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
     const struct nvdp__noise noise = {.seed = 7};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     for (int k = 0; k < pairs; k++) {
-        const struct pair pair = nasty(&stream, 40, 18, 7, 14);
+        const struct pair pair = extreme(&stream, 40, 18, 7, 14);
         for (int p = 0; p < 2; p++) {
             struct nvdp_exact *exact = opened(ctx, &pair, p);
             has_numbers(exact);
@@ -371,7 +371,7 @@ Test(exact_bound, the_farthest_pairs_have_numbers) {
     const struct nvdp__noise noise = {.seed = 8};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     for (int k = 0; k < pairs; k++) {
-        const struct pair pair = nasty(&stream, 300, 300, 230, 230);
+        const struct pair pair = extreme(&stream, 300, 300, 230, 230);
         for (int p = 0; p < 2; p++) {
             struct nvdp_exact *exact = opened(ctx, &pair, p);
             has_numbers(exact);

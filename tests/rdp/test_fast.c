@@ -56,8 +56,8 @@ Test(fast, agrees_with_the_plain_form) {
         double spread = exp(-20 * made_uniform(&seed));
         double shift = exp(-20 * made_uniform(&seed));
         double level = 200 * (made_uniform(&seed) - 0.5) * (trial % 3 == 0);
-        size_t most = made_uniform(&seed) < 0.5 ? 20 : WIDE;
-        size_t n = 1 + (size_t)(made_uniform(&seed) * (double)most);
+        size_t max_n = made_uniform(&seed) < 0.5 ? 20 : WIDE;
+        size_t n = 1 + (size_t)(made_uniform(&seed) * (double)max_n);
         if (n > WIDE) n = WIDE;
         for (size_t k = 0; k < n; k++) {
             for (int side = 0; side < 2; side++) {

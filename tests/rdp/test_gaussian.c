@@ -205,9 +205,9 @@ Test(gaussian, skew_symmetry_and_additivity) {
  * arithmetic return it. */
 Test(gaussian, large_orders) {
     const double mu_p = 0.5, mu_q = 0, var_p = 0.5, var_q = 1;
-    double most = nvdp_renyi_gaussian(INFINITY, 1, &mu_p, &var_p, &mu_q, &var_q);
+    double largest = nvdp_renyi_gaussian(INFINITY, 1, &mu_p, &var_p, &mu_q, &var_q);
     double large = nvdp_renyi_gaussian(1e12, 1, &mu_p, &var_p, &mu_q, &var_q);
-    cr_expect_leq(large, most);
-    cr_expect_leq(support_relative(large, most, 0), 1e-10);
-    cr_expect_eq(nvdp_renyi_gaussian(1e200, 1, &mu_p, &var_p, &mu_q, &var_q), most);
+    cr_expect_leq(large, largest);
+    cr_expect_leq(support_relative(large, largest, 0), 1e-10);
+    cr_expect_eq(nvdp_renyi_gaussian(1e200, 1, &mu_p, &var_p, &mu_q, &var_q), largest);
 }

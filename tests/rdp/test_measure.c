@@ -39,16 +39,16 @@ static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors 
     double worst = -INFINITY, sum = 0;
     size_t infinite = 0, worst_text = 0;
     for (size_t i = 0; i < set->texts; i++) {
-        double least = INFINITY;
+        double smallest = INFINITY;
         for (size_t k = 0; k < count; k++) {
-            least = fmin(least, plain_cost(ctx, set, &config->bdp, moments[k], i).epsilon);
+            smallest = fmin(smallest, plain_cost(ctx, set, &config->bdp, moments[k], i).epsilon);
         }
-        if (least > worst) {
-            worst = least;
+        if (smallest > worst) {
+            worst = smallest;
             worst_text = i;
         }
-        sum += least;
-        infinite += isinf(least) ? 1 : 0;
+        sum += smallest;
+        infinite += isinf(smallest) ? 1 : 0;
     }
     cr_expect_leq(support_relative(got->worst.epsilon, worst, 0), tolerance);
     cr_expect_leq(support_relative(got->mean_epsilon, sum / (double)set->texts, 0), tolerance);
@@ -64,31 +64,31 @@ static void check_epsilon(const struct nvdp_posteriors *set,
     double tolerance = config->pairs.arithmetic == NVDP_PAIRS_EXACT ? 1e-12 : 1e-6;
     const double delta = config->bdp.delta;
     const int releases = config->bdp.releases;
-    double most = -INFINITY, sum = 0;
+    double largest = -INFINITY, sum = 0;
     size_t infinite = 0, pairs = 0;
     for (size_t i = 0; i < set->texts; i++) {
         for (size_t j = 0; j < set->texts; j++) {
             if (j == i) continue;
             const double published = config->bdp.published_moment + 1;
-            double least = nvdp_renyi_epsilon(
+            double smallest = nvdp_renyi_epsilon(
                 published, releases * nvdp_renyi_texts(published, set, i, j), delta);
             for (size_t k = 0; k < count; k++) {
                 double d = releases * nvdp_renyi_texts(moments[k] + 1, set, i, j);
-                least = fmin(least, nvdp_renyi_epsilon(moments[k] + 1, d, delta));
+                smallest = fmin(smallest, nvdp_renyi_epsilon(moments[k] + 1, d, delta));
             }
-            most = fmax(most, least);
-            infinite += isinf(least) ? 1 : 0;
-            sum += isinf(least) ? 0 : least;
+            largest = fmax(largest, smallest);
+            infinite += isinf(smallest) ? 1 : 0;
+            sum += isinf(smallest) ? 0 : smallest;
             pairs++;
         }
     }
-    cr_expect_leq(support_relative(got->sum.max, most, 0), tolerance);
+    cr_expect_leq(support_relative(got->sum.max, largest, 0), tolerance);
     cr_expect_leq(support_relative(got->sum.mean_finite, sum / (double)(pairs - infinite), 0),
                   tolerance);
     cr_expect(got->infinite == infinite && got->pairs == pairs && got->texts == set->texts);
     cr_expect(got->delta == delta && got->releases == releases);
     cr_expect_eq(isinf(got->sum.mean), infinite > 0);
-    cr_expect(got->sum.quantile[0] <= got->sum.quantile[4] && got->sum.quantile[4] <= most);
+    cr_expect(got->sum.quantile[0] <= got->sum.quantile[4] && got->sum.quantile[4] <= largest);
 }
 
 static const double moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
@@ -147,10 +147,10 @@ Test(measure, epsilon_of_divergences) {
               isnan(nvdp_renyi_epsilon(2, 1, 0)) && isnan(nvdp_renyi_epsilon(2, 1, 1)));
     for (double r = .01; r < 200; r *= 3) {
         const double known = r + 2 * sqrt(r * log(1e5));
-        double least = INFINITY;
+        double smallest = INFINITY;
         for (double order = 1.001; order < 1e4; order *= 1.001)
-            least = fmin(least, nvdp_renyi_epsilon(order, order * r, 1e-5));
-        cr_expect(least < known && least > .6 * known, "r %g: %g, %g", r, least, known);
+            smallest = fmin(smallest, nvdp_renyi_epsilon(order, order * r, 1e-5));
+        cr_expect(smallest < known && smallest > .6 * known, "r %g: %g, %g", r, smallest, known);
     }
 }
 

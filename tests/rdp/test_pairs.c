@@ -22,11 +22,11 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
     double *matrix[2] = {matrix_of(ctx, set, order, NVDP_PAIRS_EXACT, &exact),
                          matrix_of(ctx, set, order, NVDP_PAIRS_FAST, &fast)};
     double worst[2] = {0, 0};
-    double most = 0;
+    double largest = 0;
     for (size_t i = 0; i < set->texts; i++) {
         for (size_t j = 0; j < set->texts; j++) {
             double want = nvdp_renyi_texts(order, set, i, j);
-            if (isfinite(want)) most = fmax(most, want);
+            if (isfinite(want)) largest = fmax(largest, want);
             for (int k = 0; k < 2; k++) {
                 double got = matrix[k][i * set->texts + j];
                 cr_expect_eq(isinf(got), isinf(want), "(%zu, %zu): %g, %g", i, j, got, want);
@@ -40,7 +40,7 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
                   made->dim, worst[1]);
     cr_expect_eq(fast.infinite, exact.infinite);
     if (exact.infinite < exact.pairs) {
-        cr_expect_leq(support_relative(fast.sum.max_finite, most, 1e-300), 1e-12);
+        cr_expect_leq(support_relative(fast.sum.max_finite, largest, 1e-300), 1e-12);
     }
     if (exact.infinite == 0) {
         cr_expect_eq(fast.sum.max_p, exact.sum.max_p);

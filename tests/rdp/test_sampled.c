@@ -278,11 +278,11 @@ Test(interval, many_drawn_pairs) {
     static const size_t sizes[] = {2, 1000, 99999, 100000, 100003, 10000000};
     for (int s = 0; s < 6; s++) {
         size_t n = sizes[s];
-        size_t hits[] = {0, 1, 3, 11, n / 100, n / 8, n / 3, n / 2, n - 1, n};
+        size_t counts[] = {0, 1, 3, 11, n / 100, n / 8, n / 3, n / 2, n - 1, n};
         for (int h = 0; h < 10; h++) {
-            if (hits[h] > n) continue;
-            double k = (double)hits[h], rest = (double)(n - hits[h]);
-            struct nvdp_interval share = nvdp__interval_share(0.95, n, hits[h]);
+            if (counts[h] > n) continue;
+            double k = (double)counts[h], rest = (double)(n - counts[h]);
+            struct nvdp_interval share = nvdp__interval_share(0.95, n, counts[h]);
             cr_expect_leq(share.low, k / (double)n);
             cr_expect_geq(share.high, k / (double)n);
             if (k > 0) cr_expect_float_eq(gsl_cdf_beta_P(share.low, k, rest + 1), 0.025, 1e-8);

@@ -8,21 +8,21 @@ static const size_t everyone[TEXTS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  1
                                        12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
 
 struct plain {
-    double most;
+    double largest;
     bool infinite;
 };
 
 /* Finds the largest by the plain form; every bound must be above its pair. */
 static struct plain plain_of(const struct nvdp_posteriors *set, double order, size_t n,
                              const struct nvdp__bounds *bounds) {
-    struct plain made = {.most = 0};
+    struct plain made = {.largest = 0};
     double gaussian[TEXTS], weights[TEXTS];
     for (size_t i = 0; i < n; i++) {
         if (bounds != NULL) nvdp__bounds_row(bounds, i, false, gaussian, weights);
         for (size_t j = 0; j < n; j++) {
             if (i == j) continue;
             double value = nvdp_renyi_texts(order, set, i, j);
-            made.most = fmax(made.most, value);
+            made.largest = fmax(made.largest, value);
             made.infinite = made.infinite || isinf(value);
             if (bounds == NULL) continue;
             cr_expect_geq(gaussian[j] + weights[j], value, "order %g (%zu, %zu): %.17g %.17g",
@@ -52,7 +52,7 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
         nvdp__bounds_free(&bounds);
     }
     cr_expect_eq(infinite, want.infinite, "order %g spread %g", order, made->spread);
-    cr_expect_leq(support_relative(got.value, want.most, 1e-300), 1e-12, "order %g spread %g",
+    cr_expect_leq(support_relative(got.value, want.largest, 1e-300), 1e-12, "order %g spread %g",
                   order, made->spread);
     cr_expect_neq(got.p, got.q);
     cr_expect_leq(support_relative(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-300),
@@ -108,7 +108,7 @@ Test(search, weights_alone) {
         cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
         cr_assert_eq(nvdp__pairs_largest(pairs, 1.2, &group, &got), NVDP_OK);
         struct plain want = plain_of(set, 1.2, TEXTS, NULL);
-        cr_expect_leq(support_relative(got.value, want.most, 1e-300), 1e-12);
+        cr_expect_leq(support_relative(got.value, want.largest, 1e-300), 1e-12);
         nvdp__pairs_free(pairs);
         nvdp_posteriors_free(set);
     }

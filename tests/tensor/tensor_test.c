@@ -100,10 +100,10 @@ struct ref_attention test_attention(size_t groups, const int32_t *q_offset, cons
 }
 
 size_t test_longest(size_t groups, const int32_t *offset) {
-    int32_t most = 0;
+    int32_t longest = 0;
     for (size_t g = 0; g < groups; g++)
-        most = offset[g + 1] - offset[g] > most ? offset[g + 1] - offset[g] : most;
-    return (size_t)most;
+        longest = offset[g + 1] - offset[g] > longest ? offset[g + 1] - offset[g] : longest;
+    return (size_t)longest;
 }
 
 double test_dot(size_t n, const double *x, const double *y) {

@@ -74,15 +74,15 @@ static double worst(double low, double high, double (*exact)(double), float (*on
     for (size_t i = 0; i < POINTS; i++)
         x[i] = (float)(low + (high - low) * (double)i / (POINTS - 1));
     all(POINTS, x, y);
-    double most = 0;
+    double largest = 0;
     for (size_t i = 0; i < POINTS; i++) {
         double want = exact((double)x[i]);
         double unit = fmax(fabs(want), floor);
-        most = fmax(most, fabs((double)y[i] - want) / unit);
-        most = fmax(most, fabs((double)one(x[i]) - want) / unit);
+        largest = fmax(largest, fabs((double)y[i] - want) / unit);
+        largest = fmax(largest, fabs((double)one(x[i]) - want) / unit);
     }
     test_free();
-    return most;
+    return largest;
 }
 
 /* Results below 2^-126 are subnormal: the floor allows for their grid of 2^-149. */

@@ -172,7 +172,7 @@ Test(holdout, without_labels) {
 /* Counts the words and labels of the texts of `make`. */
 enum { N = 400, WORDS = 150 };
 
-static void count_said(const struct nvdp_dataset *of, int sign, int count[2 * WORDS]) {
+static void count_words(const struct nvdp_dataset *of, int sign, int count[2 * WORDS]) {
     for (size_t i = 0; i < of->count; i++)
         count[2 * of->ids[of->offset[i] + 1] + (int)of->label[i]] += sign;
 }
@@ -201,8 +201,8 @@ Test(holdout, each_by_itself) {
         int moved = 0;
         for (int side = 0; side < 2; side++) {
             int count[2 * WORDS] = {0};
-            count_said(part[side], 1, count);
-            count_said(less[side], -1, count);
+            count_words(part[side], 1, count);
+            count_words(less[side], -1, count);
             for (size_t k = 0; k < 2 * WORDS; k++)
                 moved += abs(count[k]);
             nvdp_dataset_free(less[side]);

@@ -242,12 +242,12 @@ static void expect_pair(const char *text, const char *pair, size_t max_length, s
 
 /* Applies the rule itself, one token at a time, and compares the formula. */
 Test(tiny, pairs_lose_from_the_longer_side) {
-    enum { MOST = 9 };
-    for (size_t room = 0; room <= 2 * MOST; room++) {
-        for (size_t a = 0; a <= MOST; a++) {
-            for (size_t b = 0; b <= MOST; b++) {
-                char text[2 * MOST + 1] = "";
-                char pair[2 * MOST + 1] = "";
+    enum { MAX_PIECES = 9 };
+    for (size_t room = 0; room <= 2 * MAX_PIECES; room++) {
+        for (size_t a = 0; a <= MAX_PIECES; a++) {
+            for (size_t b = 0; b <= MAX_PIECES; b++) {
+                char text[2 * MAX_PIECES + 1] = "";
+                char pair[2 * MAX_PIECES + 1] = "";
                 for (size_t i = 0; i < a; i++) {
                     strcat(text, "a ");
                 }
