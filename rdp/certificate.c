@@ -1,4 +1,6 @@
-/* Certificates: which theorems hold of a mechanism, condition by condition, and what they prove (docs/certified.md). */
+/* Certificates: the theorems that hold for a mechanism, condition by condition, and their bounds
+ * (docs/certified.md). First the conditions, then the proofs, then the guess bounds;
+ * nvdp__certify uses them. The rest writes a certificate as text and JSON. */
 #include "base/sentence.h"
 #include "rdp/worst.h"
 
@@ -11,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row's norm after its clip: the comparison is in float. */
+/* A clip compares norms in float, so a row's norm may exceed the radius by this factor. */
 static const double FLOAT_MARGIN = 1 + 0x1p-23;
 
 static bool is_bounded(double low, double high) {
     return isfinite(low) && isfinite(high);
 }
 
-/* What rows of a text may have, padding among them where there can be some. */
+/* The ranges of the variances and pseudo-counts of a text's rows, padding included if there can
+ * be any. */
 static void ranges(const struct nvdp_limits *limits, double variance[2], double alpha[2]) {
     const bool padded = limits->rows > 1;
     variance[0] = exp(padded ? fmin(limits->logvar_min, 0) : limits->logvar_min);
@@ -27,12 +30,13 @@ static void ranges(const struct nvdp_limits *limits, double variance[2], double 
     alpha[1] = padded ? fmax(limits->alpha_max, limits->pad_alpha) : limits->alpha_max;
 }
 
-/* A row's. */
+/* The largest norm of a row's mean. */
 static double row_radius(const struct nvdp_limits *limits) {
     return fmin(limits->clip_mu * FLOAT_MARGIN, limits->clip_sequence);
 }
 
-/* C: the norm of everything that a sample's noise is added to, in its standard deviations; infinite where nothing bounds it. */
+/* C: the norm of everything that a sample's noise is added to, in standard deviations of the
+ * noise; infinite if nothing bounds it. */
 static double radius_of(const struct nvdp_limits *limits) {
     const double rows = (double)limits->rows, kappa = limits->kappa;
     const double norm = fmin(limits->clip_mu * FLOAT_MARGIN * sqrt(rows), limits->clip_sequence);
@@ -82,7 +86,8 @@ static void check_length(struct checks *to) {
 static void check_noise(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const double low = exp(limits->logvar_min / 2);
-    const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0; /* as padding's */
+    /* as the variance of padding */
+    const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0;
     const bool same =
         limits->same_noise && isfinite(limits->logvar_min) && (limits->rows <= 1 || unit);
     check(to, same, "the same noise for every text", "--clip-sequence C",
@@ -145,9 +150,9 @@ static void check_all(const struct nvdp_limits *limits, struct nvdp_certificate 
     }
 }
 
-/* ---- what they prove ---- */
+/* ---- bounds ---- */
 
-/* A theorem's divergence at an order: that of one sample's vectors, and of its weights. */
+/* A theorem's divergence at an order, for one sample: of its vectors and of its weights. */
 struct at_order {
     double order, vectors, weights, found;
 };
@@ -178,7 +183,7 @@ static double epsilon_at(const struct at_order *at, int releases, double delta) 
     return nvdp_renyi_epsilon(at->order, releases * (at->vectors + at->weights), delta);
 }
 
-/* The same bound, solved for delta: log delta = s (S D + log(s/l) - eps) - log l. */
+/* The same bound solved for delta: log delta = s (S D + log(s/l) - eps) - log l. */
 static double delta_at(const struct at_order *at, int releases, double epsilon) {
     const double s = at->order - 1, all = releases * (at->vectors + at->weights);
     return exp(s * (all + log(s / at->order) - epsilon) - log(at->order));
@@ -186,7 +191,8 @@ static double delta_at(const struct at_order *at, int releases, double epsilon) 
 
 enum { ORDERS = 56 };
 
-/* From 1 to the largest order at which all is finite, dense at both ends: s/(1-s) in steps of equal ratio. */
+/* Fills in orders from 1 to the largest with finite divergences, dense at both ends: s/(1-s) in
+ * steps of equal ratio. */
 static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                        struct at_order at[ORDERS]) {
     double variance[2], alpha[2], most = 1e4;
@@ -201,7 +207,8 @@ static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theor
     }
 }
 
-/* The least over the orders, then between the neighbors of the best one: every order's is a bound. */
+/* The minimum over the orders, then between the neighbors of the best one. Any order gives a
+ * valid bound. */
 static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                   const struct at_order at[ORDERS], int releases, double delta) {
     enum { REFINED = 12 };
@@ -223,7 +230,7 @@ static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_th
     return made;
 }
 
-/* Takes what a theorem proves, where it is more than what another one did. */
+/* Uses a theorem's bound if its epsilon is smaller than that of earlier theorems. */
 static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                   struct nvdp_certificate *to) {
     struct at_order at[ORDERS], best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
@@ -251,7 +258,7 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
         for (size_t k = 0; k < ORDERS && !exact; k++)
             delta = fmin(delta, delta_at(&at[k], to->releases, here));
         to->curve[i].delta = delta;
-        /* half of 1 + total variation, which is (e^eps - 1 + 2 delta)/(e^eps + 1) at most */
+        /* half of 1 + total variation, which is at most (e^eps - 1 + 2 delta)/(e^eps + 1) */
         if (!exact && here >= 0)
             to->right = fmin(to->right, (1 + tanh(here / 2) + 2 * delta / (exp(here) + 1)) / 2);
     }
@@ -260,10 +267,11 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
             fmin(to->right, (1 + tanh(epsilon / 2) + 2 * to->delta / (exp(epsilon) + 1)) / 2);
 }
 
-/* ---- what anybody can guess, and what a sample tells on average ---- */
+/* ---- guesses, and the average information of a sample ---- */
 
-/* The divergence of any text's samples from the center: means of 0, variances and pseudo-counts within the bounds.  The
- * means are half as far apart as those of two texts.  The weights' divergence is bounded by that of two texts. */
+/* The divergence of any text's samples from the center: means 0, variances and pseudo-counts
+ * within the bounds. The means are half as far apart as those of two texts. The divergence of
+ * two texts' weights bounds that of the weights. */
 static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                 double order) {
     struct nvdp_limits half = *limits;
@@ -273,7 +281,7 @@ static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theo
     return made.vectors + made.weights;
 }
 
-/* Takes the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
+/* Sets the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
 static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
     const enum nvdp_theorem theorem = to->theorem;
     struct at_order at[ORDERS] = {{0}};
@@ -292,7 +300,7 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
     all_orders(limits, theorem, at);
     for (size_t k = 0; k < ORDERS; k++) {
         const double all = to->releases * center_divergence(limits, theorem, at[k].order);
-        to->information = fmin(to->information, all); /* divergences grow with their order */
+        to->information = fmin(to->information, all); /* divergences grow with the order */
         for (size_t i = 0; i < to->guesses && isfinite(all); i++)
             to->guess[i].bound =
                 fmin(to->guess[i].bound, nvdp_renyi_most(at[k].order, all, to->guess[i].baseline));
@@ -386,14 +394,14 @@ const char *nvdp__theorem_letter(enum nvdp_theorem theorem) {
 static const char *const names[] = {"sequence clip, the same noise for every text",
                                     "sequence clip and bounded weights", "bounds of every vector"};
 
-/* That of a caller whose struct may be an older, shorter one. */
+/* Copies the certificate of a caller whose struct may be an older, shorter one. */
 static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
     struct nvdp_certificate made = {0};
     memcpy(&made, certificate, nvdp__min(certificate->struct_size, sizeof made));
     return made;
 }
 
-/* The first condition that fails of the theorem that fails in the fewest. */
+/* The theorem with the fewest failing conditions; returns the first of them. */
 static const struct nvdp_condition *missing(const struct nvdp_certificate *from) {
     const struct nvdp_condition *first = NULL;
     size_t fewest = NVDP_CONDITIONS + 1;

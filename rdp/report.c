@@ -1,4 +1,6 @@
-/* The report of a set of posteriors, as one JSON object and for people. */
+/* Writes the report of a set of posteriors: one JSON object, text for people, and the sentence
+ * about linkage. First the pack_ functions, which make JSON, then the print_ functions;
+ * nvdp_privacy_report_json and nvdp_privacy_report_text use them. */
 #include "rdp/report.h"
 #include "base/bound.h"
 #include "base/json.h"
@@ -7,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The report of a caller whose struct may be an older, shorter one. */
+/* Copies the report of a caller whose struct may be an older, shorter one. */
 static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report) {
     struct nvdp_privacy_report made = {0};
     memcpy(&made, report, nvdp__min(report->struct_size, sizeof made));
     return made;
 }
 
-/* --- JSON.  json_pack keeps the order of its members, takes what it is given over, and fails where
- * any of it is NULL --- */
+/* --- JSON. json_pack keeps the order of its members, takes ownership of its arguments, and
+ * fails if any of them is NULL --- */
 
 #define number nvdp__json_number
 
-/* Takes the object over. */
+/* Releases the object. */
 static nvdp_status dump(struct nvdp_context *ctx, json_t *object, const char *what, char **out) {
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(object);
@@ -28,7 +30,7 @@ static nvdp_status dump(struct nvdp_context *ctx, json_t *object, const char *wh
     return NVDP_OK;
 }
 
-/* {"0.5": value, ...} from pack(&from[level * size]). */
+/* Returns {"0.5": value, ...} from pack(&from[level * size]). */
 static json_t *by_level(int levels, const double *level, const void *from, size_t size,
                         json_t *pack(const void *)) {
     json_t *object = json_object();
@@ -52,7 +54,7 @@ static json_t *pack_interval(const void *from) {
     return json_pack("[o,o]", number(interval->low), number(interval->high));
 }
 
-/* Takes `into` over: its members come first; NULL: none. */
+/* Adds the summary after the members of `into`, which it takes ownership of; NULL: none. */
 static json_t *pack_into(json_t *into, const struct nvdp_divergence_summary *from,
                          const char *note) {
     json_t *summary = json_pack(
@@ -74,7 +76,7 @@ static json_t *pack_summary(const struct nvdp_divergence_summary *from, const ch
     return pack_into(NULL, from, note);
 }
 
-/* What a cause is called: of what in a sample, which quantity. */
+/* The names of a cause: the part of the sample and its quantity. */
 static const char *const cause_names[NVDP_INFINITE_CAUSES][2] = {
     [NVDP_INFINITE_LENGTHS] = {"text", "length"},
     [NVDP_INFINITE_TOKEN_LOGVAR] = {"token", "logvar"},
@@ -86,7 +88,7 @@ static const char *const cause_names[NVDP_INFINITE_CAUSES][2] = {
     [NVDP_INFINITE_RANGE] = {"sum", "range"},
 };
 
-/* Null where no pair is. */
+/* null if no pair is infinite. */
 static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
     if (from->infinite == 0) return json_null();
     json_t *causes = json_array();
@@ -111,12 +113,12 @@ static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
                      causes);
 }
 
-/* Two texts have two rows; an older caller's report has none. */
+/* True if the two texts have different rows; an older caller's report has none. */
 static bool has_rows(const struct nvdp_privacy_report *report) {
     return report->row_p >= 0 && report->row_p != report->row_q;
 }
 
-/* Of rd.sum's argmax; null where texts have no numbers of their own. */
+/* The rows of rd.sum's argmax; null if the texts have no row numbers. */
 static json_t *pack_rows(const struct nvdp_privacy_report *from) {
     if (!has_rows(from)) return json_null();
     return json_pack("{s:I, s:I, s:s*}", "p", (json_int_t)from->row_p, "q", (json_int_t)from->row_q,
@@ -154,7 +156,7 @@ static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
                      pack_column(&report->best, &report->infinite_best));
 }
 
-/* What stands on drawn pairs; null where every pair was computed. */
+/* The estimates from drawn pairs; null if every pair was computed. */
 static json_t *pack_sample(const struct nvdp_pairs_sample *from) {
     if (from->drawn == 0) return json_null();
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "drawn", (json_int_t)from->drawn,
@@ -187,7 +189,7 @@ static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
 }
 
 static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
-    if (from->struct_size == 0) return json_null(); /* not of posteriors */
+    if (from->struct_size == 0) return json_null(); /* not a report of posteriors */
     return json_pack(
         "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)from->texts, "tokens",
         (json_int_t)from->tokens, "effective_vectors", pack_spread(&from->vectors, from->weighted),
@@ -196,7 +198,7 @@ static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
         "mean_sigma", number(from->mean_sigma), "log10_alpha", pack_alpha(from));
 }
 
-/* What is proven; null where nothing is. */
+/* The proven bound; null if there is none. */
 static json_t *pack_bound(const struct nvdp_privacy_report *report) {
     if (!(report->clip_sequence > 0)) return json_null();
     return json_pack("{s:o, s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
@@ -208,7 +210,7 @@ static json_t *pack_bound(const struct nvdp_privacy_report *report) {
                            "releases cost S times this");
 }
 
-/* The names of the numbers in a set of enum nvdp_exact_number. */
+/* Returns the names of the numbers in a set of enum nvdp_exact_number. */
 static json_t *pack_bounds(unsigned set) {
     static const char *const name[] = {"epsilon", "curve", "gdp_mu", "trade_off"};
     json_t *names = json_array();
@@ -253,9 +255,9 @@ static json_t *pack_exact(const struct nvdp_exact_summary *from,
         (json_int_t)bounds->evaluated, "bounded_drawn", (json_int_t)bounds->drawn, "pairs", pairs);
 }
 
-/* --- whose sample is it? --- */
+/* --- the linkage sentence --- */
 
-/* Two digits, and never rounded to all. */
+/* Prints a percentage with two digits, three near 100; a share below 1 never becomes 100. */
 static const char *percent(double share, char text[16]) {
     const double per_cent = 100 * share;
     const bool near = per_cent >= 99.5 && per_cent < 100;
@@ -278,7 +280,7 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
              percent(linkage->first_chance, chance));
 }
 
-/* NaN, which stands for "nothing is proven", is null. */
+/* NaN, which means that nothing is proven, becomes null. */
 
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
@@ -343,11 +345,11 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
     return dump(ctx, object, "privacy report", out);
 }
 
-/* --- For people --- */
+/* --- Text for people --- */
 
 enum { CELL = 24 };
 
-/* "inf" is said as such; finite numbers in four digits. */
+/* Prints finite numbers with four digits. */
 static const char *say(char text[CELL], double value) {
     if (isnan(value)) {
         snprintf(text, CELL, "-");
@@ -361,7 +363,7 @@ static const char *say(char text[CELL], double value) {
     return text;
 }
 
-/* In percent, never rounded to none or to all. */
+/* Prints a percentage that is never rounded to 0 or 100. */
 static const char *say_share(char text[CELL], size_t part, size_t all) {
     const double share = 100.0 * (double)part / (double)all;
     if (part > 0 && share < 0.1) {
@@ -500,13 +502,13 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact, F
                 lengths ? " if their lengths are equal" : "");
 }
 
-/* "a to b" */
+/* Prints "a to b". */
 static void print_interval(FILE *to, const char *name, const struct nvdp_interval *from) {
     char low[CELL], high[CELL];
     fprintf(to, "%s %s to %s", name, say(low, from->low), say(high, from->high));
 }
 
-/* What the drawn pairs say of all, and what does not rest on them. */
+/* Prints the estimates from drawn pairs, and which numbers are exact. */
 static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     const struct nvdp_pairs_sample *sample = &pairs->sample;
     char mean[CELL];
@@ -597,7 +599,7 @@ static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {
 
 static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
     const struct nvdp_bdp_cost *worst = &from->worst;
-    /* Where epsilon is infinite every moment gives it: none was found, and no floor is met. */
+    /* If epsilon is infinite, every moment gives it: there is no best moment and no floor. */
     bool found = isfinite(worst->epsilon);
     char moment[CELL] = "-";
     if (found) snprintf(moment, sizeof moment, "%g", worst->moment);
@@ -613,7 +615,7 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
     fputc('\n', to);
 }
 
-/* A text that is next to fewer than two others has no bound, though its divergences be finite. */
+/* Texts with fewer than two adjacent texts have no bound, even if their divergences are finite. */
 static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->published.worst.m >= 2) return;
     if (report->infinite_published.infinite == 0 && report->pairs.infinite == 0)
@@ -656,7 +658,7 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     }
 }
 
-/* One line about what stands behind the divergences. */
+/* Prints a line about the posteriors behind the divergences. */
 static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to) {
     char a[CELL], b[CELL], c[CELL];
     fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
@@ -684,7 +686,7 @@ static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact
     fprintf(to, " %12zu %12zu\n", from->p, from->q);
 }
 
-/* The numbers that are none but bounds. */
+/* Prints which numbers are only bounds. */
 static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
                          const struct nvdp_exact_bounds *bounds) {
     if (bounds->evaluated + bounds->drawn + bounds->worst + bounds->typical + bounds->asked == 0)
