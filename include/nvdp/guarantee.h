@@ -73,7 +73,8 @@ nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_g
  * @param ctx records messages
  * @param run directory of the run
  * @param out the guarantee
- * @return NVDP_ERR_IO, NVDP_ERR_INPUT for a directory that is not a finished run, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_IO, NVDP_ERR_INPUT for a directory that is not a finished run, NVDP_ERR_ARGUMENT for NULL,
+ *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
                                struct nvdp_guarantee *out);
 

@@ -49,7 +49,7 @@ struct nvdp_linkage {
  * @param ctx        records messages, reports progress, can cancel
  * @param posteriors 2 or more texts; checked
  * @param releases   K >= 1
- * @param texts      maximum number of texts, drawn with the seed; 0: all
+ * @param texts      maximum number of texts, drawn with the seed, at least 2; 0: all
  * @param seed       seed of samples and texts
  * @param[out] out   the result; untouched on error
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_INPUT for posteriors that do not pass nvdp_posteriors_check(),
