@@ -73,8 +73,8 @@ nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *n
         if (strcmp(name, nvdp__text_noise_names[choice]) == 0) break;
         const char *before = choice == 0 ? "" : choice + 1 < COUNT ? ", " : " or ";
         if (used < sizeof all)
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", before,
-                                     nvdp__text_noise_names[choice]);
+            used += (size_t)nvdp__snprintf(all + used, sizeof all - used, "%s%s", before,
+                                           nvdp__text_noise_names[choice]);
     }
     if (choice == COUNT)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "mechanism '%s': expected %s", name, all);

@@ -73,7 +73,7 @@ static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *o
     NVDP_TRY(nvdp__list_split(work->ctx, options->moments, &text, &n));
     NVDP_TRY(NVDP__NEW(work->ctx, work->orders, n + 2));
     for (size_t i = 0; i < n; i++)
-        work->orders[i] = (struct order){.order = strtod(text[i], NULL) + 1};
+        work->orders[i] = (struct order){.order = nvdp__strtod(text[i], NULL) + 1};
     work->orders[n++] = (struct order){.order = options->bdp.published_moment + 1};
     work->orders[n++] = (struct order){.order = options->pairs.order};
     qsort(work->orders, n, sizeof *work->orders, ascending);
@@ -706,7 +706,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(check_texts(ctx, dchi, texts));
-    snprintf(shape.method, sizeof shape.method, "%s", nvdp__dchi_name(dchi->mechanism));
+    nvdp__snprintf(shape.method, sizeof shape.method, "%s", nvdp__dchi_name(dchi->mechanism));
     NVDP_TRY(NVDP__NEW(ctx, epsilon, texts->texts * texts->texts));
     NVDP_TRY(prepare(&work, options));
     describe(&work, &made);

@@ -55,10 +55,10 @@ check(struct checks *to, bool holds, const char *what, const char *option, const
     struct nvdp_condition *condition = &to->claim->condition[to->claim->conditions++];
     va_list args;
     condition->holds = holds;
-    snprintf(condition->what, sizeof condition->what, "%s", what);
-    snprintf(condition->option, sizeof condition->option, "%s", holds ? "" : option);
+    nvdp__snprintf(condition->what, sizeof condition->what, "%s", what);
+    nvdp__snprintf(condition->option, sizeof condition->option, "%s", holds ? "" : option);
     va_start(args, found);
-    vsnprintf(condition->found, sizeof condition->found, found, args);
+    nvdp__vsnprintf(condition->found, sizeof condition->found, found, args);
     va_end(args);
     to->claim->holds = to->claim->holds && holds;
 }
@@ -339,7 +339,7 @@ static nvdp_status take_points(struct nvdp_context *ctx,
     const char **text = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
     for (size_t i = 0; i < to->points; i++)
-        to->curve[i].epsilon = strtod(text[i], NULL);
+        to->curve[i].epsilon = nvdp__strtod(text[i], NULL);
     free(text);
     return nvdp__guess_baselines(ctx, options, &to->guesses, to->guess);
 }
@@ -425,42 +425,45 @@ static const struct nvdp_condition *missing(const struct nvdp_certificate *from)
 static void say_why(const struct nvdp_certificate *from, FILE *to) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (from->theorem == NVDP_THEOREM_SEQUENCE)
-        fprintf(to,
-                "It is a Gaussian mechanism: the means of a text, in standard deviations of the "
-                "noise, have norm C = %s at most; its privacy loss curve is that of mu-GDP with "
-                "mu = %s. ",
-                nvdp__bound(a, from->radius, NVDP__UP), nvdp__bound(b, from->mu, NVDP__UP));
+        nvdp__fprintf(
+            to,
+            "It is a Gaussian mechanism: the means of a text, in standard deviations of the "
+            "noise, have norm C = %s at most; its privacy loss curve is that of mu-GDP with "
+            "mu = %s. ",
+            nvdp__bound(a, from->radius, NVDP__UP), nvdp__bound(b, from->mu, NVDP__UP));
     else
-        fprintf(to,
-                "It follows from Renyi divergences: at order %.4g no two texts are more than %s "
-                "nats apart by the vectors of a sample and %s by its weights. ",
-                from->order, nvdp__bound(a, from->vectors, NVDP__UP),
-                nvdp__bound(b, from->weights, NVDP__UP));
+        nvdp__fprintf(
+            to,
+            "It follows from Renyi divergences: at order %.4g no two texts are more than %s "
+            "nats apart by the vectors of a sample and %s by its weights. ",
+            from->order, nvdp__bound(a, from->vectors, NVDP__UP),
+            nvdp__bound(b, from->weights, NVDP__UP));
 }
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
     char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
-        fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
+        nvdp__fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
         if (lacks->option[0] != '\0')
-            fprintf(to, " Training with %s would change that.", lacks->option);
+            nvdp__fprintf(to, " Training with %s would change that.", lacks->option);
         return;
     }
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
-    fprintf(to,
-            useful ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not. "
-                   : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
-                     "texts be told apart. ",
-            nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
-            nvdp__samples_text((size_t)from->releases, samples));
+    nvdp__fprintf(to,
+                  useful
+                      ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not. "
+                      : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
+                        "texts be told apart. ",
+                  nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
+                  nvdp__samples_text((size_t)from->releases, samples));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
         fputc(' ', to);
     }
-    fprintf(to, "On average %s at most %s bits about the text. ",
-            from->releases == 1 ? "a sample carries" : "all samples together carry",
-            nvdp__bound(a, from->information / M_LN2, NVDP__UP));
+    nvdp__fprintf(to, "On average %s at most %s bits about the text. ",
+                  from->releases == 1 ? "a sample carries" : "all samples together carry",
+                  nvdp__bound(a, from->information / M_LN2, NVDP__UP));
     say_why(from, to);
     fputs("The proof assumes exact arithmetic, which exact noise provides. The attacker may know "
           "the model. Not covered: the texts that the encoder was trained on, labels, and the "
@@ -549,24 +552,24 @@ static void print(const void *certificate, FILE *to) {
     fputs("\n\n", to);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
         const struct nvdp_claim *claim = &from.claim[theorem];
-        fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
+        nvdp__fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
         if (claim->holds)
-            fprintf(to, "holds, epsilon %s at delta %g\n",
-                    nvdp__bound(bound, claim->epsilon, NVDP__UP), from.delta);
+            nvdp__fprintf(to, "holds, epsilon %s at delta %g\n",
+                          nvdp__bound(bound, claim->epsilon, NVDP__UP), from.delta);
         else
             fputs("does not hold\n", to);
         for (size_t k = 0; k < claim->conditions; k++) {
             const struct nvdp_condition *condition = &claim->condition[k];
-            fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
-                    condition->found);
-            fprintf(to, condition->holds ? "\n" : "; needs %s\n", condition->option);
+            nvdp__fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
+                          condition->found);
+            nvdp__fprintf(to, condition->holds ? "\n" : "; needs %s\n", condition->option);
         }
     }
     if (from.theorem != NVDP_THEOREM_NONE) {
-        fprintf(to, "\nBy (%s), %d sample%s of a text:\n  %12s %12s\n", letters[from.theorem],
-                from.releases, from.releases == 1 ? "" : "s", "epsilon", "delta");
+        nvdp__fprintf(to, "\nBy (%s), %d sample%s of a text:\n  %12s %12s\n", letters[from.theorem],
+                      from.releases, from.releases == 1 ? "" : "s", "epsilon", "delta");
         for (size_t i = 0; i < from.points; i++)
-            fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
+            nvdp__fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
     }
 }
 

@@ -195,7 +195,8 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
     pair->points = nvdp__min(points + more, NVDP_EXACT_POINTS);
     for (size_t i = 0; i < pair->points; i++) {
         double *epsilon = &pair->curve[i].epsilon, *delta = &pair->curve[i].delta;
-        *(i < points ? epsilon : delta) = strtod(i < points ? text[i] : deltas[i - points], NULL);
+        *(i < points ? epsilon : delta) =
+            nvdp__strtod(i < points ? text[i] : deltas[i - points], NULL);
         NVDP_TRY(i < points ? nvdp__exact_delta(exact, *epsilon, delta, &is_bound)
                             : nvdp__exact_epsilon(exact, *delta, epsilon, &is_bound));
         if (is_bound) *bounds |= NVDP_EXACT_CURVE;

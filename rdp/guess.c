@@ -200,7 +200,7 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
 /* ---- text and JSON ---- */
 
 const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
-    snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);
+    nvdp__snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);
     return releases == 1 ? "one sample" : text;
 }
 
@@ -217,24 +217,24 @@ void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bou
     char text[NVDP__BOUND_TEXT];
     for (size_t i = 0; i < guesses; i++)
         if (bounds)
-            fprintf(to, "%s%s", i > 0 ? " / " : "",
-                    nvdp__share_bound(text, guess[i].bound, NVDP__UP));
+            nvdp__fprintf(to, "%s%s", i > 0 ? " / " : "",
+                          nvdp__share_bound(text, guess[i].bound, NVDP__UP));
         else
-            fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+            nvdp__fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
 }
 
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    fprintf(to,
-            "Proven, for %s and any attacker, whatever else they know: what they could guess "
-            "right ",
-            nvdp__samples_text(releases, samples));
+    nvdp__fprintf(to,
+                  "Proven, for %s and any attacker, whatever else they know: what they could guess "
+                  "right ",
+                  nvdp__samples_text(releases, samples));
     nvdp__list_guesses(guesses, guess, false, to);
     fputs(" of the time without the sample, they guess right at most ", to);
     nvdp__list_guesses(guesses, guess, true, to);
     fputs(" of the time with it, on average over texts and noise", to);
-    if (!isnan(clip)) fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
+    if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
     fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "
           "texts, add up.",
           to);

@@ -144,7 +144,7 @@ static nvdp_status read_moments(struct measure *work, size_t *count) {
         NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT, "moments: expected at least one"));
     for (size_t k = 0; k < *count; k++) {
         char *end;
-        double moment = strtod(text[k], &end);
+        double moment = nvdp__strtod(text[k], &end);
         if (end == text[k] || *end != '\0' || !(moment > 0 && moment <= 1e6))
             NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
                                 "moment %zu: expected a number in (0, 1e6], found %s", k, text[k]));

@@ -97,7 +97,7 @@ static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const 
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, list, &text, &count));
     for (size_t i = 0; i < count && status == NVDP_OK; i++) {
         char *end;
-        const double value = strtod(text[i], &end);
+        const double value = nvdp__strtod(text[i], &end);
         if (end == text[i] || *end != '\0' || !(value > low && value < high))
             status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found '%s'", name,
                                 isinf(high) ? "finite numbers" : "numbers in (0, 1)", text[i]);
@@ -147,7 +147,7 @@ nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__p
     const char **text = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, all->baselines, &text, guesses));
     for (size_t i = 0; i < *guesses; i++)
-        guess[i] = (struct nvdp_guess){strtod(text[i], NULL), 1};
+        guess[i] = (struct nvdp_guess){nvdp__strtod(text[i], NULL), 1};
     free(text);
     return NVDP_OK;
 }

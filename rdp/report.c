@@ -36,7 +36,7 @@ static json_t *by_level(int levels, const double *level, const void *from, size_
     json_t *object = json_object();
     for (int k = 0; k < levels; k++) {
         char key[16];
-        snprintf(key, sizeof key, "%g", level[k]);
+        nvdp__snprintf(key, sizeof key, "%g", level[k]);
         if (json_object_set_new(object, key, pack((const char *)from + (size_t)k * size)) != 0) {
             json_decref(object);
             return NULL;
@@ -261,23 +261,24 @@ static json_t *pack_exact(const struct nvdp_exact_summary *from,
 static const char *percent(double share, char text[16]) {
     const double per_cent = 100 * share;
     const bool near = per_cent >= 99.5 && per_cent < 100;
-    snprintf(text, 16, per_cent < 9.95 ? "%.2g" : near ? "%.1f" : "%.0f", per_cent);
-    if (share < 1 && per_cent > 99.9) snprintf(text, 16, "more than 99.9");
+    nvdp__snprintf(text, 16, per_cent < 9.95 ? "%.2g" : near ? "%.1f" : "%.0f", per_cent);
+    if (share < 1 && per_cent > 99.9) nvdp__snprintf(text, 16, "more than 99.9");
     return text;
 }
 
 void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]) {
     char a[16], low[16], high[16], chance[16], drawn[64] = "", given[64] = "the samples";
     if (linkage->of_texts > linkage->texts)
-        snprintf(drawn, sizeof drawn, ", drawn of %zu,", linkage->of_texts);
+        nvdp__snprintf(drawn, sizeof drawn, ", drawn of %zu,", linkage->of_texts);
     if (linkage->releases > 1)
-        snprintf(given, sizeof given, "them, given %d samples of it", linkage->releases);
-    snprintf(out, NVDP_LINKAGE_SENTENCE,
-             "Someone who has the model and these %zu texts%s names the right text for %s %% of %s "
-             "(%g %%: %s to %s %%; chance %s %%).",
-             linkage->texts, drawn, percent(linkage->first, a), given, 100 * linkage->confidence,
-             percent(linkage->first_interval.low, low), percent(linkage->first_interval.high, high),
-             percent(linkage->first_chance, chance));
+        nvdp__snprintf(given, sizeof given, "them, given %d samples of it", linkage->releases);
+    nvdp__snprintf(
+        out, NVDP_LINKAGE_SENTENCE,
+        "Someone who has the model and these %zu texts%s names the right text for %s %% of %s "
+        "(%g %%: %s to %s %%; chance %s %%).",
+        linkage->texts, drawn, percent(linkage->first, a), given, 100 * linkage->confidence,
+        percent(linkage->first_interval.low, low), percent(linkage->first_interval.high, high),
+        percent(linkage->first_chance, chance));
 }
 
 /* NaN, which means that nothing is proven, becomes null. */
@@ -352,13 +353,13 @@ enum { CELL = 24 };
 /* Prints finite numbers with four digits. */
 static const char *say(char text[CELL], double value) {
     if (isnan(value)) {
-        snprintf(text, CELL, "-");
+        nvdp__snprintf(text, CELL, "-");
     } else if (isinf(value)) {
-        snprintf(text, CELL, "%s", value > 0 ? "inf" : "-inf");
+        nvdp__snprintf(text, CELL, "%s", value > 0 ? "inf" : "-inf");
     } else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e7)) {
-        snprintf(text, CELL, "%.3e", value);
+        nvdp__snprintf(text, CELL, "%.3e", value);
     } else {
-        snprintf(text, CELL, "%.4f", value);
+        nvdp__snprintf(text, CELL, "%.4f", value);
     }
     return text;
 }
@@ -367,54 +368,56 @@ static const char *say(char text[CELL], double value) {
 static const char *say_share(char text[CELL], size_t part, size_t all) {
     const double share = 100.0 * (double)part / (double)all;
     if (part > 0 && share < 0.1) {
-        snprintf(text, CELL, "less than 0.1");
+        nvdp__snprintf(text, CELL, "less than 0.1");
     } else if (part < all && share > 99.9) {
-        snprintf(text, CELL, "more than 99.9");
+        nvdp__snprintf(text, CELL, "more than 99.9");
     } else {
-        snprintf(text, CELL, "%.1f", share);
+        nvdp__snprintf(text, CELL, "%.1f", share);
     }
     return text;
 }
 
 static void cell(FILE *to, double value) {
     char text[CELL];
-    fprintf(to, " %12s", say(text, value));
+    nvdp__fprintf(to, " %12s", say(text, value));
 }
 
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     char radius[NVDP__BOUND_TEXT], bound[NVDP__BOUND_TEXT];
-    fprintf(to, "Privacy of %zu texts", pairs->texts);
-    if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
-    fprintf(to, "\nA sample has %s%zu component%s of %zu dimension%s",
-            report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components,
-            report->components == 1 ? "" : "s", report->dim, report->dim == 1 ? "" : "s");
-    if (report->kappa > 1) fprintf(to, ", %d vectors a component", report->kappa);
-    fprintf(to, "; length %s.\n",
-            report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
+    nvdp__fprintf(to, "Privacy of %zu texts", pairs->texts);
+    if (report->method[0] != '\0') nvdp__fprintf(to, ", method %s", report->method);
+    nvdp__fprintf(to, "\nA sample has %s%zu component%s of %zu dimension%s",
+                  report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components,
+                  report->components == 1 ? "" : "s", report->dim, report->dim == 1 ? "" : "s");
+    if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors a component", report->kappa);
+    nvdp__fprintf(to, "; length %s.\n",
+                  report->policy == NVDP_LENGTH_HIDDEN ? "hidden"
+                                                       : "public (different lengths: inf)");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !report->posterior.weighted)
-        fprintf(to,
-                "Proven by the sequence clip, C = %s: at order %g any two texts, seen or not, are "
-                "at most %s nats apart.\n",
-                nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
-                nvdp__bound(bound, report->bound, NVDP__UP));
+        nvdp__fprintf(
+            to,
+            "Proven by the sequence clip, C = %s: at order %g any two texts, seen or not, are "
+            "at most %s nats apart.\n",
+            nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
+            nvdp__bound(bound, report->bound, NVDP__UP));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
-        fprintf(to,
-                "The privacy loss of any two texts is at most %s nats: an epsilon at delta 0.\n",
-                nvdp__bound(bound, report->bound_loss, NVDP__UP));
+        nvdp__fprintf(
+            to, "The privacy loss of any two texts is at most %s nats: an epsilon at delta 0.\n",
+            nvdp__bound(bound, report->bound_loss, NVDP__UP));
     fputc('\n', to);
 }
 
 static void print_row(FILE *to, const char *name, const struct nvdp_divergence_summary *from,
                       const char *note) {
-    fprintf(to, "  %-20s", name);
+    nvdp__fprintf(to, "  %-20s", name);
     cell(to, from->max);
     cell(to, from->mean);
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         cell(to, from->quantile[level]);
     }
-    fprintf(to, "%s%s\n", *note != '\0' ? "  " : "", note);
+    nvdp__fprintf(to, "%s%s\n", *note != '\0' ? "  " : "", note);
 }
 
 static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
@@ -423,15 +426,15 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
         return;
     }
     char max[CELL], mean[CELL], said[CELL];
-    fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ",
-            say_share(said, pairs->infinite, pairs->pairs), pairs->infinite);
+    nvdp__fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ",
+                  say_share(said, pairs->infinite, pairs->pairs), pairs->infinite);
     if (pairs->infinite == pairs->pairs) {
         fputs("no pair is finite.\n", to);
         return;
     }
-    fprintf(to,
-            "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
-            say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
+    nvdp__fprintf(
+        to, "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
+        say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
 }
 
 /* The causes, most frequent first, and what removes them.  A lower order removes nothing: the samples are those that
@@ -446,9 +449,9 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact, F
     bool shown[NVDP_INFINITE_CAUSES] = {false};
     const struct nvdp_infinite_part *cause = from->cause;
     if (from->infinite == 0) return;
-    fprintf(to, "  Why, at order %g", from->order);
-    if (isfinite(from->limit)) fprintf(to, " (a quotient must be below %.4g)", from->limit);
-    if (from->pairs < from->of) fprintf(to, ", in %zu drawn ones", from->pairs);
+    nvdp__fprintf(to, "  Why, at order %g", from->order);
+    if (isfinite(from->limit)) nvdp__fprintf(to, " (a quotient must be below %.4g)", from->limit);
+    if (from->pairs < from->of) nvdp__fprintf(to, ", in %zu drawn ones", from->pairs);
     fputs("; a pair can have several causes:\n", to);
     for (;;) {
         int most = -1;
@@ -459,19 +462,19 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact, F
         const struct nvdp_infinite_part *part = &cause[most];
         shown[most] = true;
         char share[CELL];
-        fprintf(to, "    %5s %%  ", say_share(share, part->pairs, from->infinite));
+        nvdp__fprintf(to, "    %5s %%  ", say_share(share, part->pairs, from->infinite));
         if (most == NVDP_INFINITE_LENGTHS || most == NVDP_INFINITE_RANGE) {
-            fprintf(to, "%s\n",
-                    most == NVDP_INFINITE_LENGTHS ? "lengths, which are public, differ"
-                                                  : "the sum is beyond the range of double");
+            nvdp__fprintf(to, "%s\n",
+                          most == NVDP_INFINITE_LENGTHS ? "lengths, which are public, differ"
+                                                        : "the sum is beyond the range of double");
             continue;
         }
         const int padding = most >= NVDP_INFINITE_PADDING_LOGVAR;
         const int quantity =
             most - (padding ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR);
-        fprintf(to, "%s: most often at place %zu", said[padding][quantity], part->place);
-        if (quantity != 1) fprintf(to, ", dimension %zu", part->dim);
-        if (quantity != 2) fprintf(to, "; quotient up to %.4g", part->ratio);
+        nvdp__fprintf(to, "%s: most often at place %zu", said[padding][quantity], part->place);
+        if (quantity != 1) nvdp__fprintf(to, ", dimension %zu", part->dim);
+        if (quantity != 2) nvdp__fprintf(to, "; quotient up to %.4g", part->ratio);
         fputc('\n', to);
     }
     const bool logvar =
@@ -482,37 +485,38 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact, F
     fputs("  What removes it, by training again (a lower order would only hide it):\n", to);
     if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
     if (logvar && from->limit > 1)
-        fprintf(to,
-                "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
-                "(padding has 0) and B - A less than %.3f\n",
-                log(from->limit));
+        nvdp__fprintf(to,
+                      "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
+                      "(padding has 0) and B - A less than %.3f\n",
+                      log(from->limit));
     if (alpha && from->limit > 1)
-        fprintf(to,
-                "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
-                "pseudo-count between them and B less than %.4g A; or --weights constant\n",
-                from->limit);
+        nvdp__fprintf(to,
+                      "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
+                      "pseudo-count between them and B less than %.4g A; or --weights constant\n",
+                      from->limit);
     fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
           "infinitely far "
           "apart, at any order\n",
           to);
     if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        fprintf(to,
-                "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
-                "is finite for these pairs%s\n",
-                lengths ? " if their lengths are equal" : "");
+        nvdp__fprintf(
+            to,
+            "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
+            "is finite for these pairs%s\n",
+            lengths ? " if their lengths are equal" : "");
 }
 
 /* Prints "a to b". */
 static void print_interval(FILE *to, const char *name, const struct nvdp_interval *from) {
     char low[CELL], high[CELL];
-    fprintf(to, "%s %s to %s", name, say(low, from->low), say(high, from->high));
+    nvdp__fprintf(to, "%s %s to %s", name, say(low, from->low), say(high, from->high));
 }
 
 /* Prints the estimates from drawn pairs, and which numbers are exact. */
 static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     const struct nvdp_pairs_sample *sample = &pairs->sample;
     char mean[CELL];
-    fprintf(
+    nvdp__fprintf(
         to,
         "  max is over all pairs, by bounds: the full sums of %zu of them were computed. All "
         "else is estimated from\n  %zu pairs, drawn uniformly. Intervals at %g %% of the sum:\n   ",
@@ -524,7 +528,7 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     }
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         char name[CELL];
-        snprintf(name, sizeof name, " %g %%:", 100 * nvdp__pair_quantile_level[level]);
+        nvdp__snprintf(name, sizeof name, " %g %%:", 100 * nvdp__pair_quantile_level[level]);
         print_interval(to, name, &sample->quantile[level]);
         fputs(level + 1 < NVDP_PAIR_QUANTILES ? ";" : ".\n", to);
     }
@@ -532,7 +536,7 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
         fputs("  No pair is infinite, of all.\n", to);
         return;
     }
-    fprintf(
+    nvdp__fprintf(
         to,
         "  Some pair is infinite: max and mean are inf. Of the drawn ones %zu are; of all, %.3g "
         "to %.3g %%. Over the finite\n  drawn ones only, the sum's mean is %s",
@@ -543,11 +547,11 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
 }
 
 static void print_levels(FILE *to) {
-    fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
+    nvdp__fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         char name[CELL];
-        snprintf(name, sizeof name, "%g %%", 100 * nvdp__pair_quantile_level[level]);
-        fprintf(to, " %12s", name);
+        nvdp__snprintf(name, sizeof name, "%g %%", 100 * nvdp__pair_quantile_level[level]);
+        nvdp__fprintf(to, " %12s", name);
     }
     fputc('\n', to);
 }
@@ -557,14 +561,14 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     int releases = report->bdp_releases;
     char note[96] = "what is shared";
     if (releases > 1)
-        snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
-                 releases, releases);
+        nvdp__snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
+                       releases, releases);
     bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
     bool exact = pairs->arithmetic == NVDP_PAIRS_EXACT;
-    fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n", pairs->order,
-            pairs->pairs, same ? " of the same length" : "");
-    fprintf(to, "  Arithmetic %s.\n",
-            exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
+    nvdp__fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n",
+                  pairs->order, pairs->pairs, same ? " of the same length" : "");
+    nvdp__fprintf(to, "  Arithmetic %s.\n",
+                  exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
     print_levels(to);
     print_row(to, "sum", &pairs->sum, note);
     print_row(to, "per component", &pairs->per_component, "");
@@ -576,22 +580,25 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
         print_infinite(pairs, to);
     }
     print_causes(&report->infinite, report->exact.struct_size != 0, to);
-    fprintf(to,
-            "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
-            "measured",
-            pairs->sum.max_p, pairs->sum.max_q);
+    nvdp__fprintf(
+        to,
+        "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
+        "measured",
+        pairs->sum.max_p, pairs->sum.max_q);
     if (has_rows(report))
-        fprintf(to, ": rows %lld and %lld of %s, from 0 after its header", (long long)report->row_p,
-                (long long)report->row_q, report->split[0] != '\0' ? report->split : "their file");
+        nvdp__fprintf(to, ": rows %lld and %lld of %s, from 0 after its header",
+                      (long long)report->row_p, (long long)report->row_q,
+                      report->split[0] != '\0' ? report->split : "their file");
     fputs(".\n\n", to);
 }
 
 static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {
     if (from->texts == 0) return;
-    fprintf(to,
-            "Epsilon at delta %g of the same pairs, %d release%s of a text, converted from their "
-            "divergences of all orders: a bound\n",
-            from->delta, from->releases, from->releases == 1 ? "" : "s");
+    nvdp__fprintf(
+        to,
+        "Epsilon at delta %g of the same pairs, %d release%s of a text, converted from their "
+        "divergences of all orders: a bound\n",
+        from->delta, from->releases, from->releases == 1 ? "" : "s");
     print_levels(to);
     print_row(to, "epsilon", &from->sum, "");
     fputc('\n', to);
@@ -602,16 +609,16 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
     /* If epsilon is infinite, every moment gives it: there is no best moment and no floor. */
     bool found = isfinite(worst->epsilon);
     char moment[CELL] = "-";
-    if (found) snprintf(moment, sizeof moment, "%g", worst->moment);
-    fprintf(to, "  %-20s", name);
+    if (found) nvdp__snprintf(moment, sizeof moment, "%g", worst->moment);
+    nvdp__fprintf(to, "  %-20s", name);
     cell(to, worst->epsilon);
     cell(to, from->mean_epsilon);
     cell(to, found ? from->floor : NAN);
-    fprintf(to, " %12s", moment);
+    nvdp__fprintf(to, " %12s", moment);
     cell(to, worst->max);
     cell(to, worst->log_mean);
     cell(to, worst->log_sd);
-    fprintf(to, " %12zu", from->infinite_texts);
+    nvdp__fprintf(to, " %12zu", from->infinite_texts);
     fputc('\n', to);
 }
 
@@ -619,35 +626,37 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
 static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->published.worst.m >= 2) return;
     if (report->infinite_published.infinite == 0 && report->pairs.infinite == 0)
-        fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
+        nvdp__fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
     else
         fputs("  Some texts have", to);
-    fprintf(to, " fewer than two others%s to be compared with: no bound, inf.\n",
-            report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of their length" : "");
+    nvdp__fprintf(to, " fewer than two others%s to be compared with: no bound, inf.\n",
+                  report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of their length" : "");
 }
 
 static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     char t[CELL];
-    fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
-            report->bdp_delta, report->bdp_gamma, report->bdp_releases,
-            report->bdp_releases == 1 ? "" : "s");
+    nvdp__fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
+                  report->bdp_delta, report->bdp_gamma, report->bdp_releases,
+                  report->bdp_releases == 1 ? "" : "s");
     if (report->bdp_texts < report->pairs.texts)
-        fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
-    fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
-            "floor", "moment k", "max X", "log M", "log S", "inf texts");
+        nvdp__fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
+    nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
+                  "floor", "moment k", "max X", "log M", "log S", "inf texts");
     print_column(to, "published k", &report->published);
     print_column(to, "best k", &report->best);
-    fprintf(to,
-            "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
-            "%zu, Student t = %s.\n",
-            report->published.worst.m, say(t, report->published.worst.t));
+    nvdp__fprintf(
+        to,
+        "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
+        "%zu, Student t = %s.\n",
+        report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
-        fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
+        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n",
+                      report->infinite_published.of);
         print_causes(&report->infinite_published, report->exact.struct_size != 0, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
-        fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
-                report->infinite_best.of);
+        nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
+                      report->infinite_best.of);
         print_causes(&report->infinite_best, report->exact.struct_size != 0, to);
     }
     print_lonely(report, to);
@@ -661,29 +670,30 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
 /* Prints a line about the posteriors behind the divergences. */
 static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to) {
     char a[CELL], b[CELL], c[CELL];
-    fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
-            say(a, from->mean_abs_mu), say(b, from->mean_sigma));
+    nvdp__fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
+                  say(a, from->mean_abs_mu), say(b, from->mean_sigma));
     if (from->weighted) {
-        fprintf(to,
-                ";\n  effective number of vectors of a text (exp of the weights' entropy) %s on "
-                "average,\n  from %s (5 %%)",
-                say(a, from->vectors.mean), say(b, from->vectors.quantile[0]));
-        fprintf(to, " to %s (95 %%); tokens hold %s of the pseudo-counts",
-                say(b, from->vectors.quantile[NVDP_SPREAD_QUANTILES - 1]),
-                say(c, from->token_share.mean));
+        nvdp__fprintf(
+            to,
+            ";\n  effective number of vectors of a text (exp of the weights' entropy) %s on "
+            "average,\n  from %s (5 %%)",
+            say(a, from->vectors.mean), say(b, from->vectors.quantile[0]));
+        nvdp__fprintf(to, " to %s (95 %%); tokens hold %s of the pseudo-counts",
+                      say(b, from->vectors.quantile[NVDP_SPREAD_QUANTILES - 1]),
+                      say(c, from->token_share.mean));
     }
     fputs(".\n", to);
 }
 
 static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact_pair *from,
                              unsigned bounds) {
-    fprintf(to, "  %s%-*s", name, 20 - (int)strlen(name),
-            (bounds & NVDP_EXACT_EPSILON) != 0 ? ", at most" : "");
+    nvdp__fprintf(to, "  %s%-*s", name, 20 - (int)strlen(name),
+                  (bounds & NVDP_EXACT_EPSILON) != 0 ? ", at most" : "");
     cell(to, from->epsilon);
     cell(to, from->mu);
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
         if (nvdp__exact_fpr[i] == 0.01 || nvdp__exact_fpr[i] == 0.1) cell(to, from->tpr[i]);
-    fprintf(to, " %12zu %12zu\n", from->p, from->q);
+    nvdp__fprintf(to, " %12zu %12zu\n", from->p, from->q);
 }
 
 /* Prints which numbers are only bounds. */
@@ -691,39 +701,40 @@ static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
                          const struct nvdp_exact_bounds *bounds) {
     if (bounds->evaluated + bounds->drawn + bounds->worst + bounds->typical + bounds->asked == 0)
         return;
-    fprintf(to,
-            "  Exact in %zu of the %zu pairs evaluated, bounded in %zu (of the %zu of the mean in "
-            "%zu): double precision does not hold\n  their integral, and in its place stand upper "
-            "bounds from Renyi divergences.%s\n",
-            from->evaluated - bounds->evaluated, from->evaluated, bounds->evaluated, from->drawn,
-            bounds->drawn,
-            bounds->worst + bounds->typical + bounds->asked > 0
-                ? "  In JSON, `bounds` of a pair names its numbers that are bounds."
-                : "");
+    nvdp__fprintf(
+        to,
+        "  Exact in %zu of the %zu pairs evaluated, bounded in %zu (of the %zu of the mean in "
+        "%zu): double precision does not hold\n  their integral, and in its place stand upper "
+        "bounds from Renyi divergences.%s\n",
+        from->evaluated - bounds->evaluated, from->evaluated, bounds->evaluated, from->drawn,
+        bounds->drawn,
+        bounds->worst + bounds->typical + bounds->asked > 0
+            ? "  In JSON, `bounds` of a pair names its numbers that are bounds."
+            : "");
 }
 
 static void print_exact(const struct nvdp_exact_summary *from,
                         const struct nvdp_exact_bounds *bounds, FILE *to) {
     char mean[CELL];
     if (from->struct_size == 0) return;
-    fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n", from->releases,
-            from->releases == 1 ? "" : "s", from->delta);
-    fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu", "TPR at 1 %",
-            "TPR at 10 %", "text P", "text Q");
+    nvdp__fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n",
+                  from->releases, from->releases == 1 ? "" : "s", from->delta);
+    nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu",
+                  "TPR at 1 %", "TPR at 10 %", "text P", "text Q");
     print_exact_pair(to, "worst pair", &from->worst, bounds->worst);
     print_exact_pair(to, "a typical pair", &from->typical, bounds->typical);
     if (from->asked.points > 0) print_exact_pair(to, "pair asked for", &from->asked, bounds->asked);
-    fprintf(to, "  mean %s%s of %zu %spairs", bounds->drawn > 0 ? "at most " : "",
-            say(mean, from->mean), from->drawn, from->drawn < from->pairs ? "drawn " : "");
+    nvdp__fprintf(to, "  mean %s%s of %zu %spairs", bounds->drawn > 0 ? "at most " : "",
+                  say(mean, from->mean), from->drawn, from->drawn < from->pairs ? "drawn " : "");
     if (from->infinite > 0)
-        fprintf(to, " (%zu infinite; %s over the others)", from->infinite,
-                say(mean, from->mean_finite));
+        nvdp__fprintf(to, " (%zu infinite; %s over the others)", from->infinite,
+                      say(mean, from->mean_finite));
     if (from->drawn < from->pairs) {
-        fprintf(to, ", %g %%", 100 * from->confidence);
+        nvdp__fprintf(to, ", %g %%", 100 * from->confidence);
         print_interval(to, ":", &from->mean_interval);
     }
-    fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n", from->pairs,
-            from->evaluated);
+    nvdp__fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n", from->pairs,
+                  from->evaluated);
     print_bounds(to, from, bounds);
     fputc('\n', to);
 }
@@ -740,23 +751,24 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
     if (report->linkage.struct_size > 0) {
         nvdp_linkage_sentence(&report->linkage, sentence);
-        fprintf(to, "%s\n", sentence);
+        nvdp__fprintf(to, "%s\n", sentence);
     }
     if (report->guesses > 0) {
-        fprintf(to,
-                "Bounds for these %zu texts, each as likely as the others: what anybody guesses "
-                "right ",
-                report->pairs.texts);
+        nvdp__fprintf(
+            to,
+            "Bounds for these %zu texts, each as likely as the others: what anybody guesses "
+            "right ",
+            report->pairs.texts);
         nvdp__list_guesses(report->guesses, report->guess, false, to);
-        fprintf(to, " of the time without %s of a text, they guess right at most ",
-                report->bdp_releases == 1 ? "a sample" : "the samples");
+        nvdp__fprintf(to, " of the time without %s of a text, they guess right at most ",
+                      report->bdp_releases == 1 ? "a sample" : "the samples");
         nvdp__list_guesses(report->guesses, report->guess, true, to);
-        fprintf(to, " of the time with %s, on average; ",
-                report->bdp_releases == 1 ? "it" : "them");
-        fprintf(to, "%s at most %s bits about which of them it is, of %.4g.\n",
-                report->bdp_releases == 1 ? "it carries" : "they carry",
-                nvdp__bound(text, report->information / M_LN2, NVDP__UP),
-                log2((double)report->pairs.texts));
+        nvdp__fprintf(to, " of the time with %s, on average; ",
+                      report->bdp_releases == 1 ? "it" : "them");
+        nvdp__fprintf(to, "%s at most %s bits about which of them it is, of %.4g.\n",
+                      report->bdp_releases == 1 ? "it carries" : "they carry",
+                      nvdp__bound(text, report->information / M_LN2, NVDP__UP),
+                      log2((double)report->pairs.texts));
     }
     fputc('\n', to);
 }
@@ -768,18 +780,20 @@ static void print_summary(const void *report, FILE *to) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     print_first(&from, to);
     print_head(&from, to);
-    fprintf(to, "  %-44s %12s %12s\n", "between two of these texts, in nats", "largest", "mean");
-    fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
-            nvdp__bound(a, pairs->sum.max, NVDP__UP), nvdp__bound(b, pairs->sum.mean, NVDP__UP));
-    fprintf(to, "  epsilon at delta %-10.4g (a bound)       %12s %12s\n", from.epsilon.delta,
-            nvdp__bound(a, from.epsilon.sum.max, NVDP__UP),
-            nvdp__bound(b, from.epsilon.sum.mean, NVDP__UP));
+    nvdp__fprintf(to, "  %-44s %12s %12s\n", "between two of these texts, in nats", "largest",
+                  "mean");
+    nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
+                  nvdp__bound(a, pairs->sum.max, NVDP__UP),
+                  nvdp__bound(b, pairs->sum.mean, NVDP__UP));
+    nvdp__fprintf(to, "  epsilon at delta %-10.4g (a bound)       %12s %12s\n", from.epsilon.delta,
+                  nvdp__bound(a, from.epsilon.sum.max, NVDP__UP),
+                  nvdp__bound(b, from.epsilon.sum.mean, NVDP__UP));
     if (from.exact.struct_size > 0)
-        fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n", from.exact.delta,
-                nvdp__bound(a, from.exact.worst.epsilon, NVDP__UP),
-                nvdp__bound(b, from.exact.mean, NVDP__UP));
-    fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
-            counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
+        nvdp__fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n",
+                      from.exact.delta, nvdp__bound(a, from.exact.worst.epsilon, NVDP__UP),
+                      nvdp__bound(b, from.exact.mean, NVDP__UP));
+    nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
+                  counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }
 
 static void print_all(const void *report, FILE *to) {

@@ -12,8 +12,7 @@
  * that call the library. Inside some products, oneDNN (at least up to 3.11) points its stack register into the heap,
  * where the stack frame of a handler would overwrite memory.
  *
- * Numbers in options and files have a decimal point: a program that sets LC_NUMERIC to a locale with a comma calls the library
- * from threads whose own locale (uselocale) has a point.
+ * Numbers in options, files and messages have a decimal point, whatever the caller's locale.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_CONTEXT_H

@@ -7,7 +7,6 @@ of them.
 from __future__ import annotations
 
 import json
-import locale
 import logging
 import math
 import os
@@ -32,11 +31,7 @@ def _open() -> tuple[FFI, Any]:
         raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
     ffi = FFI()
     declarations = re.sub(r"^#.*", "", (path.parent / "nvdp.cdef").read_text("utf-8"), flags=re.MULTILINE)
-    ffi.cdef(declarations + """
-        void free(void *);
-        void *duplocale(void *);
-        void *newlocale(int, const char *, void *);
-        void *uselocale(void *);""")
+    ffi.cdef(declarations + "void free(void *);")
     return ffi, ffi.dlopen(str(path))
 
 
@@ -130,21 +125,20 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING)
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
-# Of the process's locale all but its decimal comma, which the library would take numbers to have.
-_numbers = lib.newlocale(1 << locale.LC_NUMERIC, b"C", lib.duplocale(ffi.cast("void *", -1)))
+# Threads that make the calls, each of them idle: as many as calls have run at the same time.
+_idle: list[ThreadPoolExecutor] = []
 
 
-def _begin_thread() -> None:
+def _block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    lib.uselocale(_numbers)
 
 
 class Context:
-    """A context and the thread that all its calls are made in.
+    """A context, whose calls are made in a thread of their own.
 
     That thread blocks signals: oneDNN moves its stack register into the heap inside some products, where a handler's frame
-    would destroy memory.  Who calls waits in Python, so that Ctrl-C arrives there, asks the work to stop and
-    is raised when it has stopped.
+    would destroy memory.  The caller waits in Python, so that Ctrl-C arrives there, asks the work to stop and
+    is raised when it has stopped.  All contexts share these threads.
     """
 
     def __init__(self, progress: Callable[[Record], object] | None = None):
@@ -178,13 +172,7 @@ class Context:
         lib.nvdp_context_set_progress(self.pointer, report, ffi.NULL)
         lib.nvdp_context_set_cancel(self.pointer, stopped, ffi.NULL)
         self._lock = threading.Lock()
-        self._renew()
         _contexts.add(self)
-
-    def _renew(self) -> None:
-        """Threads do not survive fork()."""
-        self._pool = ThreadPoolExecutor(1, "nvdp", _begin_thread)
-        self._lock = threading.Lock()
 
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         status = function(*arguments)
@@ -198,11 +186,15 @@ class Context:
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(*arguments), which records its failure in this context, and raises that failure.
 
-        The context has one message: its thread reads it before it starts the next call.
+        The context has one message: it is read before the next call starts.
         """
         with self._lock:
             self._stop = False
-            future: Future[None] = self._pool.submit(self._run, function, arguments)
+            try:
+                thread = _idle.pop()
+            except IndexError:
+                thread = ThreadPoolExecutor(1, "nvdp", _block_signals)
+            future: Future[None] = thread.submit(self._run, function, arguments)
             future.add_done_callback(lambda _: self._events.put(None))
             interrupt: BaseException | None = None
             while True:
@@ -214,6 +206,7 @@ class Context:
                         self.progress(event)
                 except BaseException as reason:  # Ctrl-C, or the caller's own callback
                     self._stop, interrupt = True, interrupt or reason
+            _idle.append(thread)
             if interrupt is not None:
                 failure = future.exception()
                 if failure is not None and len(interrupt.args) == 0:
@@ -266,9 +259,11 @@ class Context:
 
 
 def _after_fork() -> None:
+    """Threads do not survive fork()."""
     _Life.lock = threading.RLock()
+    _idle.clear()
     for context in _contexts:
-        context._renew()
+        context._lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -4,6 +4,7 @@ import ast
 import json
 import locale
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -307,9 +308,13 @@ def test_sklearn(run, compact, tmp_path):
 
 
 @pytest.fixture
-def decimal_comma():
+def decimal_comma(tmp_path, monkeypatch):
     """As graphical programs have it from the user's environment."""
     before = locale.setlocale(locale.LC_NUMERIC)
+    if shutil.which("localedef"):
+        made = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
+        if subprocess.run(made, stderr=subprocess.DEVNULL).returncode == 0:
+            monkeypatch.setenv("LOCPATH", str(tmp_path))
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "it_IT.UTF-8", "ru_RU.UTF-8"):
         try:
             locale.setlocale(locale.LC_NUMERIC, name)

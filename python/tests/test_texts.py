@@ -127,6 +127,21 @@ def test_threads_share_objects(compact):
     assert len(found) == 8 and len(set(found)) == 1
 
 
+def test_contexts_share_threads(compact):
+    """A context has no thread of its own: calls one after the other are made in one."""
+
+    def threads():
+        return threading.active_count(), len(os.listdir("/proc/self/task"))
+
+    tokenizers = [nvdp.Tokenizer(compact)]
+    tokenizers[0](["a film"])
+    before = threads()
+    tokenizers += [nvdp.Tokenizer(compact) for _ in range(99)]
+    assert len({id(one._context) for one in tokenizers}) == 100
+    assert {int(one(["a film"]).ids.sum()) for one in tokenizers} == {int(tokenizers[0](["a film"]).ids.sum())}
+    assert threads() == before
+
+
 def test_threads_get_their_own_errors(posteriors, tmp_path):
     """Calls on one object from many threads: each error names the option or the file of its own call."""
     wrong, calls = [], 300

@@ -219,92 +219,100 @@ static void write_adjacency(FILE *to, const struct nvdp_dp_facts *facts,
     fputs(". It protects one training example against whoever sees the model, every state of it on "
           "the way included",
           to);
-    if (facts->example != NULL) fprintf(to, "; an example is %s", facts->example);
-    fprintf(to,
-            ". Adjacent (zero-out): two training sets, in one of which the example counts as none, "
-            "in its place and with a gradient of 0; probabilities, divisor, noise and number of "
-            "steps are the same for both.%s, and adding or removing an example, which changes it, "
-            "is not "
-            "covered.",
-            shows[facts->shows]);
+    if (facts->example != NULL) nvdp__fprintf(to, "; an example is %s", facts->example);
+    nvdp__fprintf(
+        to,
+        ". Adjacent (zero-out): two training sets, in one of which the example counts as none, "
+        "in its place and with a gradient of 0; probabilities, divisor, noise and number of "
+        "steps are the same for both.%s, and adding or removing an example, which changes it, "
+        "is not "
+        "covered.",
+        shows[facts->shows]);
     if (facts->risk != NULL)
-        fprintf(to,
-                " Replacing an example by another costs more: epsilon %s at delta %g, by group "
-                "privacy.",
-                nvdp__bound(replaced, facts->risk->replaced_epsilon, NVDP__UP), account->delta);
+        nvdp__fprintf(
+            to,
+            " Replacing an example by another costs more: epsilon %s at delta %g, by group "
+            "privacy.",
+            nvdp__bound(replaced, facts->risk->replaced_epsilon, NVDP__UP), account->delta);
     fputc(' ', to);
 }
 
 static void tell_risk(FILE *to, const struct nvdp_account_risk *risk) {
     char share[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
     if (risk == NULL) return;
-    fprintf(to,
-            "What that means on average for whoever has the model and knows everything else, the "
-            "other examples included: whether the example was trained on, which they guess right "
-            "50 %% of the time without the model, they guess right at most %s of the time with it",
-            nvdp__share_bound(share, risk->membership, NVDP__UP));
+    nvdp__fprintf(
+        to,
+        "What that means on average for whoever has the model and knows everything else, the "
+        "other examples included: whether the example was trained on, which they guess right "
+        "50 %% of the time without the model, they guess right at most %s of the time with it",
+        nvdp__share_bound(share, risk->membership, NVDP__UP));
     for (size_t i = 0; i < risk->guesses; i++) {
-        fprintf(to, "%s%s", i == 0 ? "; anything else about it, guessed right " : ", ",
-                nvdp__share_bound(share, risk->guess[i].baseline, NVDP__UP));
-        fprintf(to, " of the time without it, at most %s",
-                nvdp__share_bound(share, risk->guess[i].bound, NVDP__UP));
+        nvdp__fprintf(to, "%s%s", i == 0 ? "; anything else about it, guessed right " : ", ",
+                      nvdp__share_bound(share, risk->guess[i].baseline, NVDP__UP));
+        nvdp__fprintf(to, " of the time without it, at most %s",
+                      nvdp__share_bound(share, risk->guess[i].bound, NVDP__UP));
     }
-    fprintf(to,
-            ". mu is %s: with a false positive rate b no test finds the example with a higher "
-            "probability than Phi(Phi^-1(b) + mu) + delta. ",
-            nvdp__bound(mu, risk->mu, NVDP__UP));
+    nvdp__fprintf(
+        to,
+        ". mu is %s: with a false positive rate b no test finds the example with a higher "
+        "probability than Phi(Phi^-1(b) + mu) + delta. ",
+        nvdp__bound(mu, risk->mu, NVDP__UP));
 }
 
 static void tell_steps(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_dp_facts *facts) {
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps *phase = &run->phase[i];
-        fprintf(to,
-                "%sEach of %llu steps drew every example with probability %g, independently of all "
-                "others (Poisson sampling; the divisor of the sum does not depend on how many "
-                "came), ",
-                i > 0 ? "Then: " : "", (unsigned long long)phase->steps, phase->rate);
+        nvdp__fprintf(
+            to,
+            "%sEach of %llu steps drew every example with probability %g, independently of all "
+            "others (Poisson sampling; the divisor of the sum does not depend on how many "
+            "came), ",
+            i > 0 ? "Then: " : "", (unsigned long long)phase->steps, phase->rate);
         if (facts->clip > 0)
-            fprintf(to, "clipped each example's gradient to norm %g, ", facts->clip);
+            nvdp__fprintf(to, "clipped each example's gradient to norm %g, ", facts->clip);
         else
             fputs("clipped each example's gradient to norm C, ", to);
-        fprintf(to,
-                "and added Gaussian noise of %g times that norm to every coordinate of the sum. ",
-                phase->noise);
+        nvdp__fprintf(
+            to, "and added Gaussian noise of %g times that norm to every coordinate of the sum. ",
+            phase->noise);
     }
     if (facts->shards > 1)
-        fprintf(to, "The noise is that of %llu workers together. ",
-                (unsigned long long)facts->shards);
+        nvdp__fprintf(to, "The noise is that of %llu workers together. ",
+                      (unsigned long long)facts->shards);
 }
 
 static void tell_all(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_dp_facts *facts,
                      const struct nvdp_account *account) {
     char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT];
-    fprintf(to,
-            "The training is (epsilon %s, delta %g)-differentially private by its privacy loss "
-            "distribution, rounded up; by Renyi divergences epsilon is %s",
-            nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta,
-            nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
-    if (account->rdp_order > 1) fprintf(to, " (order %g)", account->rdp_order);
+    nvdp__fprintf(
+        to,
+        "The training is (epsilon %s, delta %g)-differentially private by its privacy loss "
+        "distribution, rounded up; by Renyi divergences epsilon is %s",
+        nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta,
+        nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
+    if (account->rdp_order > 1) nvdp__fprintf(to, " (order %g)", account->rdp_order);
     write_adjacency(to, facts, account);
     tell_risk(to, facts->risk);
     tell_steps(to, run, facts);
     if (facts->examples > 0)
-        fprintf(to, "There are %llu examples: 1/N is %.3g%s. ", (unsigned long long)facts->examples,
-                1 / (double)facts->examples,
-                account->delta * (double)facts->examples >= 1
-                    ? ", and delta is not below it, so that the statement allows some examples to "
-                      "be published as they are"
-                    : "");
+        nvdp__fprintf(
+            to, "There are %llu examples: 1/N is %.3g%s. ", (unsigned long long)facts->examples,
+            1 / (double)facts->examples,
+            account->delta * (double)facts->examples >= 1
+                ? ", and delta is not below it, so that the statement allows some examples to "
+                  "be published as they are"
+                : "");
     if (run->besides > 0) {
         struct nvdp_dp_guarantee rest = {0, 0};
         for (size_t i = 0; i < run->besides; i++) {
             rest.epsilon += run->beside[i].epsilon;
             rest.delta += run->beside[i].delta;
         }
-        fprintf(to,
-                "Epsilon and delta include what else saw the examples: epsilon %s and delta %g by "
-                "itself. ",
-                nvdp__bound(pld, rest.epsilon, NVDP__UP), rest.delta);
+        nvdp__fprintf(
+            to,
+            "Epsilon and delta include what else saw the examples: epsilon %s and delta %g by "
+            "itself. ",
+            nvdp__bound(pld, rest.epsilon, NVDP__UP), rest.delta);
     }
     fputs("Not covered: what the model that training began from knew of these examples, unless it "
           "is counted above; other models that were made of them (folds, seeds, a sweep), each of "

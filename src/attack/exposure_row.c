@@ -57,13 +57,14 @@ static json_t *exposure_json(const struct nvdp__attacked *attacked, const void *
 static void print_group(FILE *to, const struct nvdp_exposure_group *g) {
     char interval[32] = "-";
     if (isfinite(g->interval.low))
-        snprintf(interval, sizeof interval, "%.2f to %.2f", g->interval.low, g->interval.high);
-    fprintf(to, "%-8s %-7s %11llu %8zu %8.3f %9.2f  %-15s %7.1f\n", g->form,
-            g->coin     ? "canary"
-            : g->window ? "window"
-                        : "text",
-            (unsigned long long)g->occurrences, g->secrets, g->loss, g->exposure, interval,
-            100 * g->first);
+        nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", g->interval.low,
+                       g->interval.high);
+    nvdp__fprintf(to, "%-8s %-7s %11llu %8zu %8.3f %9.2f  %-15s %7.1f\n", g->form,
+                  g->coin     ? "canary"
+                  : g->window ? "window"
+                              : "text",
+                  (unsigned long long)g->occurrences, g->secrets, g->loss, g->exposure, interval,
+                  100 * g->first);
 }
 
 static void print_audit(FILE *to, const struct nvdp_exposures *found) {
@@ -78,7 +79,7 @@ static void print_audit(FILE *to, const struct nvdp_exposures *found) {
                         "%llu in, %llu out: %llu right, epsilon >= %.3f",
                         (unsigned long long)a->way[i].in, (unsigned long long)a->way[i].out,
                         (unsigned long long)a->way[i].correct, a->way[i].epsilon);
-    if (isfinite(found->upper)) snprintf(promise, sizeof promise, "<= %.6g", found->upper);
+    if (isfinite(found->upper)) nvdp__snprintf(promise, sizeof promise, "<= %.6g", found->upper);
     nvdp__print_row(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
                     a->delta, 100 * a->confidence);
     nvdp__print_row(to, "accountant", "%s%s", promise,
@@ -90,8 +91,8 @@ static void print_exposure(const struct nvdp__attacked *attacked, const void *of
     (void)attacked;
     nvdp__print_row(to, "candidates", "%zu of %zu whole words, %.2f bits", found->candidates,
                     found->whole_words, log2((double)found->candidates));
-    fprintf(to, "\n%-8s %-7s %11s %8s %8s %9s  %-15s %7s\n", "form", "place", "occurrences",
-            "secrets", "loss", "exposure", "95 %", "first %");
+    nvdp__fprintf(to, "\n%-8s %-7s %11s %8s %8s %9s  %-15s %7s\n", "form", "place", "occurrences",
+                  "secrets", "loss", "exposure", "95 %", "first %");
     for (size_t i = 0; i < found->groups; i++)
         print_group(to, &found->group[i]);
     print_audit(to, found);

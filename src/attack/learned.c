@@ -42,11 +42,11 @@ static bool bounded(const struct nvdp_text_attack *found) {
 
 static void print_score(FILE *to, const struct nvdp_text_score *s) {
     char interval[32], text[NVDP__BOUND_TEXT];
-    snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * s->interval.low,
-             100 * s->interval.high);
-    fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, s->metric, 100 * s->value,
-            isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
-            isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound, NVDP__UP));
+    nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * s->interval.low,
+                   100 * s->interval.high);
+    nvdp__fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, s->metric, 100 * s->value,
+                  isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
+                  isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound, NVDP__UP));
 }
 
 void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
@@ -63,8 +63,9 @@ void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, 
         nvdp__print_row(to, "samples", "of %s%s", shared,
                         found->seeds == 1 ? "; intervals are over texts alone" : "");
     print_prior(to, attacked, found);
-    fprintf(to, "\n%-10s %-20s %9s  %-*s%s\n", "sees", "score", "x 100",
-            bounded(found) ? INTERVAL_WIDTH : 0, "95 %", bounded(found) ? "proven at most" : "");
+    nvdp__fprintf(to, "\n%-10s %-20s %9s  %-*s%s\n", "sees", "score", "x 100",
+                  bounded(found) ? INTERVAL_WIDTH : 0, "95 %",
+                  bounded(found) ? "proven at most" : "");
     for (size_t i = 0; i < found->scores; i++)
         print_score(to, &found->score[i]);
     nvdp__print_weak(to, found->weak);

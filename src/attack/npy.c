@@ -27,7 +27,7 @@ static nvdp_status expected(struct header *h, const char *what) {
     char found[EXCERPT + 1];
     size_t n = 0;
     for (const char *at = h->at; at < h->end && *at != '\n' && n < EXCERPT; at++)
-        found[n++] = isprint((unsigned char)*at) ? *at : '?';
+        found[n++] = *at >= ' ' && *at <= '~' ? *at : '?';
     found[n] = '\0';
     return nvdp__fail(h->ctx, NVDP_ERR_INPUT, "%s: header: expected %s, found %s%s%s", h->path,
                       what, n > 0 ? "\"" : "its end", found, n > 0 ? "\"" : "");

@@ -28,7 +28,7 @@ static nvdp_status certified(const struct nvdp__attacked *attacked, double *epsi
     *epsilon = isnan(attacked->claimed) ? INFINITY : attacked->claimed;
     if (run == NULL || !isnan(attacked->claimed)) return NVDP_OK;
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
-    snprintf(at, sizeof at, "%.17g", options.delta > 0 ? options.delta : NVDP_PAIR_DELTA);
+    nvdp__snprintf(at, sizeof at, "%.17g", options.delta > 0 ? options.delta : NVDP_PAIR_DELTA);
     NVDP_TRY(nvdp_privacy_config_create(ctx, &config));
     NVDP_TRY(nvdp_config_set(config, "delta", at));
     NVDP_TRY(nvdp_config_set(config, "releases", nvdp_config_get(attacked->config, "releases")));
@@ -84,16 +84,16 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
     if (!isnan(found->guess))
         nvdp__print_row(to, "proven", "right at most %s, of any two texts",
                         nvdp__share_bound(text, found->guess, NVDP__UP));
-    fprintf(to, "\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q",
-            "shown >=", "ceiling", "exact", "right %", "interval", "at most %");
+    nvdp__fprintf(to, "\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q",
+                  "shown >=", "ceiling", "exact", "right %", "interval", "at most %");
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
         char interval[32];
-        snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * p->right_interval.low,
-                 100 * p->right_interval.high);
-        fprintf(to, "%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q, p->shown,
-                p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
-                p->states > .5 ? "" : "  the same posterior", p->holds ? "" : "  VIOLATION");
+        nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * p->right_interval.low,
+                       100 * p->right_interval.high);
+        nvdp__fprintf(to, "%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q,
+                      p->shown, p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
+                      p->states > .5 ? "" : "  the same posterior", p->holds ? "" : "  VIOLATION");
         if (p->bounded)
             fputs(
                 "         exact and at most are upper bounds: double precision does not hold this "

@@ -75,8 +75,8 @@ nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observe
     NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
                                         attack->scores + 1, sizeof *attack->score));
     struct nvdp_text_score *to = &attack->score[attack->scores++];
-    snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
-    snprintf(to->metric, sizeof to->metric, "%s", metric);
+    nvdp__snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
+    nvdp__snprintf(to->metric, sizeof to->metric, "%s", metric);
     to->value = value;
     to->baseline = to->bound = NAN;
     to->interval = isnan(off)
@@ -305,7 +305,7 @@ nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *att
     if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
     NVDP_TRY(attack->learn(&a));
-    snprintf(made.attacker, sizeof made.attacker, "%s", name);
+    nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a.attacked.data->count;
     made.public_texts = a.known.data->count;
     made.seeds = nvdp__draws(&a, NVDP__OBSERVED_RELEASE);

@@ -24,7 +24,7 @@ static const double REPORT_INTERVAL = 0.1; /* seconds */
     do {                                                                                           \
         va_list args;                                                                              \
         va_start(args, format);                                                                    \
-        if (vsnprintf(text, sizeof(text), format, args) < 0) (text)[0] = '\0';                     \
+        if (nvdp__vsnprintf(text, sizeof(text), format, args) < 0) (text)[0] = '\0';               \
         va_end(args);                                                                              \
     } while (0)
 
@@ -150,7 +150,7 @@ char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
 char *nvdp__format(struct nvdp_context *ctx, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = nvdp__vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (length < 0) {
         nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: a text could not be formatted");
@@ -159,7 +159,7 @@ char *nvdp__format(struct nvdp_context *ctx, const char *format, ...) {
     char *text = nvdp__calloc(ctx, (size_t)length + 1, 1);
     if (text == NULL) return NULL;
     va_start(args, format);
-    vsnprintf(text, (size_t)length + 1, format, args);
+    nvdp__vsnprintf(text, (size_t)length + 1, format, args);
     va_end(args);
     return text;
 }

@@ -8,6 +8,8 @@
 #define NVDP_SRC_BASE_BASE_H
 
 #include <nvdp/context.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
@@ -70,6 +72,15 @@ char *nvdp__strdup(struct nvdp_context *ctx, const char *text);
 /* printf into new memory; on failure returns NULL and records the error. */
 char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The standard functions of these names, but numbers have a decimal point, whatever the caller's locale. */
+double nvdp__strtod(const char *text, char **end);
+int nvdp__snprintf(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int nvdp__vsnprintf(char *text, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+int nvdp__fprintf(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int nvdp__vfprintf(FILE *to, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 /* Computes a * b; false on overflow. */
 bool nvdp__mul(size_t a, size_t b, size_t *out);
 /* Allows bf16 on processors without its instructions, computed slowly without them: for tests of

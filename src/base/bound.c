@@ -1,9 +1,9 @@
 /* Bounds as text: see bound.h. */
 #include "base/bound.h"
 
+#include "base/base.h"
+
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The multiple of `step` next to `value` on the given side, or the nearest multiple if it is
@@ -27,7 +27,7 @@ const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value, enum nvdp__si
     enum { DIGITS = 4 };
     const double made = isfinite(value) && value != 0 ? rounded(value, DIGITS, side) : value;
     const bool plain = fabs(made) < 1e9 && fabs(made) >= 1e3; /* "12720", not "1.272e+04" */
-    snprintf(text, NVDP__BOUND_TEXT, plain ? "%.0f" : "%.4g", made);
+    nvdp__snprintf(text, NVDP__BOUND_TEXT, plain ? "%.0f" : "%.4g", made);
     return text;
 }
 
@@ -35,8 +35,8 @@ const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability,
                               enum nvdp__side side) {
     const double percent = 100 * probability;
     if (percent > 0 && percent < 0.1)
-        snprintf(text, NVDP__BOUND_TEXT, "%.2g %%", rounded(percent, 2, side));
+        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.2g %%", rounded(percent, 2, side));
     else
-        snprintf(text, NVDP__BOUND_TEXT, "%.5g %%", multiple(10 * percent, 1, side) / 10);
+        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.5g %%", multiple(10 * percent, 1, side) / 10);
     return text;
 }

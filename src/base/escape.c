@@ -97,9 +97,9 @@ static void put_quoted(FILE *to, const char *text, char quote) {
     fputc(quote, to);
     for (; *text != '\0'; text++) {
         if (is_control(*text))
-            fprintf(to, "\\x%02x", (unsigned)*text);
+            nvdp__fprintf(to, "\\x%02x", (unsigned)*text);
         else
-            fprintf(to, *text == quote || *text == '\\' ? "\\%c" : "%c", *text);
+            nvdp__fprintf(to, *text == quote || *text == '\\' ? "\\%c" : "%c", *text);
     }
     fputc(quote, to);
 }
@@ -136,7 +136,7 @@ void nvdp__put_code(FILE *to, const char *text) {
     const bool padded = length > 0 && (text[0] == '`' || text[length - 1] == '`');
     for (int i = 0; i <= longest; i++)
         fputc('`', to);
-    fprintf(to, padded ? " %s " : "%s", text);
+    nvdp__fprintf(to, padded ? " %s " : "%s", text);
     for (int i = 0; i <= longest; i++)
         fputc('`', to);
 }

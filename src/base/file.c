@@ -111,7 +111,7 @@ nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size
 nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vfprintf(out->file, format, args);
+    int length = nvdp__vfprintf(out->file, format, args);
     int err = errno;
     va_end(args);
     return length < 0 ? write_error(out, err) : NVDP_OK;

@@ -39,7 +39,7 @@ void nvdp__guess(struct nvdp__guess *guess, const char *name) {
     if (strcmp(guess->word, name) == 0 || here > limit || here >= strlen(name)) return;
     if (guess->text[0] != '\0' && here >= guess->distance) return;
     guess->distance = here;
-    snprintf(guess->text, sizeof guess->text, "; did you mean '%s'?", name);
+    nvdp__snprintf(guess->text, sizeof guess->text, "; did you mean '%s'?", name);
 }
 
 const char *nvdp__preset_name(const char *name) {

@@ -121,8 +121,8 @@ nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const jso
     json_int_t whole = json_integer_value(value);
     if (value != NULL && (!json_is_integer(value) || whole < min || whole > max)) {
         char expected[96];
-        snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)min,
-                 (long long)max);
+        nvdp__snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)min,
+                       (long long)max);
         return wrong(ctx, path, key, value, expected);
     }
     *out = value != NULL ? whole : fallback;
@@ -152,7 +152,7 @@ nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const js
                                               : NAN;
     if (!(real >= min && real <= max)) { /* false for NaN too */
         char expected[96];
-        snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
+        nvdp__snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
         return wrong(ctx, path, key, value, expected);
     }
     *out = real;

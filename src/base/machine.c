@@ -1,6 +1,8 @@
 /* Facts about this process and its machine, read from /proc (machine.h). */
 #include "base/machine.h"
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,9 +20,8 @@ static double start_ticks(const char *stat) {
     for (int field = AFTER_NAME; at != NULL && field <= START_FIELD; field++) {
         at = strchr(at + 1, ' ');
     }
-    double ticks = NAN;
-    if (at == NULL || sscanf(at, "%lf", &ticks) != 1) return NAN;
-    return ticks;
+    unsigned long long ticks;
+    return at != NULL && sscanf(at, "%llu", &ticks) == 1 ? (double)ticks : NAN;
 }
 
 double nvdp__process_age(void) {
@@ -45,14 +46,14 @@ size_t nvdp__peak_rss(void) {
 
 void nvdp__processor_name(size_t size, char *name) {
     char line[LINE_SIZE];
-    snprintf(name, size, "unknown");
+    nvdp__snprintf(name, size, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "re");
     if (file == NULL) return;
     while (fgets(line, sizeof line, file) != NULL) {
         char *colon = strchr(line, ':');
         if (strncmp(line, "model name", strlen("model name")) != 0 || colon == NULL) continue;
         line[strcspn(line, "\n")] = '\0';
-        snprintf(name, size, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
+        nvdp__snprintf(name, size, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
         break;
     }
     fclose(file);

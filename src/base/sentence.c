@@ -11,7 +11,8 @@ enum { COLUMN = 18, WIDTH = 78 };
 void nvdp__append(struct nvdp__writer *writer, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
+    int length =
+        nvdp__vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
     va_end(args);
     if (length < 0) return;
     size_t left = writer->size - writer->used - 1;
@@ -34,8 +35,8 @@ nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of
 }
 
 void nvdp__print_row_args(FILE *to, const char *name, const char *format, va_list args) {
-    fprintf(to, "%-*s", COLUMN, name);
-    vfprintf(to, format, args);
+    nvdp__fprintf(to, "%-*s", COLUMN, name);
+    nvdp__vfprintf(to, format, args);
     putc('\n', to);
 }
 
@@ -55,7 +56,7 @@ void nvdp__print_wrapped(FILE *to, const char *text) {
             putc(fits ? ' ' : '\n', to);
             column = fits ? column + 1 : 0;
         }
-        fprintf(to, "%.*s", (int)length, word);
+        nvdp__fprintf(to, "%.*s", (int)length, word);
         column += length;
         word += length;
     }

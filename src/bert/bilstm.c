@@ -81,7 +81,8 @@ static nvdp_status add(struct nvdp__params *params, const char *what, size_t lay
     for (size_t d = 0; d < DIRECTIONS; d++) {
         char name[NAME_SIZE];
         unsigned after = d > 0 && joined ? NVDP__PARAM_JOINED : 0;
-        snprintf(name, sizeof name, PREFIX ".lstm.%s_l%zu%s", what, layer, d > 0 ? "_reverse" : "");
+        nvdp__snprintf(name, sizeof name, PREFIX ".lstm.%s_l%zu%s", what, layer,
+                       d > 0 ? "_reverse" : "");
         NVDP_RETURN_IF_FAILED(
             nvdp__params_add(params, name, rank, rows, cols, flags | after, &index[d]));
     }

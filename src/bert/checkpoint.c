@@ -70,7 +70,7 @@ static void append(char text[LIST_SIZE], const char *format, ...) {
     size_t used = strlen(text);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + used, LIST_SIZE - used, format, args);
+    nvdp__vsnprintf(text + used, LIST_SIZE - used, format, args);
     va_end(args);
 }
 
@@ -115,7 +115,7 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
     for (int i = 0; i < 2; i++) {
         size_t tail = strlen(rename[i][0]);
         if (length < tail || strcmp(name + length - tail, rename[i][0]) != 0) continue;
-        snprintf(older, NAME_SIZE, "%.*s%s", (int)(length - tail), name, rename[i][1]);
+        nvdp__snprintf(older, NAME_SIZE, "%.*s%s", (int)(length - tail), name, rename[i][1]);
         return true;
     }
     return false;
@@ -136,7 +136,8 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
     if (row == NULL || row->over_words == NULL) return NULL;
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
         char other[NAME_SIZE];
-        snprintf(other, sizeof other, "%s.%s", nvdp__encoders[i]->names.prefix, bare_name(name));
+        nvdp__snprintf(other, sizeof other, "%s.%s", nvdp__encoders[i]->names.prefix,
+                       bare_name(name));
         const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, other);
         if (found != NULL) return found;
     }
@@ -144,12 +145,12 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
 }
 
 static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_SIZE]) {
-    size_t used = (size_t)snprintf(text, SHAPE_SIZE, "[");
+    size_t used = (size_t)nvdp__snprintf(text, SHAPE_SIZE, "[");
     for (int i = 0; i < rank; i++) {
-        used +=
-            (size_t)snprintf(text + used, SHAPE_SIZE - used, "%s%zu", i > 0 ? ", " : "", shape[i]);
+        used += (size_t)nvdp__snprintf(text + used, SHAPE_SIZE - used, "%s%zu", i > 0 ? ", " : "",
+                                       shape[i]);
     }
-    snprintf(text + used, SHAPE_SIZE - used, "]");
+    nvdp__snprintf(text + used, SHAPE_SIZE - used, "]");
     return text;
 }
 

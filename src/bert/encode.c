@@ -353,7 +353,7 @@ struct nvdp_encoder {
 /* True if the file has the pooler of the encoder's pretrained checkpoints, with or without the encoder's prefix. */
 static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp__names *names) {
     char name[128];
-    snprintf(name, sizeof name, "%s.weight", names->pooler);
+    nvdp__snprintf(name, sizeof name, "%s.weight", names->pooler);
     return nvdp_safetensors_find(weights, name) != NULL ||
            nvdp_safetensors_find(weights, name + strlen(names->prefix) + 1) != NULL;
 }
@@ -365,7 +365,7 @@ static nvdp_status find_heads(struct nvdp_encoder *encode, const char *path) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
     encode->has_pooler = row->own_pooler && has_pooler(weights, &row->names);
-    snprintf(name, sizeof name, "%s.weight", row->names.classifier);
+    nvdp__snprintf(name, sizeof name, "%s.weight", row->names.classifier);
     const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, name);
     if (head == NULL || !encode->has_pooler) goto cleanup;
     if (head->rank != 2 || head->shape[0] < 1 || head->shape[1] != encode->config.hidden_size)
@@ -481,7 +481,7 @@ static size_t first_layer(const struct nvdp_encoder *encode) {
 /* Without --all-layers only the last layer is written, as "hidden". */
 static const char *layer_name(const struct nvdp_encoder *encode, size_t layer,
                               char name[NAME_SIZE]) {
-    snprintf(name, NAME_SIZE, encode->options.all_layers ? "hidden_%zu" : "hidden", layer);
+    nvdp__snprintf(name, NAME_SIZE, encode->options.all_layers ? "hidden_%zu" : "hidden", layer);
     return name;
 }
 
@@ -664,8 +664,8 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
         struct nvdp_encoding result = {.texts = input.data.count,
                                        .max_length = encode.max_length,
                                        .normalized = encode.sentence.normalize};
-        snprintf(result.pooling, sizeof result.pooling, "%s",
-                 nvdp__pooling_names[encode.sentence.pooling]);
+        nvdp__snprintf(result.pooling, sizeof result.pooling, "%s",
+                       nvdp__pooling_names[encode.sentence.pooling]);
         NVDP__GIVE(out, &result);
     }
 cleanup:
@@ -705,9 +705,9 @@ nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
     struct nvdp_encoder_info info = {.hidden_size = encoder->config.hidden_size,
                                      .max_length = encoder->max_length,
                                      .normalized = encoder->sentence.normalize};
-    snprintf(info.pooling, sizeof info.pooling, "%s",
-             nvdp__pooling_names[encoder->sentence.pooling]);
-    snprintf(info.fingerprint, sizeof info.fingerprint, "%s", encoder->fingerprint);
+    nvdp__snprintf(info.pooling, sizeof info.pooling, "%s",
+                   nvdp__pooling_names[encoder->sentence.pooling]);
+    nvdp__snprintf(info.fingerprint, sizeof info.fingerprint, "%s", encoder->fingerprint);
     NVDP__GIVE(out, &info);
     return NVDP_OK;
 }

@@ -30,8 +30,8 @@ const char *nvdp__encoder_list(char text[NVDP__ENCODER_LIST]) {
     text[0] = '\0';
     for (size_t i = 0; nvdp__encoders[i] != NULL && used < NVDP__ENCODER_LIST; i++) {
         const char *between = i == 0 ? "" : nvdp__encoders[i + 1] == NULL ? " or " : ", ";
-        used += (size_t)snprintf(text + used, NVDP__ENCODER_LIST - used, "%s%s", between,
-                                 nvdp__encoders[i]->names.type);
+        used += (size_t)nvdp__snprintf(text + used, NVDP__ENCODER_LIST - used, "%s%s", between,
+                                       nvdp__encoders[i]->names.type);
     }
     return text;
 }

@@ -11,7 +11,7 @@ enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR }
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
     char name[NAME_SIZE];
-    int length = snprintf(name, sizeof name, "%s.%s", prefix, suffix);
+    int length = nvdp__snprintf(name, sizeof name, "%s.%s", prefix, suffix);
     if (length < 0 || (size_t)length >= sizeof name)
         return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
                           "tensor '%s': expected a name of fewer than %d bytes, found %d", prefix,
@@ -72,11 +72,11 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
         if (!bert->row->token_types && table[i].index == &bert->type) continue;
-        snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
+        nvdp__snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
         NVDP_RETURN_IF_FAILED(add(params, name, "weight", 2, table[i].rows, config->hidden_size,
                                   flags, table[i].index));
     }
-    snprintf(name, sizeof name, "%s.embeddings.LayerNorm", model);
+    nvdp__snprintf(name, sizeof name, "%s.embeddings.LayerNorm", model);
     return nvdp__declare_norm(params, name, config->hidden_size, 0, &bert->norm);
 }
 
@@ -94,7 +94,7 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
     for (size_t i = 0; i < 2 * PARTS; i++) {
         bool weight = i < PARTS;
         char part[2 * NAME_SIZE];
-        snprintf(part, sizeof part, "%s.%s", prefix, table[i % PARTS].name);
+        nvdp__snprintf(part, sizeof part, "%s.%s", prefix, table[i % PARTS].name);
         unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
         struct nvdp__dense *dense = table[i % PARTS].dense;
         NVDP_RETURN_IF_FAILED(
@@ -124,7 +124,7 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const cha
     NVDP_RETURN_IF_FAILED(declare_attention(layer, names, prefix, d, flags, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char part[2 * NAME_SIZE];
-        snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
+        nvdp__snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
         NVDP_RETURN_IF_FAILED(
             table[i].in > 0
                 ? nvdp__declare_dense(params, part, table[i].out, table[i].in,
@@ -138,7 +138,7 @@ static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *
     const struct nvdp__names *names = &bert->row->names;
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         char prefix[NAME_SIZE];
-        snprintf(prefix, sizeof prefix, "%s.%s.%zu", names->prefix, names->layers, i);
+        nvdp__snprintf(prefix, sizeof prefix, "%s.%s.%zu", names->prefix, names->layers, i);
         NVDP_RETURN_IF_FAILED(nvdp__layer_declare(bert, i, prefix, 0, params));
     }
     return NVDP_OK;

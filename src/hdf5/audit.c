@@ -22,7 +22,7 @@ static __attribute__((format(printf, 2, 3))) void note(struct nvdp__h5_audit *to
     va_list args;
     if (to->fault[0] != '\0') return; /* only the first fault is kept */
     va_start(args, format);
-    vsnprintf(to->fault, sizeof to->fault, format, args);
+    nvdp__vsnprintf(to->fault, sizeof to->fault, format, args);
     va_end(args);
 }
 

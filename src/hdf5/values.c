@@ -26,13 +26,13 @@ static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
     const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* for numbers */
     switch (type->kind) {
     case NVDP__H5_INTEGER:
-        snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
+        nvdp__snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
         return;
     case NVDP__H5_REAL:
-        snprintf(text, 16, "f%d", bits);
+        nvdp__snprintf(text, 16, "f%d", bits);
         return;
     default:
-        snprintf(text, 16, "%s", type->kind == NVDP__H5_OTHER ? "other" : "string");
+        nvdp__snprintf(text, 16, "%s", type->kind == NVDP__H5_OTHER ? "other" : "string");
     }
 }
 
@@ -323,7 +323,7 @@ nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *v
 
 char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
     char *printed = nvdp__format(ctx, "%.15g", value);
-    if (printed == NULL || strtod(printed, NULL) == value || isnan(value)) return printed;
+    if (printed == NULL || nvdp__strtod(printed, NULL) == value || isnan(value)) return printed;
     free(printed);
     return nvdp__format(ctx, "%.17g", value);
 }

@@ -108,7 +108,7 @@ nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status) {
     char message[NVDP__MESSAGE_SIZE];
     if (status != NVDP_ERR_IO || nvdp__ranks(job->ctx) == NULL || nvdp__rank(job->ctx) != 0)
         return status;
-    snprintf(message, sizeof message, "%s", nvdp_context_error(job->ctx));
+    nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(job->ctx));
     if (nvdp__job_save(job) != NVDP_OK) return nvdp__fail(job->ctx, status, "%s", message);
     return nvdp__fail(job->ctx, status, "%s; the state is saved; continue with: %s --resume %s",
                       message, job->kind->command, job->out);

@@ -199,8 +199,8 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
             "found one of an earlier version, that may have seen these (train it again, or begin "
             "from a public model)");
     if (overlap->rows > 0 && overlap->rows < seen.texts->rows)
-        snprintf(texts, sizeof texts, "%zu of these %zu texts (the first is text %zu)",
-                 overlap->rows, seen.texts->rows, overlap->first + 1);
+        nvdp__snprintf(texts, sizeof texts, "%zu of these %zu texts (the first is text %zu)",
+                       overlap->rows, seen.texts->rows, overlap->first + 1);
     return nvdp__fail(
         ctx, NVDP_ERR_ARGUMENT,
         "private training: expected a model to begin from that did not see these texts, or "
@@ -264,18 +264,18 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
     size_t i;
     if (json_array_size(files) > 0)
         json_array_foreach(files, i, file)
-            fprintf(to, "%s%s", i > 0 ? " and " : "", json_string_value(file));
+            nvdp__fprintf(to, "%s%s", i > 0 ? " and " : "", json_string_value(file));
     else if (run != NULL)
-        fprintf(to, "the texts of the run %s", end_of(run));
+        nvdp__fprintf(to, "the texts of the run %s", end_of(run));
     else
         fputs("texts that are not recorded", to);
     if (digests != NULL && !was_private(entry))
-        fprintf(to, " (%zu different texts)", digests->count);
+        nvdp__fprintf(to, " (%zu different texts)", digests->count);
     if (was_private(entry))
-        fprintf(to, " (epsilon %s at delta %.3g%s)",
-                nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0)), NVDP__UP),
-                json_number_value(json_array_get(dp, 1)),
-                json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
+        nvdp__fprintf(to, " (epsilon %s at delta %.3g%s)",
+                      nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0)), NVDP__UP),
+                      json_number_value(json_array_get(dp, 1)),
+                      json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
 /* Returns true if an earlier training of the kind read files of the same names. */
@@ -322,13 +322,15 @@ static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, 
         name_all(to, lineage, entries, false, NULL);
         fputs(". ", to);
     } else if (entries == 0) {
-        fprintf(to,
-                "It is not recorded what the model that training began from, %s, had learned from: "
-                "whatever it knew of these examples is not covered. ",
-                end_of(model));
+        nvdp__fprintf(
+            to,
+            "It is not recorded what the model that training began from, %s, had learned from: "
+            "whatever it knew of these examples is not covered. ",
+            end_of(model));
     } else {
-        fprintf(to, "The model that training began from, %s, had learned without privacy from ",
-                end_of(model));
+        nvdp__fprintf(to,
+                      "The model that training began from, %s, had learned without privacy from ",
+                      end_of(model));
         if (name_all(to, lineage, entries, false, NULL) == 0) fputs("nothing that is recorded", to);
         fputs(". ", to);
     }
@@ -339,11 +341,12 @@ static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, 
                                  "these examples is among those of ",
               to);
         if (compared < open) name_all(to, lineage, entries, false, &by_text);
-        fprintf(to,
-                " (of pairs not both texts; examples of fewer than %d words do not count unless "
-                "they are a tenth of all). A text that was changed or cut otherwise is not "
-                "recognized. ",
-                NVDP__SEEN_LONG);
+        nvdp__fprintf(
+            to,
+            " (of pairs not both texts; examples of fewer than %d words do not count unless "
+            "they are a tenth of all). A text that was changed or cut otherwise is not "
+            "recognized. ",
+            NVDP__SEEN_LONG);
     }
     if (open > compared) {
         fputs("Only whole files could be compared with ", to);

@@ -182,7 +182,7 @@ nvdp_status nvdp__job_log(struct nvdp__job *job, json_t *line, bool spent) {
     if (nvdp__rank(job->ctx) != 0) goto cleanup;
     text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (text == NULL) NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    const int written = fprintf(job->metrics, "%s\n", text);
+    const int written = nvdp__fprintf(job->metrics, "%s\n", text);
     if (written < 0 || fflush(job->metrics) != 0)
         NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
     job->metrics_bytes += (uint64_t)written;

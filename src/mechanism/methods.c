@@ -50,8 +50,8 @@ nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nv
         }
         const char *before = i == 0 ? "" : i + 1 < COUNT ? ", " : " or ";
         if (used < sizeof all)
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", before,
-                                     nvdp__method_names[i]);
+            used += (size_t)nvdp__snprintf(all + used, sizeof all - used, "%s%s", before,
+                                           nvdp__method_names[i]);
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method '%s': expected %s", name, all);
 }

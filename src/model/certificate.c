@@ -32,7 +32,7 @@ struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
                                .alpha_max = config->clip.alpha_max,
                                .prior_alpha = form.prior_alpha,
                                .pad_alpha = form.pad_alpha};
-    snprintf(made.method, sizeof made.method, "%s", nvdp_method_name(method));
+    nvdp__snprintf(made.method, sizeof made.method, "%s", nvdp_method_name(method));
     if (row->limits != NULL) row->limits(config, &made);
     if ((single && made.logvar_min == made.logvar_max) ||
         (made.logvar_min == 0 && made.logvar_max == 0))

@@ -217,8 +217,8 @@ static json_t *outputs_json(const struct nvdp__model_info *info) {
     json_t *names = json_object(), *ids = json_object();
     for (size_t i = 0; i < info->outputs; i++) {
         char id[24], name[40];
-        snprintf(id, sizeof id, "%zu", i);
-        snprintf(name, sizeof name, "LABEL_%zu", i);
+        nvdp__snprintf(id, sizeof id, "%zu", i);
+        nvdp__snprintf(name, sizeof name, "LABEL_%zu", i);
         const char *label = info->task.labels != NULL ? info->task.labels[i] : name;
         json_object_set_new(names, id, json_string(label));
         json_object_set_new(ids, label, json_integer((json_int_t)i));

@@ -500,8 +500,8 @@ static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) 
     for (const struct nvdp__preset *preset = nvdp__presets; preset->name != NULL; preset++) {
         json_t *root = json_loads(preset->text, 0, NULL);
         const char *line = json_string_value(json_object_get(root, "description"));
-        fprintf(lines, "%s%s (%s)", preset == nvdp__presets ? "" : ", ", preset->name,
-                line != NULL ? line : "");
+        nvdp__fprintf(lines, "%s%s (%s)", preset == nvdp__presets ? "" : ", ", preset->name,
+                      line != NULL ? line : "");
         json_decref(root);
     }
     nvdp_status status =
@@ -528,7 +528,7 @@ static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     while (preset->name != NULL && strcmp(preset->name, name) != 0)
         preset++;
     if (preset->name == NULL) return no_such_preset(config, name);
-    snprintf(source, sizeof source, "preset %s", name);
+    nvdp__snprintf(source, sizeof source, "preset %s", name);
     return load_text(config, source, preset->text, PRESET);
 }
 
@@ -591,7 +591,7 @@ static bool of_preset(const struct entry *entry) {
 static struct entry *blamed(const struct nvdp_config *config, const char *message) {
     char name[NVDP__KEY_SIZE];
     const size_t skip = strncmp(message, "option --", 9) == 0 ? 9 : 0;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(message + skip, ": "), message + skip);
+    nvdp__snprintf(name, sizeof name, "%.*s", (int)strcspn(message + skip, ": "), message + skip);
     return find(config, name);
 }
 
@@ -601,7 +601,7 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
     for (size_t i = 0; i < config->entries; i++)
         if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
     if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
-    snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
+    nvdp__snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
     const struct entry *named = blamed(config, reason);
     if (named == preset) return status;
     if (named != NULL && of_preset(named)) set = named;
@@ -619,9 +619,9 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
     }
     char sets[256] = "", with[256] = "the other options";
     if (set != NULL)
-        snprintf(sets, sizeof sets, " sets --%s %s%s", set->row.name, set->text,
-                 conflict ? ", which" : "");
-    if (given != NULL) snprintf(with, sizeof with, "--%s %s", given->as, given->text);
+        nvdp__snprintf(sets, sizeof sets, " sets --%s %s%s", set->row.name, set->text,
+                       conflict ? ", which" : "");
+    if (given != NULL) nvdp__snprintf(with, sizeof with, "--%s %s", given->as, given->text);
     return nvdp__fail(config->ctx, status, "option --preset: %s%s%s%s (%s)", preset->text, sets,
                       conflict ? " does not go with " : "", conflict ? with : "", reason);
 }

@@ -27,7 +27,7 @@ bool nvdp__option_same(const char *name, const char *given) {
 }
 
 void nvdp__option_key(const struct nvdp_option *row, char key[NVDP__KEY_SIZE]) {
-    snprintf(key, NVDP__KEY_SIZE, "%s", row->key != NULL ? row->key : row->name);
+    nvdp__snprintf(key, NVDP__KEY_SIZE, "%s", row->key != NULL ? row->key : row->name);
     for (char *c = key; row->key == NULL && *c != '\0'; c++) {
         if (*c == '-') *c = '_';
     }
@@ -68,7 +68,7 @@ bool nvdp__option_parse(const struct nvdp_option *row, const char *text, union n
     case NVDP_OPTION_SEED:
         return read_whole(text, UINT64_MAX, &value->seed);
     case NVDP_OPTION_REAL:
-        value->real = strtod(text, &end);
+        value->real = nvdp__strtod(text, &end);
         return end != text && *end == '\0' && !isnan(value->real);
     case NVDP_OPTION_CHOICE:
         value->whole = 0;
@@ -90,10 +90,10 @@ const char *nvdp__option_expected(const struct nvdp_option *row, const char *sep
                                            [NVDP_OPTION_TEXT] = "a string",
                                            [NVDP_OPTION_LIST] = "a string",
                                            [NVDP_OPTION_CHOICE] = "one of"};
-    size_t used = (size_t)snprintf(text, NVDP__EXPECTED_SIZE, "%s", expected[row->type]);
+    size_t used = (size_t)nvdp__snprintf(text, NVDP__EXPECTED_SIZE, "%s", expected[row->type]);
     for (int i = 0; row->type == NVDP_OPTION_CHOICE && row->choices[i] != NULL; i++) {
-        snprintf(text + used, NVDP__EXPECTED_SIZE - used, "%s%s", i > 0 ? separator : " ",
-                 row->choices[i]);
+        nvdp__snprintf(text + used, NVDP__EXPECTED_SIZE - used, "%s%s", i > 0 ? separator : " ",
+                       row->choices[i]);
         used = strlen(text);
     }
     return text;
@@ -115,11 +115,11 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     nvdp__option_key(row, key);
     char expected[NVDP__EXPECTED_SIZE];
     if (row->max < DBL_MAX)
-        snprintf(expected, sizeof expected, "%g to %g", row->min, row->max);
+        nvdp__snprintf(expected, sizeof expected, "%g to %g", row->min, row->max);
     else if (number < row->min)
-        snprintf(expected, sizeof expected, "at least %g", row->min);
+        nvdp__snprintf(expected, sizeof expected, "at least %g", row->min);
     else
-        snprintf(expected, sizeof expected, "a finite number");
+        nvdp__snprintf(expected, sizeof expected, "a finite number");
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %s, found %g",
                       prefix != NULL ? prefix : "", prefix != NULL ? ": " : "", key, expected,
                       number);
@@ -134,8 +134,8 @@ const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp_
         return row->choices[value->whole];
     case NVDP_OPTION_REAL:
         for (int digits = NVDP__REAL_DIGITS - 2; digits <= NVDP__REAL_DIGITS; digits++) {
-            snprintf(text, NVDP__NUMBER_SIZE, "%.*g", digits, value->real);
-            if (strtod(text, NULL) == value->real) break;
+            nvdp__snprintf(text, NVDP__NUMBER_SIZE, "%.*g", digits, value->real);
+            if (nvdp__strtod(text, NULL) == value->real) break;
         }
         return text;
     case NVDP_OPTION_TEXT:
@@ -143,13 +143,13 @@ const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp_
         return value->text;
     case NVDP_OPTION_INTEGER:
         if (row->width == sizeof(int)) {
-            snprintf(text, NVDP__NUMBER_SIZE, "%d", value->whole);
+            nvdp__snprintf(text, NVDP__NUMBER_SIZE, "%d", value->whole);
             return text;
         }
-        snprintf(text, NVDP__NUMBER_SIZE, "%zu", value->size);
+        nvdp__snprintf(text, NVDP__NUMBER_SIZE, "%zu", value->size);
         return text;
     default:
-        snprintf(text, NVDP__NUMBER_SIZE, "%llu", (unsigned long long)value->seed);
+        nvdp__snprintf(text, NVDP__NUMBER_SIZE, "%llu", (unsigned long long)value->seed);
         return text;
     }
 }
@@ -191,7 +191,7 @@ char *nvdp__option_text(const json_t *value, bool list) {
             nvdp__option_text(json_is_array(value) ? json_array_get(value, i) : value, false);
         if (i > 0) fputc(',', joined);
         for (const char *at = text; at != NULL && *at != '\0'; at++)
-            fprintf(joined, *at == ',' ? "\\%c" : "%c", *at);
+            nvdp__fprintf(joined, *at == ',' ? "\\%c" : "%c", *at);
         free(text);
     }
     if (fclose(joined) == 0) return all;

@@ -92,16 +92,16 @@ void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *t, char hex[NVDP__DI
 static nvdp_status statement(const struct nvdp__pretrainer *t, const char *directory,
                              json_t *root) {
     char example[400];
-    snprintf(example, sizeof example,
-             nvdp__next_sentence(t->config.objective)
-                 ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
-                   "their order or the other way round%s (no text is in two pairs; a document of k "
-                   "pairs is protected as a group of k examples)"
-                 : "one window of at most %zu tokens of one document%s (a document of k windows is "
-                   "protected as a group of k examples)",
-             t->config.length,
-             t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it"
-                                  : "");
+    nvdp__snprintf(
+        example, sizeof example,
+        nvdp__next_sentence(t->config.objective)
+            ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
+              "their order or the other way round%s (no text is in two pairs; a document of k "
+              "pairs is protected as a group of k examples)"
+            : "one window of at most %zu tokens of one document%s (a document of k windows is "
+              "protected as a group of k examples)",
+        t->config.length,
+        t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it" : "");
     char *began = NULL;
     nvdp_status status = nvdp__lineage_story(
         t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);

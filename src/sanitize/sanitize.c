@@ -309,7 +309,7 @@ static nvdp_status put_json_string(struct sanitize *work, const char *text) {
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
         const bool plain = c >= 0x20 && c != '"' && c != '\\';
-        if (!plain) snprintf(escape, sizeof escape, c < 0x20 ? "\\u%04x" : "\\%c", c);
+        if (!plain) nvdp__snprintf(escape, sizeof escape, c < 0x20 ? "\\u%04x" : "\\%c", c);
         NVDP_RETURN_IF_FAILED(plain ? put(work, text, 1) : put(work, escape, strlen(escape)));
     }
     return put(work, "\"", 1);
@@ -639,7 +639,7 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
     for (size_t i = 0; nvdp__table_ends[i] != NULL; i++) {
         char name[64];
         const char *const one = name;
-        snprintf(name, sizeof name, "%.*s%s", stem, part->name, nvdp__table_ends[i]);
+        nvdp__snprintf(name, sizeof name, "%.*s%s", stem, part->name, nvdp__table_ends[i]);
         if (part->output.file == NULL || strcmp(name, part->name) != 0)
             NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(work->ctx, work->options->out, &one, 1));
         if (work->layout.task.id != NVDP_TASK_TSV) break;

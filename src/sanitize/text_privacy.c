@@ -285,13 +285,13 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
                         const json_t *value, struct nvdp_config *config) {
     char number[32];
     if (value == NULL || json_is_null(value)) return NVDP_OK;
-    snprintf(number, sizeof number, "%.17g", json_number_value(value));
+    nvdp__snprintf(number, sizeof number, "%.17g", json_number_value(value));
     const char *text = json_is_string(value) ? json_string_value(value) : number;
     if (!nvdp_config_is_set(config, option))
         return nvdp_config_set(config, option, text) == NVDP_OK ? NVDP_OK : NVDP_ERR_INPUT;
     const char *given = nvdp_config_get(config, option);
     if (json_is_string(value) ? strcmp(given, text) == 0
-                              : strtod(given, NULL) == json_number_value(value))
+                              : nvdp__strtod(given, NULL) == json_number_value(value))
         return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected its own %s %s, found --%s %s",
                       folder->path, option, text, option, given);
@@ -467,7 +467,8 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     char divergences[64] = "exact";
     if (row->bound_of != NULL)
-        snprintf(divergences, sizeof divergences, "those of %s, which bound it", row->bound_of);
+        nvdp__snprintf(divergences, sizeof divergences, "those of %s, which bound it",
+                       row->bound_of);
     json_t *object = nvdp__privacy_report_pack(&from->pairs);
     json_t *more = json_pack(
         "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, "
@@ -512,37 +513,39 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = &from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    fprintf(to, "Privacy of %zu texts of %zu tokens under %s", from->pairs.pairs.texts,
-            from->tokens, from->pairs.method);
-    if (row->uses_eta) fprintf(to, ", eta %g", from->eta);
-    if (row->uses_p) fprintf(to, ", p %g", from->p);
-    fprintf(to, "\nA vocabulary of %zu, vectors of %zu dimensions. ", from->vocabulary, from->dim);
+    nvdp__fprintf(to, "Privacy of %zu texts of %zu tokens under %s", from->pairs.pairs.texts,
+                  from->tokens, from->pairs.method);
+    if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
+    if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
+    nvdp__fprintf(to, "\nA vocabulary of %zu, vectors of %zu dimensions. ", from->vocabulary,
+                  from->dim);
     if (row->bound_of != NULL)
-        fprintf(to, "Divergences are %s's, which bound it.\n", row->bound_of);
+        nvdp__fprintf(to, "Divergences are %s's, which bound it.\n", row->bound_of);
     else
         fputs("Divergences are exact.\n", to);
     if (row->uses_p)
-        fprintf(
+        nvdp__fprintf(
             to,
             "%.1f %% of the tokens are not sensitive and may be left as they are: told apart.\n",
             percent(from->left, from->tokens));
     if (from->unknown > 0)
-        fprintf(to, "%.1f %% of the tokens have no vector.\n",
-                percent(from->unknown, from->tokens));
+        nvdp__fprintf(to, "%.1f %% of the tokens have no vector.\n",
+                      percent(from->unknown, from->tokens));
     if (from->own_words)
         fputs("The vocabulary is that of these texts, which is not private: a word that comes out "
               "shows that\nsome text has it. No number here covers that.\n",
               to);
-    fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
-    fprintf(to,
-            "Of any two words with vectors, seen or not: no log ratio above %g nats a position "
-            "(largest found "
-            "%g, %zu tokens searched)",
-            worst->bound, worst->finite, worst->inputs);
+    nvdp__fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
+    nvdp__fprintf(
+        to,
+        "Of any two words with vectors, seen or not: no log ratio above %g nats a position "
+        "(largest found "
+        "%g, %zu tokens searched)",
+        worst->bound, worst->finite, worst->inputs);
     if (worst->infinite > 0)
-        fprintf(to, ";\n  but inf for %.1f %% of all pairs of tokens", 100 * worst->infinite);
-    fprintf(to, ".\nLengths are public: they alone tell %.1f %% of the pairs apart.\n\n",
-            percent(from->other_length, pairs));
+        nvdp__fprintf(to, ";\n  but inf for %.1f %% of all pairs of tokens", 100 * worst->infinite);
+    nvdp__fprintf(to, ".\nLengths are public: they alone tell %.1f %% of the pairs apart.\n\n",
+                  percent(from->other_length, pairs));
 }
 
 static void print_report(const void *report, FILE *to) {
@@ -553,8 +556,9 @@ static void print_report(const void *report, FILE *to) {
     if (from.equal_length == 0) return;
     if (all) fputs("\nGiven equal length:\n\n", to);
     nvdp__privacy_report_tables(&from.same, to);
-    fprintf(to, "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
-            from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
+    nvdp__fprintf(to,
+                  "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
+                  from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

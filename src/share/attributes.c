@@ -81,7 +81,7 @@ nvdp_status nvdp__attributes_parse(struct nvdp__attributes *list, const char *na
                                    const char *text) {
     const enum nvdp__attribute_type type = nvdp__attribute_find(name);
     char *end = NULL;
-    const double number = strtod(text, &end);
+    const double number = nvdp__strtod(text, &end);
     if (type == NVDP__ATTRIBUTE_WHOLE)
         return nvdp__attributes_set_whole(list, name, strtoll(text, NULL, 10));
     if (type == NVDP__ATTRIBUTE_TEXT || end == text || *end != '\0')

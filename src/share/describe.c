@@ -121,7 +121,7 @@ void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, con
 /* A number as the file's attributes print it; a text where it is none. */
 static json_t *number_of(const char *text) {
     char *end;
-    const double value = strtod(text, &end);
+    const double value = nvdp__strtod(text, &end);
     if (end == text || *end != '\0') return nvdp__shown(text);
     if (text[strspn(text, "-0123456789")] == '\0') return json_integer(strtoll(text, NULL, 10));
     return nvdp__json_number(value);
@@ -323,10 +323,11 @@ static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, 
         const struct nvdp__measurement *at = &all.list[i];
         char told[128], of[64] = "";
         if (!at->complete && at->of_texts > at->texts)
-            snprintf(of, sizeof of, " of %zu texts: not complete", at->of_texts);
+            nvdp__snprintf(of, sizeof of, " of %zu texts: not complete", at->of_texts);
         else
-            snprintf(of, sizeof of, " texts%s", at->complete ? "" : ", a sample: not complete");
-        snprintf(told, sizeof told, "%zu%s", at->texts, of);
+            nvdp__snprintf(of, sizeof of, " texts%s",
+                           at->complete ? "" : ", a sample: not complete");
+        nvdp__snprintf(told, sizeof told, "%zu%s", at->texts, of);
         json_object_set_new(list, at->name, json_string(told));
     }
     if (all.count > 0) {
@@ -536,10 +537,10 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
     } else if (json_is_string(value)) {
         fputs(json_string_value(value), to);
     } else if (json_is_integer(value)) {
-        fprintf(to, "%lld", (long long)json_integer_value(value));
+        nvdp__fprintf(to, "%lld", (long long)json_integer_value(value));
     } else if (json_is_real(value)) {
         double real = json_real_value(value);
-        fprintf(to, real == floor(real) && fabs(real) < 1e15 ? "%.0f" : "%.6g", real);
+        nvdp__fprintf(to, real == floor(real) && fabs(real) < 1e15 ? "%.0f" : "%.6g", real);
     } else if (json_is_array(value)) {
         size_t i;
         const json_t *item;
@@ -555,7 +556,7 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
         const char *before = "";
         fputc('{', to);
         json_object_foreach((json_t *)value, key, member) {
-            fprintf(to, "%s%s: ", before, key);
+            nvdp__fprintf(to, "%s%s: ", before, key);
             print_value(key, member, to);
             before = ", ";
         }
@@ -587,9 +588,9 @@ static void print_table(const json_t *rows, int indent, FILE *to) {
         if (length > width) width = length;
     }
     json_array_foreach(rows, i, row) {
-        fprintf(to, "%*s%-*s  %-5s ", indent, "", width,
-                json_string_value(json_object_get(row, "name")),
-                json_string_value(json_object_get(row, "type")));
+        nvdp__fprintf(to, "%*s%-*s  %-5s ", indent, "", width,
+                      json_string_value(json_object_get(row, "name")),
+                      json_string_value(json_object_get(row, "type")));
         print_value("shape", json_object_get(row, "shape"), to);
         fputc('\n', to);
     }
@@ -607,12 +608,12 @@ static void print_object(const json_t *object, int indent, FILE *to) {
     }
     json_object_foreach((json_t *)object, key, value) {
         if (json_is_object(value) || is_table(value)) {
-            fprintf(to, "%*s%s\n", indent, "", key);
+            nvdp__fprintf(to, "%*s%s\n", indent, "", key);
             if (json_is_object(value)) print_object(value, indent + STEP, to);
             if (is_table(value)) print_table(value, indent + STEP, to);
             continue;
         }
-        fprintf(to, "%*s%-*s ", indent, "", width, key);
+        nvdp__fprintf(to, "%*s%-*s ", indent, "", width, key);
         print_value(key, value, to);
         fputc('\n', to);
     }
@@ -681,7 +682,7 @@ static const char *const first_facts[] = {"guarantee",
 static const json_t *value_at(const json_t *object, const char *path) {
     char key[LONGEST_NAME];
     const size_t length = strcspn(path, ".");
-    snprintf(key, sizeof key, "%.*s", (int)length, path);
+    nvdp__snprintf(key, sizeof key, "%.*s", (int)length, path);
     const json_t *value = json_object_get(object, key);
     return path[length] == '\0' || value == NULL ? value : value_at(value, path + length + 1);
 }
@@ -702,11 +703,11 @@ static void print_members(const json_t *value, const char *names, FILE *to) {
     while (*names != '\0') {
         char name[LONGEST_NAME];
         const size_t length = strcspn(++names, " ");
-        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        nvdp__snprintf(name, sizeof name, "%.*s", (int)length, names);
         names += length;
         const json_t *member = value_at(value, name);
         if (member == NULL) continue;
-        fprintf(to, "%s%s ", between, name);
+        nvdp__fprintf(to, "%s%s ", between, name);
         print_value(name, member, to);
         between = ", ";
     }
@@ -722,10 +723,10 @@ static void print_brief(const json_t *object, FILE *to) {
     for (size_t i = 0; i < sizeof first_facts / sizeof first_facts[0]; i++) {
         char path[LONGEST_NAME];
         const size_t length = strcspn(first_facts[i], ":");
-        snprintf(path, sizeof path, "%.*s", (int)length, first_facts[i]);
+        nvdp__snprintf(path, sizeof path, "%.*s", (int)length, first_facts[i]);
         const json_t *value = value_at(object, path);
         if (value == NULL || json_is_null(value)) continue;
-        fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, path);
+        nvdp__fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, path);
         if (first_facts[i][length] == ':')
             print_members(value, first_facts[i] + length + 1, to);
         else if (!is_table(value))
@@ -733,7 +734,7 @@ static void print_brief(const json_t *object, FILE *to) {
         fputc('\n', to);
         if (is_table(value)) print_table(value, 2 * STEP, to);
     }
-    fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", lines_of(object));
+    nvdp__fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", lines_of(object));
 }
 
 /* --- all of it --- */
@@ -754,7 +755,7 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     to = open_memstream(&text, &size);
     if (to == NULL) NVDP_TRY(no_memory(ctx, path));
     if (how != NVDP_DESCRIPTION_JSON) {
-        fprintf(to, "%s\n", path);
+        nvdp__fprintf(to, "%s\n", path);
         if (how == NVDP_DESCRIPTION_ALL)
             print_object(object, STEP, to);
         else

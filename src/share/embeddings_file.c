@@ -91,7 +91,7 @@ static nvdp_status read_string(struct source *source, const char *name, size_t s
     const char *text = NULL;
     if (!has(source, name)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, name, &text));
-    snprintf(out, size, "%s", text);
+    nvdp__snprintf(out, size, "%s", text);
     return NVDP_OK;
 }
 

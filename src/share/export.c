@@ -583,8 +583,8 @@ static struct nvdp__ledger_release record_of(const struct export *export) {
         .budget = {options->budget.samples, options->budget.epsilon}};
     const size_t length = strlen(options->out), room = sizeof release.file - 1;
     memcpy(release.id, export->facts.model_id, sizeof release.id);
-    snprintf(release.file, sizeof release.file, "%s",
-             options->out + (length > room ? length - room : 0));
+    nvdp__snprintf(release.file, sizeof release.file, "%s",
+                   options->out + (length > room ? length - room : 0));
     state_proven(&export->facts, &release);
     return release;
 }
@@ -594,7 +594,7 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
     char why[NVDP__MESSAGE_SIZE];
     if (status != NVDP_ERR_IO || export->options->own_ledger || access(export->ledger, W_OK) == 0)
         return status;
-    snprintf(why, sizeof why, "%s", nvdp_context_error(export->ctx));
+    nvdp__snprintf(why, sizeof why, "%s", nvdp_context_error(export->ctx));
     return nvdp__fail(export->ctx, status,
                       "%.1500s: a run counts the samples of its texts there; --ledger FILE counts "
                       "them elsewhere, --no-ledger nowhere, which the shared file then says",
@@ -943,9 +943,9 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
         result.useful = export.facts.useful;
-        snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
-        snprintf(result.training_texts, sizeof result.training_texts, "%s",
-                 nvdp__training_names[export.facts.training]);
+        nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
+        nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
+                       nvdp__training_names[export.facts.training]);
         NVDP__GIVE(out, &result);
     }
 cleanup:

@@ -345,11 +345,11 @@ static void list_file(const struct nvdp__ledger *ledger, const struct record *re
     const char *name = ledger->kind == WITH_NAMES ? record->release->file : "";
     if (before > MOST) return;
     if (before == MOST)
-        snprintf(files + used, NVDP__LEDGER_FILES - used, " and others");
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and others");
     else
-        snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
-                 name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
-                 name[0] != '\0' ? name : record->release->id);
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
+                       name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
+                       name[0] != '\0' ? name : record->release->id);
 }
 
 /* Adds up all records over the texts of one. */
@@ -421,8 +421,8 @@ static const char *say_again(const struct account *account, size_t size, char *t
     const struct nvdp__spent *spent = &account->spent;
     text[0] = '\0';
     if (spent->again > 0)
-        snprintf(text, size, ": %" PRIu64 " of its %zu texts were shared before, in %s",
-                 spent->again, account->count, spent->files);
+        nvdp__snprintf(text, size, ": %" PRIu64 " of its %zu texts were shared before, in %s",
+                       spent->again, account->count, spent->files);
     return text;
 }
 
@@ -433,8 +433,9 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
                                   bool promised) {
     char again[AGAIN], epsilon[NVDP__BOUND_TEXT], together[128];
     const struct nvdp__spent *spent = &account->spent;
-    snprintf(together, sizeof together, "all samples of a text would have epsilon %s at delta %g",
-             nvdp__bound(epsilon, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+    nvdp__snprintf(together, sizeof together,
+                   "all samples of a text would have epsilon %s at delta %g",
+                   nvdp__bound(epsilon, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
     return FAIL(
         ledger, STATE,
         "expected at most %" PRIu64 " sample%s of a text in all%s, found %" PRIu64
@@ -452,7 +453,7 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
     char again[AGAIN], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
     nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
     if (isfinite(account->spent.epsilon))
-        snprintf(allows, sizeof allows, "; --budget-epsilon %s allows it", epsilon);
+        nvdp__snprintf(allows, sizeof allows, "; --budget-epsilon %s allows it", epsilon);
     return FAIL(ledger, STATE,
                 "expected at most epsilon %g at delta %g of all samples of a text together, found "
                 "%s with this export%s. Nothing was drawn%s",

@@ -374,7 +374,7 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct
 /* A finite number and nothing else. */
 static bool parse_number(const char *text, double *out) {
     char *end;
-    double value = strtod(text, &end);
+    double value = nvdp__strtod(text, &end);
     while (*end == ' ' || *end == '\t') {
         end++;
     }

@@ -140,7 +140,7 @@ static nvdp_status whole_word(struct nvdp__release *release, const char *name, i
 
 static nvdp_status exponent_word(struct nvdp__release *release, const char *name, int *out) {
     const char *text = nvdp__attributes_text(&release->attributes, name);
-    if (!nvdp__step_exponent(strtod(text, NULL), out))
+    if (!nvdp__step_exponent(nvdp__strtod(text, NULL), out))
         return NVDP__BAD_FILE(release, "metadata '%s': expected a power of two, found '%.40s'",
                               name, text);
     return NVDP_OK;

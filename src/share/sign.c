@@ -117,7 +117,7 @@ static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t 
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (file < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot create a key", path);
     sodium_bin2hex(hex, sizeof hex, bytes, SEED);
-    const int size = snprintf(line, sizeof line, "%s%s\n", words, hex);
+    const int size = nvdp__snprintf(line, sizeof line, "%s%s\n", words, hex);
     bool done = write(file, line, (size_t)size) == size && fsync(file) == 0;
     done = close(file) == 0 && done;
     sodium_memzero(line, sizeof line);

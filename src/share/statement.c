@@ -20,17 +20,17 @@
 double nvdp__public_number(double value) {
     if (!isfinite(value) || value == 0) return value;
     char text[32];
-    snprintf(text, sizeof text, "%.2e", value);
-    double rounded = strtod(text, NULL);
+    nvdp__snprintf(text, sizeof text, "%.2e", value);
+    double rounded = nvdp__strtod(text, NULL);
     if (rounded >= value) return rounded;
     double step = pow(10, floor(log10(fabs(value))) - 2);
-    snprintf(text, sizeof text, "%.2e", rounded + step);
-    return strtod(text, NULL);
+    nvdp__snprintf(text, sizeof text, "%.2e", rounded + step);
+    return nvdp__strtod(text, NULL);
 }
 
 double nvdp__public_bound(double value) {
     char text[NVDP__BOUND_TEXT];
-    return strtod(nvdp__bound(text, value, NVDP__UP), NULL);
+    return nvdp__strtod(nvdp__bound(text, value, NVDP__UP), NULL);
 }
 
 /* --- the guarantee --- */
@@ -56,7 +56,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.releases = (size_t)samples;
     of.training_epsilon = facts->private_training ? INFINITY : NAN;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
-    snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
+    nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
     free(line);
     return NVDP_OK;
 }
@@ -76,21 +76,23 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     if (facts->useful) return write_proven(ctx, epsilon, samples, facts);
     char *line = facts->guarantee;
     if (facts->insecure_seed)
-        snprintf(line, NVDP_GUARANTEE_SIZE,
-                 "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
-                 "the noise%s.",
-                 named);
+        nvdp__snprintf(
+            line, NVDP_GUARANTEE_SIZE,
+            "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
+            "the noise%s.",
+            named);
     else if (isinf(epsilon))
-        snprintf(line, NVDP_GUARANTEE_SIZE,
-                 "No guarantee over all texts: nothing is proven of %s%s.",
-                 facts->certified ? "other samples of these texts that the sender's ledger counts"
-                                  : "these samples",
-                 named);
+        nvdp__snprintf(
+            line, NVDP_GUARANTEE_SIZE, "No guarantee over all texts: nothing is proven of %s%s.",
+            facts->certified ? "other samples of these texts that the sender's ledger counts"
+                             : "these samples",
+            named);
     else
-        snprintf(line, NVDP_GUARANTEE_SIZE,
-                 "No useful guarantee: epsilon %s at delta %g, %s, is proven for any two texts%s.",
-                 nvdp__bound(bound, epsilon, NVDP__UP), facts->certificate.delta,
-                 nvdp__samples_text((size_t)samples, of), named);
+        nvdp__snprintf(
+            line, NVDP_GUARANTEE_SIZE,
+            "No useful guarantee: epsilon %s at delta %g, %s, is proven for any two texts%s.",
+            nvdp__bound(bound, epsilon, NVDP__UP), facts->certificate.delta,
+            nvdp__samples_text((size_t)samples, of), named);
     return NVDP_OK;
 }
 
@@ -98,9 +100,9 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
 
 static const char *number(double value, char text[32]) {
     if (isinf(value)) {
-        snprintf(text, 32, "infinite");
+        nvdp__snprintf(text, 32, "infinite");
     } else {
-        snprintf(text, 32, "%.3g", nvdp__public_number(value));
+        nvdp__snprintf(text, 32, "%.3g", nvdp__public_number(value));
     }
     return text;
 }
@@ -338,7 +340,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, &made, &proof));
-    snprintf(facts->proof, sizeof facts->proof, "%s", proof);
+    nvdp__snprintf(facts->proof, sizeof facts->proof, "%s", proof);
     free(proof);
     facts->certified = true;
     return NVDP_OK;

@@ -52,9 +52,9 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     if (v->found.checks == NVDP_CHECKS) return;
     v->found.checks++;
     made->verdict = verdict;
-    snprintf(made->what, sizeof made->what, "%s", what);
+    nvdp__snprintf(made->what, sizeof made->what, "%s", what);
     va_start(args, found);
-    vsnprintf(made->found, sizeof made->found, found, args);
+    nvdp__vsnprintf(made->found, sizeof made->found, found, args);
     va_end(args);
     make_printable(made->found);
 }
@@ -90,7 +90,7 @@ static bool text_of(struct verify *v, const char *name, size_t size, char *out) 
     const char *text = NULL;
     out[0] = '\0';
     if (!has(v, name) || !was_read(v, nvdp__release_text(&v->release, name, &text))) return false;
-    snprintf(out, size, "%s", text);
+    nvdp__snprintf(out, size, "%s", text);
     return true;
 }
 
@@ -115,8 +115,8 @@ struct names {
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
     names->seen++;
     if ((known && right_type) || names->other[0] != '\0') return;
-    snprintf(names->other, sizeof names->other, ", one of them %.*s%s", NAME_SIZE, name,
-             known ? ", whose type can hold more than its values" : "");
+    nvdp__snprintf(names->other, sizeof names->other, ", one of them %.*s%s", NAME_SIZE, name,
+                   known ? ", whose type can hold more than its values" : "");
 }
 
 static void take_attribute(struct names *names, const struct nvdp__attribute *attribute) {
@@ -384,7 +384,7 @@ static bool take_mechanism(struct verify *v) {
     nvib->clip.sequence = real_of(v, "clip_sequence", INFINITY);
     nvib->clip.alpha_min = real_of(v, "clip_alpha_min", 0);
     nvib->clip.alpha_max = real_of(v, "clip_alpha_max", INFINITY);
-    snprintf(v->task, sizeof v->task, "%s", held->task);
+    nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);
     v->info.task.name = v->task;
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
@@ -512,7 +512,8 @@ static nvdp_status check_certificate(struct verify *v) {
     if (!right) return NVDP_OK;
     char samples[64] = "one sample of a text", a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (v->facts.samples > 1)
-        snprintf(samples, sizeof samples, "all %zu samples of a text together", v->facts.samples);
+        nvdp__snprintf(samples, sizeof samples, "all %zu samples of a text together",
+                       v->facts.samples);
     const double epsilon = real_of(v, "certificate_epsilon", NAN),
                  delta = real_of(v, "certificate_delta", NAN),
                  mu = real_of(v, "certificate_mu", NAN);
@@ -565,7 +566,7 @@ static void check_statement(struct verify *v, bool known) {
     static const char what[] = "the statement says what the attributes say";
     char text[NVDP_STATEMENT_SIZE];
     const bool there = text_of(v, "statement", sizeof text, text);
-    snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
+    nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
     make_printable(v->found.statement);
     if (!there)
         check(v, NVDP_VERDICT_OPEN, what, "there is none");
@@ -640,10 +641,10 @@ static nvdp_status check_content(struct verify *v) {
         check_training(v);
         NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(v->ctx, &v->facts));
         v->found.useful = v->facts.useful;
-        snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
+        nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
     } else {
-        snprintf(v->found.guarantee, sizeof v->found.guarantee,
-                 "No guarantee: the file does not say how its samples were drawn.");
+        nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee,
+                       "No guarantee: the file does not say how its samples were drawn.");
         check(v, has(v, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
               "the mechanism is told", "method '%.31s', or its clips, are not", v->held->method);
     }
@@ -691,8 +692,8 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     struct nvdp__budget budget;
     char samples[32] = "none", epsilon[32] = "none", bound[NVDP__BOUND_TEXT];
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
-    if (budget.samples > 0) snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
-    if (budget.epsilon > 0) snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
+    if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
+    if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
     check(v, whether(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",

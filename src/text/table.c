@@ -5,7 +5,6 @@
 #include "base/file.h"
 
 #include <jansson.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +18,8 @@ void nvdp__name_list_add(struct nvdp__name_list *list, size_t max_bytes, const c
     const char *comma = list->used > 0 ? ", " : "";
     if (list->full) return;
     list->full = list->used + strlen(name) + sizeof ", , ..." > max_bytes;
-    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
-                                   comma, list->full ? "..." : name);
+    list->used += (size_t)nvdp__snprintf(list->text + list->used, sizeof list->text - list->used,
+                                         "%s%s", comma, list->full ? "..." : name);
 }
 
 /* ---- memory for fields that differ from the file's bytes ---- */
@@ -264,8 +263,8 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     if (!json_is_number(value)) return add_field(tsv, NULL, 0);
     const int n =
         json_is_integer(value)
-            ? snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value))
-            : snprintf(number, sizeof number, "%.17g", json_real_value(value));
+            ? nvdp__snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value))
+            : nvdp__snprintf(number, sizeof number, "%.17g", json_real_value(value));
     return add_copy(tsv, number, (size_t)n);
 }
 
@@ -398,11 +397,8 @@ bool nvdp__field_number(struct nvdp__field field, double *number) {
     text[field.size] = '\0';
     /* Decimal digits only: strtod would also accept spaces, hexadecimal, "inf" and "nan". */
     if (strspn(text, "0123456789+-.eE") != field.size) return false;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0) return false;
     char *end = NULL;
-    double value = strtod_l(text, &end, plain);
-    freelocale(plain);
+    double value = nvdp__strtod(text, &end);
     if (end != text + field.size || !isfinite(value)) return false;
     *number = value;
     return true;

@@ -317,8 +317,8 @@ static nvdp_status read_score(struct reader *reader, struct nvdp__field field, f
         return NVDP_OK;
     }
     if (isfinite(task->label_min))
-        snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
-                 task->label_max);
+        nvdp__snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
+                       task->label_max);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s",
                       reader->chunks.tsv.path, reader->chunks.tsv.line,
                       nvdp__quote_field(field).text, expected);

@@ -304,8 +304,8 @@ static nvdp_status merges_text(const struct document *document, const json_t *me
             free(text);
             return status;
         }
-        used += (size_t)snprintf(text + used, need, "%s%s%s\n", left, right != NULL ? " " : "",
-                                 right != NULL ? right : "");
+        used += (size_t)nvdp__snprintf(text + used, need, "%s%s%s\n", left,
+                                       right != NULL ? " " : "", right != NULL ? right : "");
     }
     *out = text;
     *size = used;

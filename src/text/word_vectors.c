@@ -9,7 +9,6 @@
 #include "text/word_vectors.h"
 #include "base/file.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +17,6 @@ struct reader {
     size_t count, dim; /* of the table */
     size_t declared;   /* words according to the first line */
     bool header;
-    locale_t plain;
     struct nvdp__line line;
     const char *at, *end; /* rest of the line */
 };
@@ -108,7 +106,7 @@ static nvdp_status measure(struct reader *reader) {
 
 /* Reads a decimal number. Up to 15 digits and a power of ten up to 22 are both exact doubles, so
  * one multiplication or division rounds correctly (Clinger 1990); strtod reads the others. */
-static bool number(const struct reader *reader, struct nvdp__field field, double *out) {
+static bool number(struct nvdp__field field, double *out) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -138,7 +136,7 @@ static bool number(const struct reader *reader, struct nvdp__field field, double
     text[field.size] = '\0';
     if (strspn(text, "0123456789+-.eE") != field.size) return false;
     char *stop = NULL;
-    *out = strtod_l(text, &stop, reader->plain);
+    *out = nvdp__strtod(text, &stop);
     return stop == text + field.size && fabs(*out) <= 1e150;
 }
 
@@ -164,7 +162,7 @@ static nvdp_status read_line(struct reader *reader, struct nvdp__strings *words,
         const struct nvdp__field field = next_field(reader);
         if (field.size == 0)
             return LINE_FAIL(reader, "expected %zu numbers, found %zu", reader->dim, k);
-        if (!number(reader, field, &row[k]))
+        if (!number(field, &row[k]))
             return LINE_FAIL(reader, "number %zu: expected a finite one of at most 1e150, found %s",
                              k + 1, nvdp__quote_field(field).text);
     }
@@ -177,11 +175,10 @@ static nvdp_status read_line(struct reader *reader, struct nvdp__strings *words,
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__strings *words, struct nvdp__word_vectors *out) {
     nvdp_status status = NVDP_OK;
-    struct reader reader = {.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    struct reader reader = {0};
     struct nvdp__meter meter;
     double *rows = NULL;
     bool found = true;
-    if (reader.plain == (locale_t)0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp__check_regular(ctx, path)); /* it is read twice */
     NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
     NVDP_TRY(measure(&reader));
@@ -207,7 +204,6 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
     rows = NULL;
 cleanup:
     nvdp__lines_close(&reader.lines);
-    if (reader.plain != (locale_t)0) freelocale(reader.plain);
     free(rows);
     return status;
 }

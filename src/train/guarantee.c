@@ -36,12 +36,13 @@ bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
 
 static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
     char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    fprintf(to,
-            nvdp_guarantee_is_useful(of)
-                ? "Proven: epsilon %s at delta %g, %s, any two texts."
-                : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
-            nvdp__bound(bound, of->epsilon, NVDP__UP), of->delta,
-            nvdp__samples_text(of->releases, samples));
+    nvdp__fprintf(
+        to,
+        nvdp_guarantee_is_useful(of)
+            ? "Proven: epsilon %s at delta %g, %s, any two texts."
+            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
+        nvdp__bound(bound, of->epsilon, NVDP__UP), of->delta,
+        nvdp__samples_text(of->releases, samples));
 }
 
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
@@ -51,21 +52,21 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
         return;
     }
     if (!of->partial)
-        fprintf(to, " Measured on %zu texts:", of->texts);
+        nvdp__fprintf(to, " Measured on %zu texts:", of->texts);
     else if (of->of_texts > of->texts)
-        fprintf(to, " Measured on %zu of %zu texts only:", of->texts, of->of_texts);
+        nvdp__fprintf(to, " Measured on %zu of %zu texts only:", of->texts, of->of_texts);
     else
-        fprintf(to, " Measured on a sample of %zu texts only:", of->texts);
+        nvdp__fprintf(to, " Measured on a sample of %zu texts only:", of->texts);
     if (isinf(of->largest))
-        fprintf(to, " %s of the pairs are infinitely far apart",
-                nvdp__share_bound(text, of->infinite_share, NVDP__UP));
+        nvdp__fprintf(to, " %s of the pairs are infinitely far apart",
+                      nvdp__share_bound(text, of->infinite_share, NVDP__UP));
     else
-        fprintf(to, " two of them are up to %s nats apart",
-                nvdp__bound(text, of->largest, NVDP__UP));
-    fprintf(to, " (one sample, order %g)", of->order);
+        nvdp__fprintf(to, " two of them are up to %s nats apart",
+                      nvdp__bound(text, of->largest, NVDP__UP));
+    nvdp__fprintf(to, " (one sample, order %g)", of->order);
     if (!isnan(of->named))
-        fprintf(to, ", and the text of a sample is named in %s of the tries",
-                nvdp__share_bound(text, of->named, NVDP__UP));
+        nvdp__fprintf(to, ", and the text of a sample is named in %s of the tries",
+                      nvdp__share_bound(text, of->named, NVDP__UP));
     fputc('.', to);
 }
 
@@ -79,10 +80,10 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
         fputs(" The encoder was trained privately; its run tells at which epsilon.", to);
         return;
     }
-    fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
-            nvdp__bound(epsilon, of->training_epsilon, NVDP__UP), of->training_delta);
+    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
+                  nvdp__bound(epsilon, of->training_epsilon, NVDP__UP), of->training_delta);
     if (isfinite(of->training_mu))
-        fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu, NVDP__UP));
+        nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu, NVDP__UP));
     fputs(", by private training.", to);
 }
 
@@ -100,8 +101,8 @@ static void write_line(const void *guarantee, FILE *to) {
               "them, and the privacy statement says what that protects.",
               to);
     else if (!of->noise)
-        fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
-                of->method);
+        nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
+                      of->method);
     else if (isfinite(of->epsilon))
         write_proven(of, to);
     else
@@ -195,7 +196,7 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     NVDP_TRY(nvdp__json_string(ctx, run, config, "method", "base", &name));
     NVDP_TRY(nvdp_method_find(ctx, name, &method));
     NVDP_TRY(nvdp__json_string(ctx, run, config, "token_noise", "none", &noise));
-    snprintf(made.method, sizeof made.method, "%s", name);
+    nvdp__snprintf(made.method, sizeof made.method, "%s", name);
     made.noise = nvdp_method_is_private(method);
     made.token_noise = strcmp(noise, "none") != 0;
     take_certificate(json_object_get(result, "certified"), &made);

@@ -7,7 +7,6 @@
 
 #include <nvdp/measured.h>
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -53,9 +52,11 @@ nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_confi
     for (size_t i = 0; to != NULL && setting(config, i, &name, &value); i++) {
         if (value == NULL) continue;
         const bool flag = strcmp(value, "true") == 0;
-        fprintf(to, flag ? "-%s" : "-%s-", name);
+        nvdp__fprintf(to, flag ? "-%s" : "-%s-", name);
+        static const char plain[] =
+            ".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         for (const char *c = flag ? "" : value; *c != '\0'; c++)
-            fputc(isalnum((unsigned char)*c) || *c == '.' ? *c : '_', to);
+            fputc(strchr(plain, *c) != NULL ? *c : '_', to);
     }
     if (to == NULL || fclose(to) != 0) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     if (size > LONGEST) { /* long lists: a digest in their place */
@@ -63,7 +64,7 @@ nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_confi
         nvdp__digest_begin(&digest);
         nvdp__digest_text(&digest, made);
         nvdp__digest_end(&digest, hex);
-        snprintf(made, size, "-%.12s", hex);
+        nvdp__snprintf(made, size, "-%.12s", hex);
     }
     *out = nvdp__format(ctx, "%s%s.json", stem, made);
     free(made);

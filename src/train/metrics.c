@@ -360,7 +360,7 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
         }
     }
     for (size_t c = 0; c < classes; c++)
-        snprintf(made[c].name, sizeof made[c].name, "%s", task->labels[c]);
+        nvdp__snprintf(made[c].name, sizeof made[c].name, "%s", task->labels[c]);
     NVDP__HAND_OVER(out, made);
 cleanup:
     free(made);

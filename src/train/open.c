@@ -193,7 +193,7 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
     bool any = false;
     for (size_t c = 0; c < classes; c++) {
         char *end;
-        t->class_weight[c] = strtod(at, &end);
+        t->class_weight[c] = nvdp__strtod(at, &end);
         const bool last = c + 1 == classes;
         if (end == at || *end != (last ? '\0' : ',') || !(t->class_weight[c] >= 0) ||
             t->class_weight[c] > 1e6)

@@ -332,8 +332,8 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
 static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t releases,
                               double *radius) {
     char *end = NULL;
-    const double baseline = strtod(text, &end);
-    const double target = *end == ':' ? strtod(end + 1, &end) : NAN;
+    const double baseline = nvdp__strtod(text, &end);
+    const double target = *end == ':' ? nvdp__strtod(end + 1, &end) : NAN;
     *radius = *end == '\0' ? nvdp_guess_clip(baseline, target, (int)releases, 0) : NAN;
     return *radius > 0 ? NVDP_OK
                        : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -35,8 +35,8 @@ static void print_metrics(const void *result, struct nvdp_result_lines *to) {
         const char *name = nvdp_metric_name(scores->metric[i]);
         char interval[64] = "";
         if (!isnan(scores->low[i]))
-            snprintf(interval, sizeof interval, "; 95 %% over texts: %.4f to %.4f", scores->low[i],
-                     scores->high[i]);
+            nvdp__snprintf(interval, sizeof interval, "; 95 %% over texts: %.4f to %.4f",
+                           scores->low[i], scores->high[i]);
         if (scores->draws > 1)
             nvdp_result_line(to, name, "%.4f +- %.4f  (%zu %s, %zu draws%s)", scores->mean[i],
                              scores->sd[i], scores->n, what, scores->draws, interval);

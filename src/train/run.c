@@ -234,11 +234,11 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
     NVDP_TRY(nvdp__score_whole(ctx, run.model, run.dataset, options.batch, options.seed,
                                options.draws, &result.scores, &found));
     const struct nvdp__model_info *info = &run.model->info;
-    snprintf(result.task, sizeof result.task, "%s", info->task.name);
-    snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
-    snprintf(result.split, sizeof result.split, "%s", options.split);
-    snprintf(result.protocol, sizeof result.protocol, "%s",
-             nvdp__protocol_names[run.config.protocol]);
+    nvdp__snprintf(result.task, sizeof result.task, "%s", info->task.name);
+    nvdp__snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
+    nvdp__snprintf(result.split, sizeof result.split, "%s", options.split);
+    nvdp__snprintf(result.protocol, sizeof result.protocol, "%s",
+                   nvdp__protocol_names[run.config.protocol]);
     NVDP__GIVE(out, &result);
     *count = found != NULL ? run.model->info.outputs : 0;
     *classes = found;

@@ -96,7 +96,7 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
     if (t->told || 2 * t->job.step < t->job.steps || !(empty || mute)) return;
     t->told = true;
     if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
-        snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
+        nvdp__snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
               "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
               t->job.step, t->job.steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,

@@ -54,3 +54,13 @@ endforeach()
 if(found LESS 300)
   message(SEND_ERROR "expected more than 300 includes between modules, found ${found}: is this test looking at the sources?")
 endif()
+
+# The library reads and prints numbers by src/base/number.c alone, which does not follow the caller's locale.  The program does
+# not set LC_NUMERIC.
+list(FILTER files EXCLUDE REGEX "^src/(cli|sweep|report|bench)/|^src/base/number\\.c$")
+foreach(file ${files})
+  file(STRINGS ${SOURCE}/${file} calls REGEX "(^|[^A-Za-z0-9_])(strto[df]|strtold|atof|v?s?n?printf|v?[fd]printf|v?asprintf)\\(")
+  foreach(call ${calls})
+    message(SEND_ERROR "${file}: ${call}: expected a function of src/base/number.c")
+  endforeach()
+endforeach()

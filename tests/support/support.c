@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <ftw.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,19 @@ char *support_read(const char *path) {
     cr_assert_eq(fread(text, 1, (size_t)size, file), (size_t)size);
     fclose(file);
     return text;
+}
+
+void support_decimal_comma(void) {
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
+    char command[PATH_SIZE];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (setlocale(LC_ALL, names[i]) != NULL) return;
+    }
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/%s' 2>/dev/null",
+             support_scratch(), names[0]);
+    if (system(command) != 0 || setenv("LOCPATH", support_scratch(), 1) != 0 ||
+        setlocale(LC_ALL, names[0]) == NULL)
+        cr_skip_test("no locale with a decimal comma, and none can be made");
 }
 
 bool support_same_file(const char *directory_a, const char *directory_b, const char *name) {

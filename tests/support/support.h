@@ -31,6 +31,10 @@ void support_write_text(const char *path, const char *text);
 /* The whole file, NUL-terminated; free(). */
 char *support_read(const char *path);
 
+/* Sets a locale with a decimal comma, an installed one or one that localedef makes here; skips the
+ * running test where there is neither. */
+void support_decimal_comma(void);
+
 /* Whether two files of two directories have the same bytes. */
 bool support_same_file(const char *directory_a, const char *directory_b, const char *name);
 

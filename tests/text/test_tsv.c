@@ -3,7 +3,6 @@
 #include "text/task.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,10 +105,7 @@ Test(tsv, numbers) {
 
 /* The decimal point does not depend on the user's locale. */
 Test(tsv, numbers_in_any_locale) {
-    static const char *const name[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
-    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
-        if (setlocale(LC_ALL, name[i]) != NULL) break;
-    }
+    support_decimal_comma();
     double number = 0;
     cr_assert(nvdp__field_number(field("2.5"), &number));
     cr_assert_eq(number, 2.5);
