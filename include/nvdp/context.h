@@ -38,6 +38,12 @@ enum nvdp_log_level {
     NVDP_LOG_WARNING /**< a possible problem of the result */
 };
 
+/** How messages name an option. */
+enum nvdp_option_style {
+    NVDP_OPTION_STYLE_NAME,  /**< `max_pairs`: a key of JSON, an argument in Python */
+    NVDP_OPTION_STYLE_DASHES /**< `--max-pairs`: as on a command line */
+};
+
 /** Progress of a long computation. */
 struct nvdp_progress {
     const char *phase;      /**< "train", "encode", "pairs", ... */
@@ -103,6 +109,17 @@ void nvdp_context_set_progress(struct nvdp_context *ctx, nvdp_progress_fn fn, vo
  * @param fn   NULL: never cancel
  * @param user passed to @p fn */
 void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *user);
+
+/** Sets how messages name options, in errors and in what the log callback gets.
+ * nvdp_config_set() takes a name in either style but for the two dashes before it.
+ * @param ctx   context
+ * @param style NVDP_OPTION_STYLE_NAME in a new context */
+void nvdp_context_set_option_style(struct nvdp_context *ctx, enum nvdp_option_style style);
+
+/** How messages name options.
+ * @param ctx context; NULL: that of a new one
+ * @return the style */
+enum nvdp_option_style nvdp_context_option_style(const struct nvdp_context *ctx);
 
 /** Sets the number of threads of loops and matrix products. Another number can change the order of sums, and so the
  * last bits of results. The OpenMP setting of the calling thread is changed during a product, and restored after

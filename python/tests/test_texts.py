@@ -163,6 +163,11 @@ def test_threads_get_their_own_errors(posteriors, tmp_path):
     assert wrong == []
 
 
+def test_errors_name_arguments(posteriors):
+    with pytest.raises(ValueError, match="^option max_pairs: expected "):
+        posteriors.privacy(max_pairs="many")
+
+
 def test_after_fork(compact):
     tokenizer = nvdp.Tokenizer(compact)
     tokenizer.encode("a")

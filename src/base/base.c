@@ -19,25 +19,62 @@ static const double REPORT_INTERVAL = 0.1; /* seconds */
 
 /* --- messages --- */
 
+/* Writes the text, cut to `size`, with each {name} of an option as the context's caller writes it. */
+static void name_options(const struct nvdp_context *ctx, const char *text, size_t size, char *out) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const bool dashes = nvdp_context_option_style(ctx) == NVDP_OPTION_STYLE_DASHES;
+    size_t used = 0;
+    while (*text != '\0' && used + 1 < size) {
+        const size_t length = *text == '{' ? strspn(text + 1, letters) : 0;
+        if (length == 0 || text[1 + length] != '}') {
+            out[used++] = *text++;
+            continue;
+        }
+        for (size_t i = 0; dashes && i < 2 && used + 1 < size; i++)
+            out[used++] = '-';
+        for (size_t i = 1; i <= length && used + 1 < size; i++)
+            out[used++] = text[i] == '-' && !dashes ? '_' : text[i];
+        text += length + 2;
+    }
+    out[used] = '\0';
+}
+
+struct nvdp__naming nvdp__with_options(const struct nvdp_context *ctx, const char *text) {
+    struct nvdp__naming words;
+    name_options(ctx, text, sizeof words.text, words.text);
+    return words;
+}
+
+struct nvdp__naming nvdp__as_option(const struct nvdp_context *ctx, const char *name) {
+    const bool dashes = nvdp_context_option_style(ctx) == NVDP_OPTION_STYLE_DASHES;
+    struct nvdp__naming words;
+    nvdp__snprintf(words.text, sizeof words.text, "%s%s", dashes ? "--" : "", name);
+    for (char *c = words.text; !dashes && *c != '\0'; c++)
+        if (*c == '-') *c = '_';
+    return words;
+}
+
 /* Formats the arguments after `format` into `text`, which is an array. */
-#define FORMAT(text, format)                                                                       \
+#define FORMAT(ctx, text, format)                                                                  \
     do {                                                                                           \
+        char named[NVDP__MESSAGE_SIZE];                                                            \
         va_list args;                                                                              \
+        name_options(ctx, format, sizeof named, named);                                            \
         va_start(args, format);                                                                    \
-        if (nvdp__vsnprintf(text, sizeof(text), format, args) < 0) (text)[0] = '\0';               \
+        if (nvdp__vsnprintf(text, sizeof(text), named, args) < 0) (text)[0] = '\0';                \
         va_end(args);                                                                              \
     } while (0)
 
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE];
-    FORMAT(text, format);
+    FORMAT(ctx, text, format);
     nvdp_context_set_error(ctx, text);
     return status;
 }
 
 nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE], reason[256];
-    FORMAT(text, format);
+    FORMAT(ctx, text, format);
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: %s", text, strerror_r(err, reason, sizeof reason));
 }
 
@@ -55,7 +92,7 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE];
-    FORMAT(text, format);
+    FORMAT(ctx, text, format);
     nvdp_context_log(ctx, level, text);
 }
 

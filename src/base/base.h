@@ -14,7 +14,16 @@
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
 
-/* Records the message (printf form) in ctx and returns status. ctx may be NULL. */
+/* An option's name as the caller of ctx writes it: max-pairs is "--max-pairs" or "max_pairs" (nvdp_context_set_option_style). */
+struct nvdp__naming {
+    char text[256];
+};
+struct nvdp__naming nvdp__as_option(const struct nvdp_context *ctx, const char *name);
+/* The text, in which {max-pairs} stands for the option of that name. */
+struct nvdp__naming nvdp__with_options(const struct nvdp_context *ctx, const char *text);
+
+/* Records the message (printf form) in ctx and returns status.  ctx may be NULL.  In the format, but not in its arguments,
+ * {max-pairs} stands for the option of that name; so it does in the other functions that record or log a message. */
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with ": strerror(err)" appended. */

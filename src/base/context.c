@@ -18,6 +18,7 @@ struct nvdp_context {
     void *progress_user;
     nvdp_cancel_fn cancel;
     void *cancel_user;
+    enum nvdp_option_style option_style;
     int threads;
     enum nvdp_precision precision;
     bool plain_bf16;
@@ -85,6 +86,14 @@ void nvdp_context_set_progress(struct nvdp_context *ctx, nvdp_progress_fn fn, vo
 void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *user) {
     ctx->cancel = fn;
     ctx->cancel_user = user;
+}
+
+void nvdp_context_set_option_style(struct nvdp_context *ctx, enum nvdp_option_style style) {
+    ctx->option_style = style;
+}
+
+enum nvdp_option_style nvdp_context_option_style(const struct nvdp_context *ctx) {
+    return ctx != NULL ? ctx->option_style : NVDP_OPTION_STYLE_NAME;
 }
 
 nvdp_status nvdp_context_set_threads(struct nvdp_context *ctx, int threads) {

@@ -147,7 +147,7 @@ static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const
     replace = replace || (stat(to, &info) == 0 && info.st_size == 0);
     if ((replace ? rename(from, to) : rename_to_new(from, to)) != 0)
         return errno == EEXIST && !replace
-                   ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", to)
+                   ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", to)
                    : nvdp__fail_errno(ctx, errno, "%s: cannot write", to);
     nvdp__sync_directory(to);
     return NVDP_OK;

@@ -16,7 +16,7 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
         return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write a run there", directory);
     if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the output directory is not empty; use %s",
-                      directory, ways);
+                      directory, nvdp__with_options(ctx, ways).text);
 }
 
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock) {

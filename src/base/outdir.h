@@ -16,7 +16,7 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
 /* The options for work that can be resumed. */
-#define NVDP__RUN_WAYS "--resume or --overwrite"
+#define NVDP__RUN_WAYS "{resume} or {overwrite}"
 /* Fails with NVDP_ERR_STATE if the folder is an unfinished run of nvdp train: it has run.json
  * but not result.json, which is written last. Its model is from some epoch, and resuming would
  * replace it. */

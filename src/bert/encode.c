@@ -391,7 +391,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: option --all-layers: %s gives its last states alone", config,
+                            "%s: option {all-layers}: %s gives its last states alone", config,
                             row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));

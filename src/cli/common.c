@@ -226,6 +226,7 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_status status = nvdp_context_create(&cli->ctx);
     if (status != NVDP_OK) return cli_fail(cli, status);
     cli->told = json_object();
+    nvdp_context_set_option_style(cli->ctx, NVDP_OPTION_STYLE_DASHES);
     nvdp_context_set_log(cli->ctx, on_log, cli); /* options have notices, too */
     CLI_TRY(cli_parse(cli, values));
     cli_meter_open(&cli->meter);

@@ -61,26 +61,29 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
     bool clips = !isinf(options->clip);
     if (!nvdp__dp_wanted(options)) {
         if (options->noise == 0 && options->target_epsilon == 0) return NVDP_OK;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --%s: expected --dp-batch or --dp-sample-rate beside it, "
-                          "found neither%s",
-                          options->noise > 0 ? "dp-noise" : "target-epsilon",
-                          options->noise > 0 ? ""
-                                             : " (a budget for texts that are given away, not for "
-                                               "those of training, is --certified-epsilon)");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option %s: expected {dp-batch} or {dp-sample-rate} beside it, "
+            "found neither%s",
+            nvdp__as_option(ctx, options->noise > 0 ? "dp-noise" : "target-epsilon").text,
+            options->noise > 0
+                ? ""
+                : nvdp__with_options(ctx, " (a budget for texts that are given away, not "
+                                          "for those of training, is {certified-epsilon})")
+                      .text);
     }
     if (options->batch > 0 && options->sample_rate > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "options --dp-batch and --dp-sample-rate exclude each other");
+                          "options {dp-batch} and {dp-sample-rate} exclude each other");
     bool noisy = options->noise > 0 || options->target_epsilon > 0;
     if (clips && !noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-noise: expected above 0, or --target-epsilon, found %g (0, "
-                          "which is not private, goes with --dp-clip inf only)",
+                          "option {dp-noise}: expected above 0, or {target-epsilon}, found %g (0, "
+                          "which is not private, goes with {dp-clip} inf only)",
                           options->noise);
     if (!clips && noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-clip: expected a number with noise, found inf: no noise "
+                          "option {dp-clip}: expected a number with noise, found inf: no noise "
                           "hides what is not bounded");
     return NVDP_OK;
 }
@@ -104,24 +107,26 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
         const char *whose, *less;
     } names[NVDP__DP_BEFORE] = {
         [NVDP__DP_VOCABULARY] = {"the private vocabulary's",
-                                 "a smaller --vocab-dp-delta, --vocab-dp-epsilon or --length makes "
+                                 "a smaller {vocab-dp-delta}, {vocab-dp-epsilon} or {length} makes "
                                  "that less"},
         [NVDP__DP_START] = {"what the training of the model to begin from has by itself,",
-                            "its own --target-epsilon and --target-delta make that less"}};
+                            "its own {target-epsilon} and {target-delta} make that less"}};
     struct nvdp_dp_guarantee sum = {0, 0};
     for (size_t i = 0; i < NVDP__DP_BEFORE; i++) {
         const struct nvdp_dp_guarantee *of = &dp->before[i];
         sum = (struct nvdp_dp_guarantee){sum.epsilon + of->epsilon, sum.delta + of->delta};
         if (has(of) && sum.delta >= dp->delta)
             return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                              "option --target-delta: expected above %s %.3g of an example, found "
+                              "option {target-delta}: expected above %s %.3g of an example, found "
                               "%.3g (%s)",
-                              names[i].whose, sum.delta, dp->delta, names[i].less);
+                              names[i].whose, sum.delta, dp->delta,
+                              nvdp__with_options(dp->ctx, names[i].less).text);
         if (has(of) && epsilon > 0 && sum.epsilon >= epsilon)
             return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                              "option --target-epsilon: expected above %s %.4g of an example, "
+                              "option {target-epsilon}: expected above %s %.4g of an example, "
                               "found %g (%s)",
-                              names[i].whose, sum.epsilon, epsilon, names[i].less);
+                              names[i].whose, sum.epsilon, epsilon,
+                              nvdp__with_options(dp->ctx, names[i].less).text);
     }
     return NVDP_OK;
 }
@@ -133,9 +138,9 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     dp->delta = options->target_delta > 0 ? options->target_delta : 0.5 / n;
     if (dp->delta * n >= 1 && !options->allow_weak_delta)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --target-delta: expected below 1/N = %.3g of %zu training "
+                          "option {target-delta}: expected below 1/N = %.3g of %zu training "
                           "examples, found %g, which allows some of them to be published as they "
-                          "are (--allow-weak-delta takes it)",
+                          "are ({allow-weak-delta} takes it)",
                           1 / n, dp->examples, dp->delta);
     NVDP_RETURN_IF_FAILED(check_before(dp, epsilon));
     if (epsilon == 0) return NVDP_OK;
@@ -144,8 +149,8 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
                                                  NVDP_ACCOUNTANT_PLD, &dp->steps));
         if (dp->steps > 0) return NVDP_OK;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --target-epsilon %g: expected a budget for one step at least, "
-                          "which with --dp-noise %g costs more at delta %.3g",
+                          "option {target-epsilon} %g: expected a budget for one step at least, "
+                          "which with {dp-noise} %g costs more at delta %.3g",
                           epsilon, dp->noise, dp->delta);
     }
     NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
@@ -163,7 +168,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-batch: expected at most the %zu training examples, found "
+                          "option {dp-batch}: expected at most the %zu training examples, found "
                           "%zu",
                           examples, options->batch);
     const size_t rank = nvdp__rank(ctx);

@@ -206,7 +206,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         "private training: expected a model to begin from that did not see these texts, or "
         "saw them privately, found that of %s, which was trained on %s without privacy, "
         "or with noise from a seed: what it learned of them stays, whatever noise is added "
-        "now (train that with --dp-batch and --target-epsilon, begin from a public model, or leave "
+        "now (train that with {dp-batch} and {target-epsilon}, begin from a public model, or leave "
         "those texts out)",
         run != NULL ? run : "a pretraining that its config.json tells of", texts);
 }

@@ -184,30 +184,30 @@ static nvdp_status check_sequence(struct nvdp_context *ctx,
                                                     : NULL;
     if (option != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --%s: expected %sinf, none, with --clip-sequence %g, which clips "
+                          "option %s: expected %sinf, none, with {clip-sequence} %g, which clips "
                           "all means together and has variances of 1",
-                          option, strcmp(option, "clip-logvar-min") == 0 ? "-" : "",
-                          clip->sequence);
+                          nvdp__as_option(ctx, option).text,
+                          strcmp(option, "clip-logvar-min") == 0 ? "-" : "", clip->sequence);
     if (config->stdev_tau != 1)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --stdev-tau: expected 1 with --clip-sequence %g, whose variances are 1, "
+            "option {stdev-tau}: expected 1 with {clip-sequence} %g, whose variances are 1, "
             "found %g",
             clip->sequence, config->stdev_tau);
     if (config->kappa != 1)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --kappa: expected 1 with --clip-sequence %g: a mean that is drawn twice "
+            "option {kappa}: expected 1 with {clip-sequence} %g: a mean that is drawn twice "
             "counts twice, found %d",
             clip->sequence, config->kappa);
     if (config->query != NVDP__QUERY_SAMPLED)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --query: expected sampled with --clip-sequence %g, found clean",
+                          "option {query}: expected sampled with {clip-sequence} %g, found clean",
                           clip->sequence);
     if (config->length_policy != NVDP_LENGTH_HIDDEN)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --length-policy: expected hidden with --clip-sequence %g, whose bound is "
+            "option {length-policy}: expected hidden with {clip-sequence} %g, whose bound is "
             "of texts of any length, found public",
             clip->sequence);
     return NVDP_OK;

@@ -38,10 +38,10 @@ nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
     NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check(ctx, &sanitizer));
     if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --eta or --epsilon: noise of text privatization, expected "
-                          "--token-noise beside it, found none (a budget for texts that are given "
-                          "away later is --certified-epsilon, for the training texts "
-                          "--target-epsilon)");
+                          "option {eta} or {epsilon}: noise of text privatization, expected "
+                          "{token-noise} beside it, found none (a budget for texts that are given "
+                          "away later is {certified-epsilon}, for the training texts "
+                          "{target-epsilon})");
     if (options->clip > 0 && !nvdp__token_row(options->mechanism)->on_sequence)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "noise_clip: expected token-noise sequence-laplace, found %s",

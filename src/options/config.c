@@ -218,20 +218,22 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
         union nvdp__value value;
         char expected[NVDP__EXPECTED_SIZE];
         if (find(config, row.name) != NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: there is one already",
-                              row.name);
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s: there is one already",
+                              nvdp__as_option(config->ctx, row.name).text);
         if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: expected choices",
-                              row.name);
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s: expected choices",
+                              nvdp__as_option(config->ctx, row.name).text);
         const struct nvdp_option usual = {.type = row.type};
         const bool whole = row.type == NVDP_OPTION_INTEGER && row.width == sizeof(int);
         if (row.width != 0 && !whole && row.width != nvdp__option_width(&usual))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option --%s: expected a member of %zu bytes, found one of %zu",
-                              row.name, nvdp__option_width(&usual), row.width);
+                              "option %s: expected a member of %zu bytes, found one of %zu",
+                              nvdp__as_option(config->ctx, row.name).text,
+                              nvdp__option_width(&usual), row.width);
         if (row.default_value != NULL && !nvdp__option_parse(&row, row.default_value, &value))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option --%s: expected %s as its default, found '%s'", row.name,
+                              "option %s: expected %s as its default, found '%s'",
+                              nvdp__as_option(config->ctx, row.name).text,
                               nvdp__option_expected(&row, " ", expected), row.default_value);
         NVDP_RETURN_IF_FAILED(add_row(config, &row, values, true));
     }
@@ -265,12 +267,13 @@ static nvdp_status read_value(struct nvdp_config *config, const struct entry *en
                               const char *path, const char *text, union nvdp__value *value) {
     char expected[NVDP__EXPECTED_SIZE];
     if (!nvdp__option_parse(&entry->row, text, value))
-        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                          path != NULL ? "%s: key '%s': expected %s, found '%s'"
-                                       : "%soption --%s: expected %s, found '%s'",
-                          path != NULL ? path : "", entry->row.name,
-                          nvdp__option_expected(&entry->row, path != NULL ? ", " : " ", expected),
-                          text);
+        return nvdp__fail(
+            config->ctx, NVDP_ERR_ARGUMENT,
+            path != NULL ? "%s: key '%s': expected %s, found '%s'"
+                         : "%soption %s: expected %s, found '%s'",
+            path != NULL ? path : "",
+            path != NULL ? entry->row.name : nvdp__as_option(config->ctx, entry->row.name).text,
+            nvdp__option_expected(&entry->row, path != NULL ? ", " : " ", expected), text);
     return nvdp__option_check(config->ctx, path, &entry->row, value);
 }
 
@@ -286,8 +289,10 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
     if (!entry->given || entry->source != source || strcmp(entry->as, as) == 0) return NVDP_OK;
     return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                       path != NULL ? "%s: keys '%s' and '%s' are one option: expected one of them"
-                                   : "%soptions --%s and --%s are one: expected one of them",
-                      path != NULL ? path : "", entry->as, as);
+                                   : "%soptions %s and %s are one: expected one of them",
+                      path != NULL ? path : "",
+                      path != NULL ? entry->as : nvdp__as_option(config->ctx, entry->as).text,
+                      path != NULL ? as : nvdp__as_option(config->ctx, as).text);
 }
 
 /* A preset under its present name, with a notice where it was given under an old one. */
@@ -337,8 +342,8 @@ nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const 
         struct nvdp__guess guess = {.word = name};
         for (size_t i = 0; i < config->entries; i++)
             nvdp__guess(&guess, config->entry[i]->row.name);
-        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'%s", name,
-                          guess.text);
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '%s'%s",
+                          nvdp__as_option(config->ctx, name).text, guess.text);
     }
     return give(config, entry, entry->row.name, NULL, value, GIVEN);
 }
@@ -509,7 +514,7 @@ static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) 
             ? out_of_memory(config)
             : nvdp__fail(
                   config->ctx, NVDP_ERR_ARGUMENT,
-                  "option --preset: expected %s, or the path of a file of options (with a '/', "
+                  "option {preset}: expected %s, or the path of a file of options (with a '/', "
                   "or .json at its end), found '%s'",
                   list, name);
     free(list);
@@ -587,11 +592,12 @@ static bool of_preset(const struct entry *entry) {
     return entry->preset != NULL && !entry->given;
 }
 
-/* The option that a message begins with, "option --clip-mu: ..." or "clip_mu: ..."; NULL: none. */
+/* The option that a message begins with, "option --clip-mu: ...", "option clip_mu: ..." or "clip_mu: ..."; NULL: none. */
 static struct entry *blamed(const struct nvdp_config *config, const char *message) {
     char name[NVDP__KEY_SIZE];
-    const size_t skip = strncmp(message, "option --", 9) == 0 ? 9 : 0;
-    nvdp__snprintf(name, sizeof name, "%.*s", (int)strcspn(message + skip, ": "), message + skip);
+    if (strncmp(message, "option ", 7) == 0) message += 7;
+    if (strncmp(message, "--", 2) == 0) message += 2;
+    nvdp__snprintf(name, sizeof name, "%.*s", (int)strcspn(message, ": "), message);
     return find(config, name);
 }
 
@@ -619,10 +625,13 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
     }
     char sets[256] = "", with[256] = "the other options";
     if (set != NULL)
-        nvdp__snprintf(sets, sizeof sets, " sets --%s %s%s", set->row.name, set->text,
+        nvdp__snprintf(sets, sizeof sets, " sets %s %s%s",
+                       nvdp__as_option(config->ctx, set->row.name).text, set->text,
                        conflict ? ", which" : "");
-    if (given != NULL) nvdp__snprintf(with, sizeof with, "--%s %s", given->as, given->text);
-    return nvdp__fail(config->ctx, status, "option --preset: %s%s%s%s (%s)", preset->text, sets,
+    if (given != NULL)
+        nvdp__snprintf(with, sizeof with, "%s %s", nvdp__as_option(config->ctx, given->as).text,
+                       given->text);
+    return nvdp__fail(config->ctx, status, "option {preset}: %s%s%s%s (%s)", preset->text, sets,
                       conflict ? " does not go with " : "", conflict ? with : "", reason);
 }
 
@@ -686,9 +695,10 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
         } else if (entry->given &&
                    (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "option --%s: a resumed run keeps its own configuration: %s, found "
+                              "option %s: a resumed run keeps its own configuration: %s, found "
                               "%s",
-                              row->name, earlier != NULL ? earlier : "none",
+                              nvdp__as_option(ctx, row->name).text,
+                              earlier != NULL ? earlier : "none",
                               entry->text != NULL ? entry->text : "none");
         }
     }

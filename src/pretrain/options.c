@@ -223,9 +223,9 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
                           "users', found none");
     if (!private && c->sanitizer.eta > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --eta or --epsilon: noise of text privatization, expected "
-                          "--privatize beside it, found none (a budget for the training texts is "
-                          "--target-epsilon)");
+                          "option {eta} or {epsilon}: noise of text privatization, expected "
+                          "{privatize} beside it, found none (a budget for the training texts is "
+                          "{target-epsilon})");
     return nvdp__sanitizer_check(ctx, &c->sanitizer);
 }
 

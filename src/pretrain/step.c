@@ -96,7 +96,7 @@ static nvdp_status diverged(void *run) {
     const struct nvdp__job_step *r = &t->job.last;
     return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
                       "step %" PRIu64 ": pretraining diverged: loss %g, gradient norm %g, learning "
-                      "rate %g; try a smaller --lr or a longer --warmup",
+                      "rate %g; try a smaller {lr} or a longer {warmup}",
                       t->job.step + 1, r->total, r->norm, r->lr);
 }
 

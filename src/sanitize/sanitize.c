@@ -613,7 +613,7 @@ static nvdp_status open_outputs(struct sanitize *work) {
         goto cleanup;
     }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock)); /* draws that nobody counted go */
-    NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "--overwrite"));
+    NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "{overwrite}"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;
         path = nvdp__join(work->ctx, folder, work->part[i].name);
@@ -741,14 +741,14 @@ static nvdp_status begin(struct sanitize *work) {
     work->folder = options->task != NULL && !work->vectors;
     if (work->folder) {
         NVDP_RETURN_IF_FAILED(
-            nvdp__outdir_check(ctx, options->out, options->overwrite, "--overwrite"));
+            nvdp__outdir_check(ctx, options->out, options->overwrite, "{overwrite}"));
         NVDP_RETURN_IF_FAILED(nvdp__refuse_same(ctx, "out", options->out, options->data));
     }
     NVDP_RETURN_IF_FAILED(find_sources(work));
     if (!work->folder && options->out != NULL) {
         if (nvdp__is_directory(options->out) ||
             (!options->overwrite && file_bytes(options->out) > 0))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}",
                               options->out);
         NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
             ctx, "out", options->out, options->text != NULL ? options->text : options->data));

@@ -293,8 +293,8 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
     if (json_is_string(value) ? strcmp(given, text) == 0
                               : nvdp__strtod(given, NULL) == json_number_value(value))
         return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected its own %s %s, found --%s %s",
-                      folder->path, option, text, option, given);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected its own %s %s, found %s %s", folder->path,
+                      option, text, nvdp__as_option(ctx, option).text, given);
 }
 
 /* A task is named by the folder; a file is given again, and compared by the digest of the table. */
@@ -307,8 +307,8 @@ static nvdp_status take_words(struct nvdp_context *ctx, const struct folder *fol
     if (nvdp_task_find(NULL, json_string_value(from), &task) == NVDP_OK)
         return take(ctx, folder, option, from, config);
     if (nvdp_config_is_set(config, option)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own --%s FILE, found none",
-                      folder->path, option);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own %s FILE, found none",
+                      folder->path, nvdp__as_option(ctx, option).text);
 }
 
 /* Options as the folder has them. */
@@ -330,8 +330,8 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
     if (strcmp(chosen, from[0]) == 0) return nvdp_config_set(config, from[0], "true");
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own --%s FILE, found none",
-                      folder->path, chosen);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own %s FILE, found none",
+                      folder->path, nvdp__as_option(ctx, chosen).text);
 }
 
 /* Distances are the mechanism's: over another table it is another one. */
@@ -365,13 +365,14 @@ static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder
     char found[NVDP__DIGEST_HEX];
     nvdp__sanitizer_sensitive_digest(sanitizer, found);
     if (expected == NULL || strcmp(found, expected) == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected the sensitive tokens of its own --%s (digest %s), found others "
-                      "(digest %s): give the same %s",
-                      folder->path, from != NULL ? from : "sensitive-from", expected, found,
-                      from != NULL && strcmp(from, "sensitive-from-data") == 0
-                          ? "texts, every split of them"
-                          : "file");
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s: expected the sensitive tokens of its own %s (digest %s), found others "
+        "(digest %s): give the same %s",
+        folder->path, nvdp__as_option(ctx, from != NULL ? from : "sensitive-from").text, expected,
+        found,
+        from != NULL && strcmp(from, "sensitive-from-data") == 0 ? "texts, every split of them"
+                                                                 : "file");
 }
 
 /* `folder`: whose mechanism it has to be; NULL: any. */

@@ -186,10 +186,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           options->delta);
     if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --no-ledger: expected no --ledger and --ledger-key beside it");
+                          "option {no-ledger}: expected no {ledger} and {ledger-key} beside it");
     if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --no-ledger: expected no budget beside it: nothing is counted");
+                          "option {no-ledger}: expected no budget beside it: nothing is counted");
     if (!(options->budget.epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "budget-epsilon: expected 0 or more, found %g",
                           options->budget.epsilon);
@@ -211,7 +211,7 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
     struct stat info;
     return path == NULL || stat(path, &info) != 0 || info.st_size == 0
                ? NVDP_OK
-               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path);
+               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
 }
 
 /* --overwrite is no permission to replace a file that is kept, above all the ledger. */
@@ -249,7 +249,7 @@ static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options 
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
     if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: the output directory is not empty; use --overwrite",
+                          "%s: the output directory is not empty; use {overwrite}",
                           options->model_out);
     return NVDP_OK;
 }
@@ -596,8 +596,8 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
         return status;
     nvdp__snprintf(why, sizeof why, "%s", nvdp_context_error(export->ctx));
     return nvdp__fail(export->ctx, status,
-                      "%.1500s: a run counts the samples of its texts there; --ledger FILE counts "
-                      "them elsewhere, --no-ledger nowhere, which the shared file then says",
+                      "%.1500s: a run counts the samples of its texts there; {ledger} FILE counts "
+                      "them elsewhere, {no-ledger} nowhere, which the shared file then says",
                       why);
 }
 

@@ -105,7 +105,7 @@ static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool 
         NVDP_TRY(
             FAIL(ledger, IO,
                  "expected its key, without which its texts are unknown, found none at %s: name "
-                 "it with --ledger-key",
+                 "it with {ledger-key}",
                  path));
     } else {
         NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
@@ -183,7 +183,7 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
     if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
         return FAIL(ledger, ARGUMENT,
                     "expected a model with the %s by which it recognises texts, found another: "
-                    "count its texts in another ledger, --ledger FILE",
+                    "count its texts in another ledger, {ledger} FILE",
                     "tokenizer and greatest length");
     memcpy(ledger->mac, mac, MAC);
     ledger->whole = sizeof *head;
@@ -439,7 +439,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
     return FAIL(
         ledger, STATE,
         "expected at most %" PRIu64 " sample%s of a text in all%s, found %" PRIu64
-        " with this export%s; %s. Nothing was drawn; --budget-samples %" PRIu64 " allows it",
+        " with this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64 " allows it",
         budget->samples, budget->samples == 1 ? "" : "s",
         promised ? ", which is what the run promises" : "", spent->samples,
         say_again(account, sizeof again, again),
@@ -453,7 +453,8 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
     char again[AGAIN], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
     nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
     if (isfinite(account->spent.epsilon))
-        nvdp__snprintf(allows, sizeof allows, "; --budget-epsilon %s allows it", epsilon);
+        nvdp__snprintf(allows, sizeof allows, "; %s %s allows it",
+                       nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);
     return FAIL(ledger, STATE,
                 "expected at most epsilon %g at delta %g of all samples of a text together, found "
                 "%s with this export%s. Nothing was drawn%s",

@@ -418,7 +418,7 @@ static nvdp_status count_classes(struct nvdp_context *ctx, const char *path,
         if (!is_class(value))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: label %zu: expected a class number from 0, found %g: scores "
-                              "need --regression",
+                              "need {regression}",
                               path, i + 1, value);
         if ((size_t)value >= classes) classes = (size_t)value + 1;
     }

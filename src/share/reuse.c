@@ -497,7 +497,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (options.out != NULL && !options.overwrite && !nvdp__directory_empty(options.out))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: the output directory is not empty; use --overwrite", options.out));
+                            "%s: the output directory is not empty; use {overwrite}", options.out));
     NVDP_TRY(open_files(&reuse));
     NVDP_TRY(divide(&reuse));
     NVDP_TRY(create_reader(&reuse));

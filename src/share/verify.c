@@ -612,7 +612,8 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
               "may have changed");
     if (wanted == NULL)
         check(v, NVDP_VERDICT_OPEN, "by whom one trusts",
-              "anybody can sign with a key of his own: give the sender's (--public-key)");
+              "anybody can sign with a key of his own: give the sender's (%s)",
+              nvdp__as_option(v->ctx, "public-key").text);
     else
         check(v, whether(known), "by whom one trusts",
               known ? "by the key that was given" : "not by the key that was given");

@@ -519,7 +519,7 @@ nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nv
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "validation split: expected texts on both sides, found %zu of %zu held "
                             "out (of private training each text falls by itself, with probability "
-                            "--holdout; --protocol dev takes the dev file)",
+                            "{holdout}; {protocol} dev takes the dev file)",
                             total, from->count));
     NVDP_TRY(divide(ctx, from, chosen, total, train, validation));
 cleanup:

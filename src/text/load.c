@@ -371,7 +371,7 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
                   path, 100 * (double)unknowns / (double)tokens);
     if (dataset->truncated > 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens (--max-length)", path,
+                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens ({max-length})", path,
                   dataset->truncated, n, 100 * (double)dataset->truncated / (double)n,
                   dataset->longest);
 }

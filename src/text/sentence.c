@@ -83,7 +83,7 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
     static const char *const suffix[] = {[NVDP__POOLING_MEAN] = "mean_tokens",
                                          [NVDP__POOLING_CLS] = "cls_token",
                                          [NVDP__POOLING_MAX] = "max_tokens"};
-    static const char hint[] = "(--pool chooses another)";
+    const struct nvdp__naming hint = nvdp__with_options(ctx, "({pool} chooses another)");
     const json_t *mode = json_object_get(config, "pooling_mode");
     enum nvdp__pooling found = NVDP__POOLING_NONE;
     const char *key;
@@ -95,7 +95,7 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
     if (mode != NULL && found == NVDP__POOLING_NONE)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: 'pooling_mode': expected mean, cls or max, found %s %s", path,
-                          json_is_string(mode) ? json_string_value(mode) : "several", hint);
+                          json_is_string(mode) ? json_string_value(mode) : "several", hint.text);
     /* json_object_foreach accepts no const object but does not change it */
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
         if (mode != NULL || strncmp(key, prefix, sizeof prefix - 1) != 0 || !json_is_true(value))
@@ -108,7 +108,7 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: expected one of pooling_mode_mean_tokens, _cls_token, "
                               "_max_tokens, found also '%s' %s",
-                              path, key, hint);
+                              path, key, hint.text);
         found = one;
     }
     /* the default of sentence-transformers */
@@ -165,8 +165,8 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
     json_array_foreach(modules, i, module) {
         if (i >= sizeof order / sizeof *order || strcmp(class_of(module), order[i]) != 0)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s/" MODULES ": module %zu: expected %s, found '%.100s' (--pool "
-                                "and --normalize say what to do instead)",
+                                "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} "
+                                "and {normalize} say what to do instead)",
                                 directory, i,
                                 i < sizeof order / sizeof *order ? order[i] : "no other",
                                 class_of(module)));

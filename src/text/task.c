@@ -362,7 +362,7 @@ static void suggest_regression(const struct reader *reader, size_t classes,
     nvdp__log(
         reader->ctx, NVDP_LOG_WARNING,
         "%s: column '%s' has %zu different labels, all of them numbers: each is a class of its "
-        "own; --regression takes them as scores",
+        "own; {regression} takes them as scores",
         reader->chunks.tsv.path, reader->layout.label, classes);
 }
 

@@ -189,9 +189,12 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
     const json_t *config = json_object_get(records, "config");
     if (config == NULL || result == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a finished run, found %s", run,
-                            config == NULL ? "no run.json with a configuration"
-                                           : "one without result.json: finish it with --resume"));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            config == NULL ? "%s: expected a finished run, found no run.json with a configuration"
+                           : "%s: expected a finished run, found one without result.json: "
+                             "finish it with {resume}",
+            run));
     NVDP_TRY(nvdp__measurements_read(ctx, run, records, &measured));
     NVDP_TRY(nvdp__json_string(ctx, run, config, "method", "base", &name));
     NVDP_TRY(nvdp_method_find(ctx, name, &method));

@@ -266,8 +266,8 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
         const size_t units = row->units(bert);
         if (wanted == row && options->lstm_hidden == units) return NVDP_OK;
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s: %s of %zu units a direction: expected --encoder %s "
-                          "--lstm-hidden %zu",
+                          "%s: %s of %zu units a direction: expected {encoder} %s "
+                          "{lstm-hidden} %zu",
                           options->model, row->title, units, row->names.type, units);
     }
     if (wanted != NULL) *bert = wanted->over_words(bert, options->lstm_hidden);
@@ -278,7 +278,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
     if (t->config.folds > 0 && t->config.fold == 0)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option --fold: expected 1 to the %zu of --folds, found 0",
+                          "option {fold}: expected 1 to the %zu of {folds}, found 0",
                           t->config.folds);
     nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));

@@ -297,17 +297,17 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
     if (mechanism == NVDP__NOISE_NONE) return NVDP_OK;
     if (nvdp_method_is_private(options->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --token-noise %s: expected method base or reg, found %s",
+                          "option {token-noise} %s: expected method base or reg, found %s",
                           nvdp__text_noise_names[mechanism], nvdp_method_name(options->method));
     if (row->gives_vectors && options->freeze_layers > 0)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --token-noise %s: expected freeze-layers 0 (what is below the layers is "
+            "option {token-noise} %s: expected freeze-layers 0 (what is below the layers is "
             "drawn), found %zu",
             nvdp__text_noise_names[mechanism], options->freeze_layers);
     if (row->on_sequence && encoder != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --token-noise %s: expected encoder bert, which has learned "
+                          "option {token-noise} %s: expected encoder bert, which has learned "
                           "something before it is frozen, found %s",
                           nvdp__text_noise_names[mechanism], encoder->names.type);
     return NVDP_OK;
@@ -317,14 +317,14 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
                                const struct nvdp__train_options *options) {
     if (options->folds == 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --folds: expected 0 or at least 2, found 1");
+                          "option {folds}: expected 0 or at least 2, found 1");
     if (options->fold > options->folds)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --fold: expected at most the %zu of --folds, found %zu",
+                          "option {fold}: expected at most the %zu of {folds}, found %zu",
                           options->folds, options->fold);
     if (options->folds > 0 && options->representations != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "options --folds and --representations exclude each other");
+                          "options {folds} and {representations} exclude each other");
     return NVDP_OK;
 }
 
@@ -337,7 +337,7 @@ static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t
     *radius = *end == '\0' ? nvdp_guess_clip(baseline, target, (int)releases, 0) : NAN;
     return *radius > 0 ? NVDP_OK
                        : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                    "option --certified-guess: expected B:P with 0 < B < P < 1, as "
+                                    "option {certified-guess}: expected B:P with 0 < B < P < 1, as "
                                     "in 0.001:0.05, found '%s'",
                                     text);
 }
@@ -355,19 +355,20 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
                                   (2 * sqrt((double)config->certified_releases)));
     if (!nvdp_method_is_private(config->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --%s: expected a method with a bottleneck, found %s", option,
-                          nvdp_method_name(config->method));
+                          "option %s: expected a method with a bottleneck, found %s",
+                          nvdp__as_option(ctx, option).text, nvdp_method_name(config->method));
     if (nvdp__method_weighted(nvdp__method_row(config->method), &config->nvib))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --weights: expected constant with --%s, found learned, which "
+                          "option {weights}: expected constant with %s, found learned, which "
                           "cost more than it",
-                          option);
+                          nvdp__as_option(ctx, option).text);
     if (nvdp__clips_sequence(&config->nvib.clip) && fabs(*clip - radius) > 1e-9 * radius)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --clip-sequence: expected none with --%s, whose clip is %.9g, "
-                          "found %g%s",
-                          option, radius, *clip,
-                          budget > 0 ? " (--certified-epsilon 0 takes it)" : "");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {clip-sequence}: expected none with %s, whose clip is %.9g, "
+            "found %g%s",
+            nvdp__as_option(ctx, option).text, radius, *clip,
+            budget > 0 ? nvdp__with_options(ctx, " ({certified-epsilon} 0 takes it)").text : "");
     *clip = radius;
     return NVDP_OK;
 }
@@ -390,38 +391,39 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (options->resume != NULL && options->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (options->model == NULL && options->from_base == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {model} or {from-base} is needed");
     const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
     if (encoder != NULL && !encoder->bottleneck && nvdp_method_is_private(options->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --encoder %s: expected method base or reg, found %s",
+                          "option {encoder} %s: expected method base or reg, found %s",
                           encoder->names.type, nvdp_method_name(options->method));
     if (encoder != NULL && !encoder->freezable && options->freeze_layers > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --encoder %s: expected freeze-layers 0 (its word embeddings "
+                          "option {encoder} %s: expected freeze-layers 0 (its word embeddings "
                           "are never trained), found %zu",
                           encoder->names.type, options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
     NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));
     if ((options->data == NULL) == (options->representations == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --data %s",
-                          options->data == NULL ? "is needed"
-                                                : "and --representations exclude each other");
+        return options->data == NULL
+                   ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {data} is needed")
+                   : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "option {data} and {representations} exclude each other");
     if (options->representations != NULL &&
         (nvdp_method_is_private(options->method) || options->freeze_layers > 0 ||
          options->noise.mechanism != NVDP__NOISE_NONE || strcmp(options->task, "tsv") == 0))
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --representations: expected method base or reg, token-noise none, "
+            "option {representations}: expected method base or reg, token-noise none, "
             "freeze-layers 0 and a task that is not tsv, found %s, %s, %zu and %s",
             nvdp_method_name(options->method), nvdp__text_noise_names[options->noise.mechanism],
             options->freeze_layers, options->task);
     if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
     if (options->columns.text_column == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {text-column} is needed for {task} tsv");
     if (options->columns.label_column == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --label-column is needed for --task tsv");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {label-column} is needed for {task} tsv");
     return NVDP_OK;
 }
 

@@ -89,7 +89,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
     if (config->input != NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "option --input: expected a split of the task, found texts of %s",
+                            "option {input}: expected a split of the task, found texts of %s",
                             config->input));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
@@ -191,9 +191,11 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
     if (run->model->info.task.tags || run->config.representations != NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option --input: expected a run that reads texts, found one that reads %s",
-            run->config.representations != NULL ? "token representations"
-                                                : "words in columns (--data)");
+            run->config.representations != NULL
+                ? "option {input}: expected a run that reads texts, found one that reads token "
+                  "representations"
+                : "option {input}: expected a run that reads texts, found one that reads words in "
+                  "columns ({data})");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
     NVDP_RETURN_IF_FAILED(is_table(options->input)
                               ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
@@ -285,7 +287,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     size_t values = 0;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.input == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --input: expected a file, found none"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input}: expected a file, found none"));
     if (options.out == NULL && write == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none"));
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));

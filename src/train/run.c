@@ -146,7 +146,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                       nvdp__token_row(noise)->on_sequence
                           ? ""
                           : ", nvdp sanitize writes such texts to give away, nvdp sanitize "
-                            "--analyse inversion attacks them");
+                            "{analyse} inversion attacks them");
 }
 
 /* `bottleneck`: for work on what one shares. */
@@ -172,7 +172,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (opened.config.representations != NULL && config->data != NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "option --data: the run reads token representations, of %s alone",
+                            "option {data}: the run reads token representations, of %s alone",
                             opened.config.representations));
     if (config->split != NULL && opened.config.representations != NULL)
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),

@@ -20,11 +20,11 @@ static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__
     const char *run = t->config.from_base, *given = t->config.model;
     if (nvdp_method_is_private(base->method))
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "option --from-base: %s: expected a run of base or reg, found %s", run,
+                          "option {from-base}: %s: expected a run of base or reg, found %s", run,
                           nvdp_method_name(base->method));
     if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base->model) != 0)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option --model: expected none, or %s, which the run of --from-base was "
+                          "option {model}: expected none, or %s, which the run of {from-base} was "
                           "trained from, found %s",
                           base->model, given);
     return NVDP_OK;
@@ -38,7 +38,7 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     char *model = NULL;
     if (run == NULL) return NVDP_OK;
     if (!nvdp__is_directory(run))
-        return nvdp__fail(t->ctx, NVDP_ERR_IO, "option --from-base: %s: no such run directory",
+        return nvdp__fail(t->ctx, NVDP_ERR_IO, "option {from-base}: %s: no such run directory",
                           run);
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &owner));
     model = nvdp__join(t->ctx, run, "model");
@@ -87,9 +87,9 @@ static nvdp_status check_fold(const struct nvdp__trainer *t) {
     if (same_texts && before.folds == t->config.folds && before.fold == t->config.fold)
         goto cleanup;
     status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                        "option --folds: %s was trained on the texts that fold %zu is scored on: "
+                        "option {folds}: %s was trained on the texts that fold %zu is scored on: "
                         "expected a run of the same fold to begin from, or a model that has not "
-                        "seen them (--base-epochs trains one in each fold)",
+                        "seen them ({base-epochs} trains one in each fold)",
                         t->config.from_base != NULL ? t->config.from_base : t->config.model,
                         t->config.fold);
 cleanup:
@@ -196,7 +196,7 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
     if (!same && tell)
         nvdp__log(
             t->ctx, NVDP_LOG_NOTICE,
-            "option --from-base: %s is of task %s with %zu outputs: its encoder is taken, the "
+            "option {from-base}: %s is of task %s with %zu outputs: its encoder is taken, the "
             "classifier initialised",
             t->config.from_base, info.task.name, info.outputs);
     *takes = same && !nvdp_method_is_private(t->config.method);

@@ -30,7 +30,7 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
             nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
         if (options->out != NULL && strcmp(options->out, run) != 0)
             return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "option --out: a resumed run keeps its own configuration: %s, found "
+                              "option {out}: a resumed run keeps its own configuration: %s, found "
                               "%s",
                               run, options->out);
     }
@@ -97,6 +97,12 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
     t->told = true;
     if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
         nvdp__snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
+    const char *remedy =
+        empty ? "a smaller {lambda}, {kl-schedule} warmup, "
+        : t->job.dp != NULL
+            ? "a larger {dp-clip}, budget or {dp-batch}, even classes ({class-weights}), "
+        : bottleneck ? "a larger {lr-bottleneck} and {lr-head}, more {epochs}, "
+                     : "another {lr} or {lr-head}, more {epochs}, ";
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
               "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
               t->job.step, t->job.steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
@@ -104,13 +110,11 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
               : t->job.step == t->job.steps ? ": nothing is learned"
                                             : ": nothing is learned so far",
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
-              empty ? "a smaller --lambda, --kl-schedule warmup, "
-              : t->job.dp != NULL
-                  ? "a larger --dp-clip, budget or --dp-batch, even classes (--class-weights), "
-              : bottleneck ? "a larger --lr-bottleneck and --lr-head, more --epochs, "
-                           : "another --lr or --lr-head, more --epochs, ",
-              bottleneck && t->config.from_base == NULL ? "or --from-base RUN"
-                                                        : "or another --seed");
+              nvdp__with_options(t->ctx, remedy).text,
+              nvdp__with_options(t->ctx, bottleneck && t->config.from_base == NULL
+                                             ? "or {from-base} RUN"
+                                             : "or another {seed}")
+                  .text);
 }
 
 /* --- steps and epochs --- */

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -27,6 +28,42 @@ Test(context, default_threads_are_the_available_processors) {
     nvdp_context_free(ctx);
     nvdp_context_free(NULL);
     cr_assert_eq(nvdp_context_create(NULL), NVDP_ERR_ARGUMENT);
+}
+
+static void last(enum nvdp_log_level level, const char *message, void *user) {
+    (void)level;
+    snprintf(user, 256, "%s", message);
+}
+
+/* Options are named as the caller names them; a user's text with braces stays as it is. */
+Test(context, messages_name_options_in_the_callers_way) {
+    struct nvdp_context *ctx = NULL;
+    char logged[256];
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    nvdp_context_set_log(ctx, last, logged);
+    for (int dashes = 0; dashes < 2; dashes++) {
+        if (dashes) nvdp_context_set_option_style(ctx, NVDP_OPTION_STYLE_DASHES);
+        cr_assert_eq((int)nvdp_context_option_style(ctx), dashes);
+        nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {max-pairs}: found %s {} {A} {x", "{max-pairs}");
+        cr_expect_str_eq(nvdp_context_error(ctx),
+                         dashes ? "option --max-pairs: found {max-pairs} {} {A} {x"
+                                : "option max_pairs: found {max-pairs} {} {A} {x");
+        nvdp__fail_prefix(ctx, NVDP_ERR_ARGUMENT, "{max-pairs}");
+        cr_expect_str_eq(nvdp_context_error(ctx),
+                         dashes ? "{max-pairs}: option --max-pairs: found {max-pairs} {} {A} {x"
+                                : "{max-pairs}: option max_pairs: found {max-pairs} {} {A} {x");
+        nvdp__fail_errno(ctx, ENOENT, "%s: {lr}", "{lr}");
+        cr_expect_str_eq(nvdp_context_error(ctx), dashes ? "{lr}: --lr: No such file or directory"
+                                                         : "{lr}: lr: No such file or directory");
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: try {lr-head}", nvdp__as_option(ctx, "k-l").text);
+        cr_expect_str_eq(logged, dashes ? "--k-l: try --lr-head" : "k_l: try lr_head");
+    }
+    char format[2 * NVDP__MESSAGE_SIZE];
+    memset(format, 'x', sizeof format);
+    memcpy(format + NVDP__MESSAGE_SIZE - 3, "{lr}", 5);
+    nvdp__fail(ctx, NVDP_ERR_INPUT, format, 0);
+    cr_expect_eq(strlen(nvdp_context_error(ctx)), NVDP__MESSAGE_SIZE - 1);
+    nvdp_context_free(ctx);
 }
 
 /* The caller's own OpenMP loops keep their number of threads. */

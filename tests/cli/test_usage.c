@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <criterion/criterion.h>
+#include <nvdp/privacy.h>
 #include <nvdp/train.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
@@ -27,6 +28,32 @@ Test(usage, what_users_try_first) {
     outcome = program_expect(0, "encode --help");
     support_contains(outcome.out, "--input is the");
     program_release(&outcome);
+}
+
+/* The program and the library name the same option, each in its way. */
+Test(usage, messages_name_options_in_the_callers_way) {
+    struct outcome outcome = program_expect(2, "privacy run --max-pairs many");
+    struct nvdp_context *ctx = NULL;
+    struct nvdp_config *config = NULL;
+    support_contains(outcome.err, "option --max-pairs: expected ");
+    program_release(&outcome);
+    outcome = program_expect(2, "train --model m --data d --out o --folds 1");
+    support_contains(outcome.err, "option --folds: expected 0 or at least 2, found 1");
+    program_release(&outcome);
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    support_refused(ctx, config, "max-pairs", "many", "option max_pairs: expected ");
+    support_refused(ctx, config, "max_pair", "1", "unknown option 'max_pair'");
+    nvdp_config_free(config);
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", "m");
+    support_set(ctx, config, "data", "d");
+    support_set(ctx, config, "out", "o");
+    support_set(ctx, config, "folds", "1");
+    cr_assert_eq(nvdp_config_check(config), NVDP_ERR_ARGUMENT);
+    cr_expect_str_eq(nvdp_context_error(ctx), "option folds: expected 0 or at least 2, found 1");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 Test(usage, help_lists_every_subcommand_with_a_line) {

@@ -24,6 +24,7 @@ struct nvdp_context *support_context(void) {
     struct nvdp_context *ctx = NULL;
     cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
     cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
+    nvdp_context_set_option_style(ctx, NVDP_OPTION_STYLE_DASHES);
     return ctx;
 }
 

@@ -7,7 +7,8 @@
 #include <nvdp/config.h>
 #include <stddef.h>
 
-/* A context with default threads (2 at most); fails the test when it cannot be made. */
+/* A context with default threads (2 at most), whose messages name options as the program does; fails the test when it cannot
+ * be made. */
 struct nvdp_context *support_context(void);
 /* Contexts that are told so compute in bf16 also where the processor lacks its instructions; skips
  * the running test where even that is not to be had.  ctx NULL: only skips. */
