@@ -105,9 +105,9 @@ struct nvdp_pair_attack {
      * cannot represent its integral. */
     double exact;
     size_t held[2]; /**< number of held-out samples of P and of Q */
-    /** Number of held-out samples of each that the test assigns to P (to Q if favours_q). */
+    /** Number of held-out samples of each that the test assigns to P (to Q if favors_q). */
     size_t hits[2];
-    bool favours_q; /**< the test detects Q */
+    bool favors_q; /**< the test detects Q */
     /** Share of all samples whose own text is the more likely of the two; ties count half. */
     double right;
     /** Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
@@ -200,14 +200,49 @@ enum nvdp_text_attacker {
     NVDP_ATTACKER_LANGUAGE
 };
 
+/** Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
+ * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
+ * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. */
+#define NVDP_TEXT_METRIC_MAP(X)                                                                    \
+    X(FIRST, "first")                                                                              \
+    X(AMONG_TEN, "among ten")                                                                      \
+    X(RARE_FIRST, "rare, first")                                                                   \
+    X(RARE_AMONG_TEN, "rare, among ten")                                                           \
+    X(WHOLE_TEXT, "whole text")                                                                    \
+    X(SET_PRECISION, "set, precision")                                                             \
+    X(SET_RECALL, "set, recall")                                                                   \
+    X(SET_F1, "set, F1")                                                                           \
+    X(NEAREST_FIRST, "nearest, first")                                                             \
+    X(FIRST_OVER_NEAREST, "first, over nearest")                                                   \
+    X(NEAREST_RARE_FIRST, "nearest, rare, first")                                                  \
+    X(RARE_OVER_NEAREST, "rare, over nearest")                                                     \
+    X(NEAREST_WHOLE_TEXT, "nearest, whole text")                                                   \
+    X(WHOLE_OVER_NEAREST, "whole, over nearest")                                                   \
+    X(PRECISION, "precision")                                                                      \
+    X(RECALL, "recall")                                                                            \
+    X(F1, "F1")                                                                                    \
+    X(ACCURACY, "accuracy")                                                                        \
+    X(AUC, "AUC")
+
+/** Kind of a score. Metrics keep their numbers; new ones are added at the end. */
+enum nvdp_text_metric {
+#define NVDP_TEXT_METRIC_ENUM(name, text) NVDP_TEXT_METRIC_##name, /**< text */
+    NVDP_TEXT_METRIC_MAP(NVDP_TEXT_METRIC_ENUM)
+#undef NVDP_TEXT_METRIC_ENUM
+        NVDP_TEXT_METRIC_COUNT /**< how many metrics there are; none itself */
+};
+
+/** Returns a metric's name, such as "among ten".
+ * @param metric any value
+ * @return static text; "unknown" for other values */
+const char *nvdp_text_metric_name(enum nvdp_text_metric metric);
+
 /** One score of an attacker. */
 struct nvdp_text_score {
     /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation. */
     char observed[16];
-    /** "first", "among ten", "rare, first", "rare, among ten", "whole text", "set, F1"; for language also "nearest,
-     * first" and "first, over nearest", their difference; "precision", "recall", "F1"; "accuracy", "AUC". */
-    char metric[24];
-    double value; /**< over all texts and seeds; NaN: there was nothing to guess */
+    enum nvdp_text_metric metric; /**< kind of score */
+    double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
     /** 95 % interval over texts and seeds; with one seed, over texts only. */
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and

@@ -124,14 +124,14 @@ struct nvdp_sample_audit {
     double epsilon;     /**< lower bound; 0 if nothing is shown */
     double ceiling;     /**< bound that a perfect test would have shown with these samples */
     enum nvdp_audit_score score; /**< score of the selected test */
-    bool favours_q;              /**< the test detects Q: scores are negated, P and Q exchanged */
-    /** A sample with a score above this counts as P (Q if favours_q); log density ratio in nats. */
+    bool favors_q;               /**< the test detects Q: scores are negated, P and Q exchanged */
+    /** A sample with a score above this counts as P (Q if favors_q); log density ratio in nats. */
     double threshold;
     size_t held[2]; /**< number of held-out samples of P and of Q */
     size_t hits[2]; /**< number of those above the threshold */
-    /** Lower confidence limit of the true positive rate, of P (Q if favours_q). */
+    /** Lower confidence limit of the true positive rate, of P (Q if favors_q). */
     double least_true;
-    /** Upper confidence limit of the false positive rate, of Q (P if favours_q). */
+    /** Upper confidence limit of the false positive rate, of Q (P if favors_q). */
     double most_false;
     double reserved[2]; /**< 0 */
 };

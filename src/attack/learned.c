@@ -44,8 +44,8 @@ static void print_score(FILE *to, const struct nvdp_text_score *s) {
     char interval[32], text[NVDP__BOUND_TEXT];
     nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * s->interval.low,
                    100 * s->interval.high);
-    nvdp__fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, s->metric, 100 * s->value,
-                  isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
+    nvdp__fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, nvdp_text_metric_name(s->metric),
+                  100 * s->value, isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
                   isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound, NVDP__UP));
 }
 
@@ -81,11 +81,12 @@ json_t *nvdp__learner_json(const struct nvdp__attacked *attacked, const void *of
     for (size_t i = 0; i < found->scores; i++) {
         const struct nvdp_text_score *s = &found->score[i];
         json_array_append_new(
-            scores, json_pack("{s:s, s:s, s:o, s:[o,o], s:o, s:o}", "observed", s->observed,
-                              "metric", s->metric, "value", nvdp__json_known(s->value), "interval",
-                              nvdp__json_known(s->interval.low), nvdp__json_known(s->interval.high),
-                              "baseline", nvdp__json_known(s->baseline), "bound",
-                              nvdp__json_known(s->bound)));
+            scores,
+            json_pack("{s:s, s:s, s:o, s:[o,o], s:o, s:o}", "observed", s->observed, "metric",
+                      nvdp_text_metric_name(s->metric), "value", nvdp__json_known(s->value),
+                      "interval", nvdp__json_known(s->interval.low),
+                      nvdp__json_known(s->interval.high), "baseline", nvdp__json_known(s->baseline),
+                      "bound", nvdp__json_known(s->bound)));
     }
     json_t *object = json_pack(
         "{s:s, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:b, s:b, s:o}", "attack", found->attacker,
@@ -109,6 +110,7 @@ void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *of
                            struct nvdp__writer *say) {
     const struct nvdp_text_attack *found = of;
     for (size_t i = 0; i < found->scores; i++)
-        nvdp__share_verdict(attacked, found->score[i].metric, &found->score[i].interval,
-                            found->score[i].baseline, found->score[i].bound, say);
+        nvdp__share_verdict(attacked, nvdp_text_metric_name(found->score[i].metric),
+                            &found->score[i].interval, found->score[i].baseline,
+                            found->score[i].bound, say);
 }

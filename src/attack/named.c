@@ -218,17 +218,17 @@ cleanup:
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
                            const struct nvdp__tokens *t, const struct nvdp__correct *hits) {
     static const struct {
-        const char *metric;
+        enum nvdp_text_metric metric;
         int hits, of;
-    } score[] = {{"first", FIRST,
+    } score[] = {{NVDP_TEXT_METRIC_FIRST, FIRST,
                   TOKENS}, /* the first BOUNDED are successes of guesses that are always made */
-                 {"among ten", AMONG_TEN, TOKENS},
-                 {"rare, first", RARE_FIRST, RARE_TOKENS},
-                 {"rare, among ten", RARE_TEN, RARE_TOKENS},
-                 {"whole text", WHOLE, TEXTS},
-                 {"set, precision", RIGHT, NAMED},
-                 {"set, recall", RIGHT, WORDS},
-                 {"set, F1", TWICE, BOTH}};
+                 {NVDP_TEXT_METRIC_AMONG_TEN, AMONG_TEN, TOKENS},
+                 {NVDP_TEXT_METRIC_RARE_FIRST, RARE_FIRST, RARE_TOKENS},
+                 {NVDP_TEXT_METRIC_RARE_AMONG_TEN, RARE_TEN, RARE_TOKENS},
+                 {NVDP_TEXT_METRIC_WHOLE_TEXT, WHOLE, TEXTS},
+                 {NVDP_TEXT_METRIC_SET_PRECISION, RIGHT, NAMED},
+                 {NVDP_TEXT_METRIC_SET_RECALL, RIGHT, WORDS},
+                 {NVDP_TEXT_METRIC_SET_F1, TWICE, BOTH}};
     const size_t n = a->attacked.data->count;
     double best[BOUNDED];
     if (observed == NVDP__OBSERVED_RELEASE) NVDP_RETURN_IF_FAILED(best_guesses(a, t, best));
@@ -249,11 +249,13 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
 nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
                            const struct nvdp__correct *hits, const struct nvdp__correct *nearest) {
     static const struct {
-        const char *metric, *gain;
+        enum nvdp_text_metric metric, gain;
         int hits, of;
-    } score[] = {{"nearest, first", "first, over nearest", FIRST, TOKENS},
-                 {"nearest, rare, first", "rare, over nearest", RARE_FIRST, RARE_TOKENS},
-                 {"nearest, whole text", "whole, over nearest", WHOLE, TEXTS}};
+    } score[] = {
+        {NVDP_TEXT_METRIC_NEAREST_FIRST, NVDP_TEXT_METRIC_FIRST_OVER_NEAREST, FIRST, TOKENS},
+        {NVDP_TEXT_METRIC_NEAREST_RARE_FIRST, NVDP_TEXT_METRIC_RARE_OVER_NEAREST, RARE_FIRST,
+         RARE_TOKENS},
+        {NVDP_TEXT_METRIC_NEAREST_WHOLE_TEXT, NVDP_TEXT_METRIC_WHOLE_OVER_NEAREST, WHOLE, TEXTS}};
     const size_t n = a->attacked.data->count;
     for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
         double *more = hits->of[score[k].hits], *of = nearest->of[score[k].of];

@@ -131,7 +131,7 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
         nvdp__audit_scores(a->ctx, count, a->loss, a->options->delta, a->confidence, &audit));
     pair->shown = audit.epsilon;
     pair->ceiling = audit.ceiling;
-    pair->favours_q = audit.favours_q;
+    pair->favors_q = audit.favors_q;
     memcpy(pair->held, audit.held, sizeof pair->held);
     memcpy(pair->hits, audit.hits, sizeof pair->hits);
     return integrate(a, pair);

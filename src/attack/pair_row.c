@@ -59,7 +59,7 @@ static json_t *pairs_json(const struct nvdp__attacked *attacked, const void *of)
                       nvdp__json_known(p->right_interval.low),
                       nvdp__json_known(p->right_interval.high), "states", p->states, "most",
                       p->most, "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
-                      (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favours_q,
+                      (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favors_q,
                       "bounded", p->bounded, "holds", p->holds));
     }
     return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:o, s:b, s:b, s:o}", "attack", attacked->kind,

@@ -292,9 +292,10 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
                 of[4][s * n + i] = guesses[i] + words[i];
             }
         }
-        NVDP_TRY(nvdp__add_score(a, observed, "precision", seeds, n, of[0], of[1], 0));
-        NVDP_TRY(nvdp__add_score(a, observed, "recall", seeds, n, of[0], of[2], 0));
-        NVDP_TRY(nvdp__add_score(a, observed, "F1", seeds, n, of[3], of[4], 0));
+        NVDP_TRY(
+            nvdp__add_score(a, observed, NVDP_TEXT_METRIC_PRECISION, seeds, n, of[0], of[1], 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_RECALL, seeds, n, of[0], of[2], 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_F1, seeds, n, of[3], of[4], 0));
     }
 cleanup:
     release(&r);
@@ -401,7 +402,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
             auc += off / (double)(s + 1);
             square += off * (found - auc);
         }
-        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", seeds, n, hits, of, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
         if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
         /* Hanley & McNeil 1982, and what differs between seeds */
@@ -413,7 +414,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         /* of so many pairs that have no text in common */
         const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
                                                 : nvdp__half_width(of_texts, n, of_seeds, seeds);
-        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc, off, 0));
+        NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
         if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
     }
 cleanup:

@@ -209,12 +209,12 @@ static size_t above(size_t n, const double *x, double t) {
 
 /* The threshold with the best bound on the choosing rows, of those that k of the false ones are above, k = 0, 1,
  * 2, ... and from there by a fifth: in the middle between such a one and the true one above it. */
-static void choose(struct work *work, enum nvdp_audit_score score, bool favours_q,
+static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q,
                    struct nvdp_sample_audit *best, double *most) {
-    const double sign = favours_q ? -1 : 1;
+    const double sign = favors_q ? -1 : 1;
     size_t n[2];
     for (int s = 0; s < 2; s++) {
-        const struct side *side = &work->side[favours_q ? 1 - s : s];
+        const struct side *side = &work->side[favors_q ? 1 - s : s];
         n[s] = side->held - side->train;
         for (size_t i = 0; i < n[s]; i++)
             work->sorted[s][i] = sign * side->score[i];
@@ -231,14 +231,14 @@ static void choose(struct work *work, enum nvdp_audit_score score, bool favours_
         if (here <= *most) continue;
         *most = here;
         best->score = score;
-        best->favours_q = favours_q;
+        best->favors_q = favors_q;
         best->threshold = t;
     }
 }
 
 /* On the held-out rows, of which side->score has those of the chosen score. */
 static void measure(struct work *work, struct nvdp_sample_audit *audit) {
-    const double sign = audit->favours_q ? -1 : 1;
+    const double sign = audit->favors_q ? -1 : 1;
     double least, most;
     size_t n[2], hits[2];
     for (int s = 0; s < 2; s++) {
@@ -248,8 +248,8 @@ static void measure(struct work *work, struct nvdp_sample_audit *audit) {
             audit->hits[s] += sign * side->score[i - side->train] > audit->threshold;
     }
     for (int s = 0; s < 2; s++) {
-        n[s] = audit->held[audit->favours_q ? 1 - s : s];
-        hits[s] = audit->hits[audit->favours_q ? 1 - s : s];
+        n[s] = audit->held[audit->favors_q ? 1 - s : s];
+        hits[s] = audit->hits[audit->favors_q ? 1 - s : s];
     }
     audit->epsilon = fmax(
         0, bound(audit->delta, audit->confidence, n, hits, &audit->least_true, &audit->most_false));

@@ -70,13 +70,23 @@ size_t nvdp__longest(const struct nvdp__text_attack *attack) {
 
 /* --- scores --- */
 
+static const char *const metric_names[] = {
+#define NAME(name, text) [NVDP_TEXT_METRIC_##name] = text,
+    NVDP_TEXT_METRIC_MAP(NAME)
+#undef NAME
+};
+
+const char *nvdp_text_metric_name(enum nvdp_text_metric metric) {
+    return (unsigned)metric < NVDP_TEXT_METRIC_COUNT ? metric_names[metric] : "unknown";
+}
+
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, double value, double off, double least) {
+                            enum nvdp_text_metric metric, double value, double off, double least) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
                                         attack->scores + 1, sizeof *attack->score));
     struct nvdp_text_score *to = &attack->score[attack->scores++];
     nvdp__snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
-    nvdp__snprintf(to->metric, sizeof to->metric, "%s", metric);
+    to->metric = metric;
     to->value = value;
     to->baseline = to->bound = NAN;
     to->interval = isnan(off)
@@ -93,23 +103,19 @@ void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double
 
 /* Finds the same metric from nothing; NULL: there is none. */
 static const struct nvdp_text_score *from_nothing(const struct nvdp__text_attack *a,
-                                                  const char *metric) {
+                                                  enum nvdp_text_metric metric) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_PRIOR]) == 0 &&
-            strcmp(a->score[i].metric, metric) == 0)
+            a->score[i].metric == metric)
             return &a->score[i];
     return NULL;
 }
 
 /* Returns whether a score compares an attacker with nothing.  A set's recall and F1 do not: naming many tokens at random raises
  * them. */
-static bool is_control(const char *metric) {
-    static const char *const control[] = {"first",           "among ten",  "rare, first",
-                                          "rare, among ten", "whole text", "F1",
-                                          "accuracy",        "AUC"};
-    for (size_t i = 0; i < sizeof control / sizeof *control; i++)
-        if (strcmp(metric, control[i]) == 0) return true;
-    return false;
+static bool is_control(enum nvdp_text_metric metric) {
+    return metric <= NVDP_TEXT_METRIC_WHOLE_TEXT || metric == NVDP_TEXT_METRIC_F1 ||
+           metric == NVDP_TEXT_METRIC_ACCURACY || metric == NVDP_TEXT_METRIC_AUC;
 }
 
 /* Two 95 % intervals of one width are disjoint this way round by chance in one of 350 cases, of five independent scores in
@@ -154,8 +160,8 @@ double nvdp__unseen(size_t trials) {
  * Both have the rest's part, which is not taken off again: what is left of it from three seeds is too uncertain.  Where
  * none or all are right there is nothing off, which does not show that it never happens: Clopper & Pearson's limit. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, size_t seeds, size_t n, const double *hits,
-                            const double *of, double least) {
+                            enum nvdp_text_metric metric, size_t seeds, size_t n,
+                            const double *hits, const double *of, double least) {
     double sum = 0, all = 0, texts = 0, columns = 0;
     size_t trials = 0;
     for (size_t k = 0; k < seeds * n; k++) {

@@ -48,11 +48,11 @@ size_t nvdp__longest(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [seeds, n texts], with its 95 % interval over texts and seeds: both are drawn,
  * tokens are not (a ratio's, linearised); NaN where there is nothing.  `least`: 0 of a share, -1 of a difference. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, size_t seeds, size_t n, const double *hits,
-                            const double *of, double least);
+                            enum nvdp_text_metric metric, size_t seeds, size_t n,
+                            const double *hits, const double *of, double least);
 /* Adds value +- off, which ends at `least` and 1. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            const char *metric, double value, double off, double least);
+                            enum nvdp_text_metric metric, double value, double off, double least);
 /* Sets the last score's baseline, the success of the best guess without samples, and its guess bound. */
 void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound);
 /* Returns whether a score of the states lies above the same score from nothing, their intervals disjoint. */

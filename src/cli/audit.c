@@ -47,13 +47,13 @@ static const char *score_name(const struct nvdp_sample_audit *a) {
 
 static json_t *to_json(const struct values *v, const struct nvdp_samples *p,
                        const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
-    const int is = a->favours_q, other = !is;
+    const int is = a->favors_q, other = !is;
     return json_pack(
         "{s:[I,I], s:I, s:[I,I], s:s, s:s, s:o, s:{s:f, s:f}, s:{s:f, s:f}, s:f, s:f, s:I, s:f, "
         "s:f, s:o, s:s}",
         "samples", (json_int_t)p->count, (json_int_t)q->count, "dimensions", (json_int_t)p->dim,
         "held_out", (json_int_t)a->held[0], (json_int_t)a->held[1], "score", score_name(a), "says",
-        a->favours_q ? "q" : "p", "threshold", cli_number(a->threshold), "true_positives", "share",
+        a->favors_q ? "q" : "p", "threshold", cli_number(a->threshold), "true_positives", "share",
         share(a, is), "least", a->least_true, "false_positives", "share", share(a, other), "most",
         a->most_false, "delta", a->delta, "confidence", a->confidence, "seed", (json_int_t)v->seed,
         "epsilon", a->epsilon, "ceiling", a->ceiling, "claimed",
@@ -62,7 +62,7 @@ static json_t *to_json(const struct values *v, const struct nvdp_samples *p,
 
 static void print(const struct values *v, const struct nvdp_samples *p,
                   const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
-    const int is = a->favours_q, other = !is;
+    const int is = a->favors_q, other = !is;
     static const char name[] = "PQ";
     cli_row("samples", "%zu of P, %zu of Q, %zu number%s each", p->count, q->count, p->dim,
             p->dim == 1 ? "" : "s");

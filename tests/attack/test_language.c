@@ -265,7 +265,8 @@ Test(language, intervals_are_over_texts_and_seeds) {
                 }
             }
             a.scores = 0;
-            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, 0),
+            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, NVDP_TEXT_METRIC_FIRST, S, N,
+                                         hits, of, 0),
                          NVDP_OK);
             inside += a.score[0].interval.low < .5 && a.score[0].interval.high > .5;
         }
@@ -297,7 +298,8 @@ Test(language, intervals_of_nothing_and_of_all) {
                 }
             }
             a.scores = 0;
-            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, 0),
+            cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, NVDP_TEXT_METRIC_FIRST, S, N,
+                                         hits, of, 0),
                          NVDP_OK);
             inside += a.score[0].interval.low <= truth && a.score[0].interval.high >= truth;
         }
@@ -309,7 +311,8 @@ Test(language, intervals_of_nothing_and_of_all) {
     }
     a.scores = 0;
     for (int difference = 0; difference < 2; difference++)
-        cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, "x", S, N, hits, of, -difference),
+        cr_assert_eq(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, NVDP_TEXT_METRIC_FIRST, S, N, hits,
+                                     of, -difference),
                      NVDP_OK);
     cr_expect_float_eq(a.score[0].interval.high, 1 - pow(.025, 1 / 20.), 1e-9);
     cr_expect_eq(a.score[1].interval.high, 0);

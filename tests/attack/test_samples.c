@@ -93,7 +93,7 @@ Test(samples, of_different_variances) {
         wide.value[i] *= 3;
     const struct nvdp_sample_audit found = audit(ctx, normals(20000, 2, 0, 2001), wide, 0, 1);
     cr_expect_eq(found.score, NVDP_AUDIT_GAUSSIAN);
-    cr_expect(found.favours_q);
+    cr_expect(found.favors_q);
     cr_expect_gt(found.epsilon, 4, "%g", found.epsilon);
     cr_expect_gt(found.hits[1], found.hits[0]);
     nvdp_context_free(ctx);

@@ -20,6 +20,11 @@ extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_toke
 
 /* Two Gaussians d apart are told apart with Phi(d/2) at best; logistic regression is that test.  What 6000 examples of ten
  * dimensions leave to be learned costs less than a hundredth; the rest are 4.4 standard deviations. */
+Test(texts, metrics_have_names) {
+    cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_AMONG_TEN), "among ten");
+    cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_COUNT), "unknown");
+}
+
 Test(linear, tells_gaussians_apart_as_well_as_can_be) {
     enum { N = 6000, WIDTH = 11 };
     static const double apart[] = {0, 1, 3};
@@ -66,7 +71,7 @@ static double score(const struct nvdp_text_attack *found, const char *observed, 
                     bool high) {
     for (size_t i = 0; i < found->scores; i++)
         if (strcmp(found->score[i].observed, observed) == 0 &&
-            strcmp(found->score[i].metric, metric) == 0) {
+            strcmp(nvdp_text_metric_name(found->score[i].metric), metric) == 0) {
             const struct nvdp_text_score *s = &found->score[i];
             cr_expect(!(s->interval.low > s->value || s->value > s->interval.high));
             return high ? s->interval.high : s->value;
@@ -264,7 +269,8 @@ static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
             const struct nvdp_text_score *s = &a.score[k];
             cr_expect_str_eq(s->observed, "release");
             cr_expect(isnan(want[k]) ? isnan(s->bound) : fabs(s->baseline - want[k]) < 1e-12,
-                      "%s: %g, expected %g", s->metric, s->baseline, want[k]);
+                      "%s: %g, expected %g", nvdp_text_metric_name(s->metric), s->baseline,
+                      want[k]);
             if (!isnan(want[k]))
                 cr_expect_eq(s->bound, nvdp_guess_bound(s->baseline, lie ? .01 : 20, 1,
                                                         (MADE_WORDS + 2) * PIECES));
@@ -342,8 +348,9 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
             cr_expect_str_eq(of->observed, from->observed);
             cr_expect_eq(isnan(of->value), isnan(from->value));
             if (isnan(of->value)) continue; /* no token is rare */
-            cr_expect_float_eq(of->value, from->value, .005, "%zu, %s of %s: %g %g", c, of->metric,
-                               of->observed, of->value, from->value);
+            cr_expect_float_eq(of->value, from->value, .005, "%zu, %s of %s: %g %g", c,
+                               nvdp_text_metric_name(of->metric), of->observed, of->value,
+                               from->value);
             cr_expect_float_eq(of->interval.low, from->interval.low, .01);
         }
         options.seeds = 5; /* more than there are */
@@ -391,7 +398,7 @@ static double gain(const struct nvdp__text_attack *a, const char *observed, cons
                    double *low) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed) == 0 &&
-            strcmp(a->score[i].metric, metric) == 0) {
+            strcmp(nvdp_text_metric_name(a->score[i].metric), metric) == 0) {
             *low = a->score[i].interval.low;
             return a->score[i].value;
         }
@@ -471,7 +478,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     a.attacked.set->clip_sequence = 1;
     a.scores = 0;
     cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
-    cr_expect_str_eq(a.score[1].metric, "AUC");
+    cr_expect_str_eq(nvdp_text_metric_name(a.score[1].metric), "AUC");
     cr_expect_eq(a.score[0].baseline, .5);
     cr_expect_float_eq(a.score[0].bound, .8413447460685429, 1e-9);
     cr_expect_float_eq(a.score[1].bound, .9213503964748575, 1e-9);
