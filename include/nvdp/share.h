@@ -16,7 +16,7 @@ NVDP_BEGIN_DECLS
 /** Size in bytes of a guarantee's line, including its NUL. */
 #define NVDP_GUARANTEE_SIZE 384
 
-/** Result of nvdp_export(). */
+/** Result of nvdp_export(); nvdp_export_result_free(). */
 struct nvdp_export_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t texts;       /**< N */
@@ -24,11 +24,10 @@ struct nvdp_export_result {
     size_t components;  /**< number of components of the longest sample, including the prior's */
     size_t dim;         /**< p, the width of a vector */
     uint64_t bytes;     /**< size of the file */
-    bool measured;      /**< `privacy` is set; false with fewer than 2 texts */
     char statement[NVDP_STATEMENT_SIZE]; /**< the file's statement, in plain English */
     /** For the owner: divergences of one sample per text, in nats, over pairs of the texts; Bayesian DP of all
-     * samples. */
-    struct nvdp_privacy_report privacy;
+     * samples. NULL with fewer than 2 texts. */
+    struct nvdp_privacy_report *privacy;
     /** Largest total number of samples of any text of this export, by the ledger; 0: no ledger. */
     uint64_t spent_samples;
     /** Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of
@@ -47,6 +46,10 @@ struct nvdp_export_result {
     /** Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown). */
     char training_texts[8];
 };
+
+/** Releases what a result holds.
+ * @param result of an nvdp_export() that succeeded; NULL is allowed */
+void nvdp_export_result_free(struct nvdp_export_result *result);
 
 /** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
  * with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,

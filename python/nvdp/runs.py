@@ -572,6 +572,8 @@ class Run:
             result = result_of("struct nvdp_export_result")
             self._context.call(lib.nvdp_export, config, result)
         found = record(result[0])
-        privacy = ffi.addressof(result, "privacy")
-        found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, privacy) if result.measured else None
+        try:
+            found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
+        finally:
+            lib.nvdp_export_result_free(result)
         return found

@@ -7,9 +7,9 @@
 
 static int print_json(struct cli *cli, const struct nvdp_export_result *result) {
     json_t *privacy = json_null();
-    if (result->measured) {
+    if (result->privacy != NULL) {
         char *text = NULL;
-        CLI_DO(cli, nvdp_privacy_report_json(cli->ctx, &result->privacy, &text));
+        CLI_DO(cli, nvdp_privacy_report_json(cli->ctx, result->privacy, &text));
         privacy = json_loads(text, 0, NULL);
         free(text);
     }
@@ -60,9 +60,9 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
     print_ledger(config, result);
     putchar('\n');
     nvdp__print_wrapped(stdout, result->statement);
-    if (!result->measured) return CLI_SUCCESS;
+    if (result->privacy == NULL) return CLI_SUCCESS;
     putchar('\n');
-    CLI_DO(cli, nvdp_privacy_report_summary(cli->ctx, &result->privacy, &text));
+    CLI_DO(cli, nvdp_privacy_report_summary(cli->ctx, result->privacy, &text));
     CLI_TRY(cli_put(text));
     puts("All numbers: --json");
     return CLI_SUCCESS;
@@ -77,8 +77,9 @@ static int run(struct cli *cli) {
     if (!input && !split) return cli_usage(cli, "option --input or --split is needed");
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
-    if (cli->json) return print_json(cli, &result);
-    return print(cli, &result);
+    const int code = cli->json ? print_json(cli, &result) : print(cli, &result);
+    nvdp_export_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_export = {

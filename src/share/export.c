@@ -896,10 +896,17 @@ cleanup:
 
 /* --- all of it --- */
 
+void nvdp_export_result_free(struct nvdp_export_result *result) {
+    if (result == NULL) return;
+    free(result->privacy);
+    result->privacy = NULL;
+}
+
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out) {
     nvdp_status status = NVDP_OK;
     struct options options;
+    struct nvdp_privacy_report *privacy = NULL;
     const size_t threads = (size_t)nvdp_context_threads(ctx);
     struct export export = {
         .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
@@ -919,6 +926,10 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(measure(&export));
     NVDP_TRY(warn(&export));
     NVDP_TRY(allocate(&export));
+    if (out != NULL && export.facts.measured) {
+        NVDP_TRY(NVDP__NEW(ctx, privacy, 1));
+        *privacy = export.facts.privacy;
+    }
     NVDP_TRY(begin_file(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
@@ -934,8 +945,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .components = export.longest_rows / (size_t) export.release.shape.kappa,
             .dim = export.release.shape.dim,
             .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
-            .measured = export.facts.measured,
-            .privacy = export.facts.privacy,
+            .privacy = privacy,
             .spent_samples = export.facts.spent.samples,
             .spent_epsilon = export.facts.spent.epsilon,
             .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
@@ -947,8 +957,10 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                        nvdp__training_names[export.facts.training]);
         NVDP__GIVE(out, &result);
+        privacy = NULL;
     }
 cleanup:
+    free(privacy);
     nvdp__release_key_wipe(&export.key);
     nvdp__sign_key_wipe(&export.sign);
     nvdp__release_close(&export.release);

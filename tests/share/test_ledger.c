@@ -420,7 +420,9 @@ static void bench_close(struct bench *bench) {
 static nvdp_status export_to(struct bench *bench, const char *name,
                              struct nvdp_export_result *out) {
     support_set(bench->book.ctx, bench->config, "out", support_scratch_path(name));
-    return nvdp_export(bench->book.ctx, bench->config, out);
+    const nvdp_status status = nvdp_export(bench->book.ctx, bench->config, out);
+    if (status == NVDP_OK) nvdp_export_result_free(out);
+    return status;
 }
 
 static void verdicts(const struct bench *bench, const char *name, size_t checks,

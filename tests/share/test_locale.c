@@ -100,6 +100,7 @@ static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
     support_set(ctx, config, "publish-measured", "true");
     must(ctx, nvdp_export(ctx, config, &result));
     add(to, "statement", strdup(result.statement));
+    nvdp_export_result_free(&result);
     must(ctx, nvdp_verify(ctx, file, NULL, &found));
     cr_assert(found.checks > 10); /* that noise from a seed is refused is one of them */
     for (size_t i = 0; i < found.checks; i++)

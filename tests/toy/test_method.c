@@ -80,6 +80,7 @@ Test(toy_method, goes_all_the_way) {
     cr_assert_eq(nvdp_export(ctx, options, &exported), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
     support_contains(exported.statement, "drawn by mechanism toy");
+    nvdp_export_result_free(&exported);
 
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds && found.certified, "%s", found.statement);
