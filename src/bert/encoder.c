@@ -1,63 +1,7 @@
-/* Functions of every encoder, which call those of its row: look-ups in the table, parameters,
- * activations, passes. */
+/* Functions of every encoder, which call those of its row: parameters, activations, passes. */
 #include "bert/row.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* ---- look-ups ---- */
-
-const struct nvdp__encoder_row *nvdp__encoder_row(enum nvdp_model_type type) {
-    size_t rows = 0;
-    while (nvdp__encoders[rows] != NULL)
-        rows++;
-    return (size_t)type < rows ? nvdp__encoders[type] : NULL;
-}
-
-const struct nvdp__encoder_row *nvdp__encoder_find(const char *model_type) {
-    for (size_t i = 0; nvdp__encoders[i] != NULL; i++)
-        if (strcmp(nvdp__encoders[i]->names.type, model_type) == 0) return nvdp__encoders[i];
-    return NULL;
-}
-
-const struct nvdp__encoder_row *nvdp__encoder_choice(int choice) {
-    return choice == 0 ? NULL : nvdp__encoder_find(nvdp__encoder_choices[choice]);
-}
-
-const char *nvdp__encoder_list(char text[NVDP__ENCODER_LIST]) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; nvdp__encoders[i] != NULL && used < NVDP__ENCODER_LIST; i++) {
-        const char *between = i == 0 ? "" : nvdp__encoders[i + 1] == NULL ? " or " : ", ";
-        used += (size_t)nvdp__snprintf(text + used, NVDP__ENCODER_LIST - used, "%s%s", between,
-                                       nvdp__encoders[i]->names.type);
-    }
-    return text;
-}
-
-const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
-    return &nvdp__encoder_row(type)->names;
-}
-
-const char *nvdp_model_type_name(enum nvdp_model_type type) {
-    return nvdp__names(type)->type;
-}
-
-size_t nvdp__first_position(const struct nvdp_bert_config *config) {
-    const bool after = nvdp__encoder_row(config->model_type)->position_after_pad;
-    return after ? (size_t)config->pad_token_id + 1 : 0;
-}
-
-size_t nvdp__word_width(const struct nvdp_bert_config *config) {
-    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
-    return row->key[NVDP__KEY_EMBEDDING_SIZE] != NULL ? config->embedding_size
-                                                      : config->hidden_size;
-}
-
-size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
-    return nvdp__encoder_row(config->model_type)->parameter_count(config);
-}
 
 /* ---- parameters ---- */
 
