@@ -141,6 +141,7 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
     for (size_t i = 0; schema != NULL && nvdp__schema_row(schema, i, &place); i++) {
         struct nvdp_option row = *place.row;
         row.parent = place.parent;
+        row.group = place.group;
         row.offset = place.offset;
         NVDP_TRY(add_row(config, &row, config->part[0].values, false));
     }

@@ -13,9 +13,11 @@ bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__
         for (; row->name != NULL && i > 0; row++)
             i--;
         if (row->name == NULL) continue;
-        *place = (struct nvdp__place){.row = row,
-                                      .parent = row->parent != NULL ? row->parent : section->parent,
-                                      .offset = section->offset + row->offset};
+        *place = (struct nvdp__place){
+            .row = row,
+            .parent = row->parent != NULL ? row->parent : section->parent,
+            .group = row->group == NULL && row == section->row ? section->group : row->group,
+            .offset = section->offset + row->offset};
         nvdp__option_key(row, place->key);
         return true;
     }

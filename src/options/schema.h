@@ -25,11 +25,12 @@
 #include <jansson.h>
 #include <nvdp/config.h>
 
-/* Rows, and where the struct they fill lies in the whole one. */
+/* Rows, and where the struct that they fill lies in the whole one. */
 struct nvdp__section {
     const struct nvdp_option *row; /* a row without a name ends them */
     size_t offset;
     const char *parent; /* of rows that name none; NULL: none */
+    const char *group;  /* heading above the first row, if that names none; NULL: none */
 };
 
 /* A default that follows from another option: where `when` is `is` (NULL: anything but its default),
@@ -76,6 +77,7 @@ enum { NVDP__KEY_SIZE = 64 };
 struct nvdp__place {
     const struct nvdp_option *row;
     const char *parent;       /* NULL: the outermost object */
+    const char *group;        /* heading in help; NULL: that of the option before */
     char key[NVDP__KEY_SIZE]; /* in it */
     size_t offset;            /* in the whole struct */
 };

@@ -76,7 +76,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fast and large exclude each other");
 }
 
-static const struct nvdp__section sections[] = {{rows, 0, NULL}}, more[] = {{more_rows, 0, NULL}};
+static const struct nvdp__section sections[] = {{.row = rows}}, more[] = {{.row = more_rows}};
 static const struct nvdp__implied implied[] = {{"size", "large", "copies", "4"},
                                                {"size", "large", "bound", "2"}};
 static const struct nvdp__schema schema = {.kind = "work",
