@@ -42,31 +42,6 @@ void nvdp__schema_default(const struct nvdp__schema *schema, void *values) {
     }
 }
 
-bool nvdp__implies(const struct nvdp__implied *implied, const struct nvdp_option *when,
-                   const char *present) {
-    char text[NVDP__NUMBER_SIZE];
-    union nvdp__value usual = nvdp__option_default(when);
-    const char *is = implied->is != NULL ? implied->is : nvdp__option_format(when, &usual, text);
-    if (present == NULL || is == NULL)
-        return present != NULL; /* a text that none is the usual one of */
-    return (strcmp(present, is) == 0) == (implied->is != NULL);
-}
-
-void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {
-    struct nvdp__place when, option;
-    for (size_t i = 0; i < schema->implications; i++) {
-        const struct nvdp__implied *implied = &schema->implied[i];
-        char text[NVDP__NUMBER_SIZE];
-        (void)nvdp__schema_find(schema, implied->when, &when);
-        (void)nvdp__schema_find(schema, implied->option, &option);
-        union nvdp__value value = nvdp__option_at(when.row, (const char *)values + when.offset);
-        if (!nvdp__implies(implied, when.row, nvdp__option_format(when.row, &value, text)))
-            continue;
-        (void)nvdp__option_parse(option.row, implied->value, &value);
-        memcpy((char *)values + option.offset, &value, option.row->width);
-    }
-}
-
 nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                const void *values) {
     struct nvdp__place place;

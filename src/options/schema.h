@@ -52,8 +52,6 @@ struct nvdp__schema {
 
 /* Defaults of all members that have a row; the others are zero. */
 void nvdp__schema_default(const struct nvdp__schema *schema, void *values);
-/* Sets what follows from other options, as if nothing had been given. */
-void nvdp__schema_imply(const struct nvdp__schema *schema, void *values);
 /* NVDP_ERR_ARGUMENT, naming key, range and value, for the first number out of its range or text
  * that is missing; then schema->check. */
 nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__schema *schema,
@@ -97,8 +95,8 @@ extern const struct nvdp__preset nvdp__presets[]; /* ends with a row without a n
 
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out);
-/* Fills the schema's plain struct `values` from a configuration of this kind.  Its texts live as
- * long as the configuration. */
+/* Fills the schema's plain struct `values` from a configuration of this kind, and gives the context the `threads` that were
+ * asked for.  Its texts live as long as the configuration. */
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp__schema *schema, void *values);
 /* The same, checked. */

@@ -106,6 +106,7 @@ Test(rows, an_option_is_the_same_in_all_kinds_of_work) {
     struct nvdp_config *config[KINDS];
     for (size_t k = 0; k < KINDS; k++) {
         cr_assert_eq(kinds[k].create(ctx, &config[k]), NVDP_OK);
+        cr_expect_eq(nvdp_config_set(config[k], "threads", "1"), NVDP_OK, "%s", kinds[k].name);
         for (size_t i = 0; i < nvdp_config_count(config[k]); i++)
             see(&seen, nvdp_config_option(config[k], i));
     }
