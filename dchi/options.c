@@ -98,17 +98,15 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
 #define HERE(member) NVDP_OPTION_AT(struct nvdp__sanitizer_config, member)
 
 static const struct nvdp_option own_rows[] = {
-    {"model", NVDP_OPTION_TEXT, "DIR", "an encoder, whose word embeddings are the vectors", NULL,
-     HERE(model), .group = "Text privatization:"},
-    {"mechanism", NVDP_OPTION_CHOICE, "M",
-     "laplace, laplace-nearest, santext, santext-plus, random", NULL, HERE(sanitizer.mechanism),
-     .choices = nvdp__token_mechanism_names, .traits = NVDP_TRAIT_NO_DEFAULT},
+    NVDP__WORDS_MODEL_ROW(HERE(model), .group = "Text privatization:"),
+    NVDP__MECHANISM_ROW(HERE(sanitizer.mechanism)),
     {0},
 };
 static const struct nvdp__section sections[] = {
-    {own_rows, 0, NULL},
-    {nvdp__sanitizer_rows, offsetof(struct nvdp__sanitizer_config, sanitizer), NULL},
-    {nvdp__sanitizer_table_rows, offsetof(struct nvdp__sanitizer_config, sanitizer), NULL},
+    {.row = own_rows},
+    {.row = nvdp__sanitizer_rows, .offset = offsetof(struct nvdp__sanitizer_config, sanitizer)},
+    {.row = nvdp__sanitizer_table_rows,
+     .offset = offsetof(struct nvdp__sanitizer_config, sanitizer)},
 };
 const struct nvdp__schema nvdp__sanitizer_schema = {.kind = "sanitizer",
                                                     .size = sizeof(struct nvdp__sanitizer_config),

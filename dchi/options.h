@@ -3,7 +3,7 @@
 #define NVDP_DCHI_OPTIONS_H
 
 #include "dchi/mechanism.h"
-#include "options/schema.h"
+#include "options/rows.h"
 #include <nvdp/sanitize.h>
 
 /* The values of an option that names a mechanism: "none", then enum nvdp_dchi_mechanism. Only
@@ -50,6 +50,16 @@ extern const struct nvdp_option nvdp__sanitizer_rows[];
  * words or WordPieces. Training uses its model's vectors and has no counts of texts that it has
  * not read. */
 extern const struct nvdp_option nvdp__sanitizer_table_rows[];
+/* Rows as in options/rows.h: the mechanism, and the model whose word embeddings it draws from. */
+/* clang-format off */
+#define NVDP__MECHANISM_ROW(...)                                                                   \
+    {"mechanism", NVDP_OPTION_CHOICE, "M",                                                         \
+     "laplace (gives vectors, not words), laplace-nearest, santext, santext-plus or random", NULL, \
+     .choices = nvdp__token_mechanism_names, .traits = NVDP_TRAIT_NO_DEFAULT, __VA_ARGS__}
+#define NVDP__WORDS_MODEL_ROW(...)                                                                 \
+    {"model", NVDP_OPTION_TEXT, "DIR",                                                             \
+     "encoder whose word embeddings are the vectors, and whose WordPieces are the tokens", NULL, __VA_ARGS__}
+/* clang-format on */
 /* Checks relations between options; accepts the mechanism "none". */
 nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
                                   const struct nvdp__sanitizer_options *options);

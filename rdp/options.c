@@ -19,17 +19,14 @@ static const struct nvdp_option options[] = {
      "where there are more ordered pairs: the largest by bounds, exactly; mean and "
      "quantiles, with intervals, from N drawn pairs; 0: every pair",
      "0", AT(pairs.max_pairs), .unit = "pairs"},
-    {"seed", NVDP_OPTION_SEED, "N", "of the drawn pairs", "1", AT(pairs.seed)},
+    NVDP__SEED_ROW(AT(pairs.seed)),
 
-    {"order", NVDP_OPTION_REAL, "X",
-     "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", "1.1",
-     AT(pairs.order), .group = "Measures:"},
+    NVDP__ORDER_ROW(AT(pairs.order), .group = "Measures:"),
     {"arithmetic", NVDP_OPTION_CHOICE, "A",
      "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
      "1e-12 (exact)",
      "fast", AT(pairs.arithmetic), .choices = arithmetics},
-    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05",
-     AT(bdp.delta)},
+    NVDP__BDP_DELTA_ROW(AT(bdp.delta)),
     {"gamma", NVDP_OPTION_REAL, "X", "failure probability of its estimate", "1e-06", AT(bdp.gamma)},
     {"releases", NVDP_OPTION_INTEGER, "N", "samples given away of the same text", "1",
      AT(bdp.releases), .unit = "samples"},
@@ -152,7 +149,7 @@ nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__p
     return NVDP_OK;
 }
 
-static const struct nvdp__section sections[] = {{options, 0, NULL}};
+static const struct nvdp__section sections[] = {{.row = options}};
 const struct nvdp__schema nvdp__privacy_schema = {
     .kind = "privacy's measures",
     .size = sizeof(struct nvdp__privacy_options),

@@ -2,7 +2,7 @@
 #ifndef NVDP_RDP_OPTIONS_H
 #define NVDP_RDP_OPTIONS_H
 
-#include "options/schema.h"
+#include "options/rows.h"
 #include <jansson.h>
 #include <nvdp/certificate.h>
 
@@ -40,6 +40,14 @@ struct nvdp__privacy_options {
     const char *baselines; /* of guesses; numbers joined by commas */
 };
 
+/* Rows as in options/rows.h. */
+/* clang-format off */
+#define NVDP__ORDER_ROW(...)                                                                       \
+    {"order", NVDP_OPTION_REAL, "X",                                                               \
+     "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", "1.1", __VA_ARGS__}
+#define NVDP__BDP_DELTA_ROW(...)                                                                   \
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05", __VA_ARGS__}
+/* clang-format on */
 extern const struct nvdp__schema nvdp__privacy_schema;
 struct nvdp__privacy_options nvdp__privacy_defaults(void);
 /* Fails early with NVDP_ERR_ARGUMENT if the exact loss is requested, which only posteriors have. */

@@ -13,7 +13,8 @@
  *     nvdp_config_free(config);
  *
  * nvdp_config_count() and nvdp_config_option() list the options: name, type, unit, range, choices, default and help
- * text. In names, '_' is the same as '-'. Infinity is "inf".
+ * text. In names, '_' is the same as '-'. Infinity is "inf". Every kind of work has the option "threads": if it is
+ * given, the context takes this number when the work begins.
  *
  * A program can add its own options (nvdp_config_add()). They are set, listed and loaded from files like the
  * library's options; the library itself ignores them.

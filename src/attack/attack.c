@@ -26,7 +26,7 @@ static const struct nvdp_option options[] = {
      AT(claimed), .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
     {0},
 };
-static const struct nvdp__section section = {options, 0, NULL};
+static const struct nvdp__section section = {.row = options};
 static const struct nvdp__schema schema = {
     .kind = "any attack", .size = sizeof(struct options), .section = &section, .sections = 1};
 

@@ -1,6 +1,29 @@
 /* The options of attacks: one row each (options/schema.h). */
 #include "attack/options.h"
 
+#include "options/rows.h"
+
+/* Rows of several attacks, each of which has a struct with these members. */
+#define RELEASES_ROW(group_)                                                                       \
+    {                                                                                              \
+        "releases", NVDP_OPTION_INTEGER, "N", "samples that are known to be of the same text",     \
+            "1", AT(releases), .unit = "samples", .min = 1, .max = 1 << 20, .group = (group_)      \
+    }
+#define BOUND_ROWS                                                                                 \
+    {"delta",                                                                                      \
+     NVDP_OPTION_REAL,                                                                             \
+     "D",                                                                                          \
+     "delta at which epsilon is bounded from below; 0: 0.01 for kind pair, otherwise the delta "   \
+     "of "                                                                                         \
+     "the model's own account, or 1e-5 without one",                                               \
+     "0",                                                                                          \
+     AT(delta),                                                                                    \
+     .max = 0.999},                                                                                \
+    {                                                                                              \
+        "confidence", NVDP_OPTION_REAL, "X", "confidence of all lower bounds together", "0.95",    \
+            AT(confidence), .min = 0.5, .max = 0.999999                                            \
+    }
+
 #define AT(member) NVDP_OPTION_AT(struct nvdp__exposure_options, member)
 
 static const struct nvdp_option options[] = {
@@ -12,7 +35,7 @@ static const struct nvdp_option options[] = {
     {"candidates", NVDP_OPTION_INTEGER, "N",
      "rank a secret among itself and N - 1 pieces that are drawn; 0: among all whole words", "0",
      AT(candidates), .unit = "pieces", .max = 1 << 24},
-    {"seed", NVDP_OPTION_SEED, "N", "of the drawn candidates", "1", AT(seed)},
+    NVDP__SEED_ROW(AT(seed)),
     {"reference", NVDP_OPTION_TEXT, "DIR",
      "of canaries: judge by how much likelier they became than under this model, the one that "
      "training began from, say",
@@ -24,12 +47,7 @@ static const struct nvdp_option options[] = {
     {"guess-out", NVDP_OPTION_INTEGER, "N",
      "canaries of the smallest scores that are said not to have been planted", "0", AT(guess_out),
      .unit = "canaries", .max = 1 << 24},
-    {"delta", NVDP_OPTION_REAL, "D",
-     "at which epsilon is bounded from below; 0: of the model's own account, 1e-5 where it has "
-     "none; of kind pair .01",
-     "0", AT(delta), .max = 0.999},
-    {"confidence", NVDP_OPTION_REAL, "X", "of that bound", "0.95", AT(confidence), .min = 0.5,
-     .max = 0.999999},
+    BOUND_ROWS,
     {0},
 };
 
@@ -41,7 +59,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "candidates: expected 2 or more, or 0, found 1");
 }
 
-static const struct nvdp__section section = {options, 0, NULL};
+static const struct nvdp__section section = {.row = options};
 const struct nvdp__schema nvdp__exposure_schema = {.kind = "exposure",
                                                    .size = sizeof(struct nvdp__exposure_options),
                                                    .section = &section,
@@ -58,9 +76,8 @@ nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_co
 #define AT(member) NVDP_OPTION_AT(struct nvdp__attack_options, member)
 
 static const struct nvdp_option shared_options[] = {
-    {"releases", NVDP_OPTION_INTEGER, "N", "samples of one text that are known to be of one", "1",
-     AT(releases), .unit = "samples", .min = 1, .max = 1 << 20, .group = "Kinds pair, reidentify:"},
-    {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
+    RELEASES_ROW("Kinds pair, reidentify:"),
+    NVDP__SEED_ROW(AT(seed)),
     {"pair", NVDP_OPTION_TEXT, "I,J", "two texts, by their numbers from 0; none: some are drawn",
      NULL, AT(pair), .group = "Kind pair:"},
     {"pairs", NVDP_OPTION_INTEGER, "N", "how many", "10", AT(pairs), .unit = "pairs", .min = 1,
@@ -68,15 +85,12 @@ static const struct nvdp_option shared_options[] = {
     {"samples", NVDP_OPTION_INTEGER, "N",
      "of each of the two texts; half of them choose the test, half measure it", "10000",
      AT(samples), .unit = "samples", .min = 100, .max = 1e9},
-    {"delta", NVDP_OPTION_REAL, "D", "at which epsilon is told; 0: .01, which samples can show",
-     "0", AT(delta), .max = 0.999},
-    {"confidence", NVDP_OPTION_REAL, "X", "of all bounds from below together", "0.95",
-     AT(confidence), .min = 0.5, .max = 0.999999},
+    BOUND_ROWS,
     {"texts", NVDP_OPTION_INTEGER, "N", "guess among at most so many texts, drawn; 0: all", "1000",
      AT(texts), .unit = "texts", .max = 1e9, .group = "Kind reidentify:"},
     {0},
 };
-static const struct nvdp__section shared_section = {shared_options, 0, NULL};
+static const struct nvdp__section shared_section = {.row = shared_options};
 const struct nvdp__schema nvdp__attack_schema = {.kind = "attack",
                                                  .size = sizeof(struct nvdp__attack_options),
                                                  .section = &shared_section,
@@ -92,7 +106,7 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
 #define AT(member) NVDP_OPTION_AT(struct nvdp__text_attack_options, member)
 
 static const struct nvdp_option text_options[] = {
-    {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
+    NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
      AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
@@ -106,16 +120,14 @@ static const struct nvdp_option text_options[] = {
      NULL, AT(prior), .group = "Kind language:"},
     {"beam", NVDP_OPTION_INTEGER, "N", "texts that are followed up", "4", AT(beam), .unit = "texts",
      .min = 1, .max = 64},
-    {"releases", NVDP_OPTION_INTEGER, "N", "samples of one text that are known to be of one", "1",
-     AT(releases), .unit = "samples", .min = 1, .max = 1 << 20,
-     .group = "Kinds pair, reidentify, nearest, language:"},
+    RELEASES_ROW("Kinds pair, reidentify, nearest, language:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in a shared file (also FILE.safetensors, FILE.parquet) in place of drawn "
      "ones: whose they are, or what they say",
      NULL, AT(shared), .group = "Kinds reidentify, nearest, token, language, bag, attribute:"},
     {0},
 };
-static const struct nvdp__section text_section = {text_options, 0, NULL};
+static const struct nvdp__section text_section = {.row = text_options};
 const struct nvdp__schema nvdp__text_attack_schema = {.kind = "attack by a learner",
                                                       .size =
                                                           sizeof(struct nvdp__text_attack_options),

@@ -7,7 +7,7 @@
 #include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "hdf5/hdf5.h"
-#include "options/schema.h"
+#include "options/rows.h"
 #include "text/batch.h"
 #include "text/sentence.h"
 #include <errno.h>
@@ -81,8 +81,7 @@ static const struct nvdp_option encoder_rows[] = {
     {"normalize", NVDP_OPTION_CHOICE, "N",
      "give that vector unit length: yes or no; auto: as modules.json says", "auto", AT(normalize),
      .choices = normalize_names},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
-     .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
     {0},
 };
 static const struct nvdp__section encode_sections[] = {

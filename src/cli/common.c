@@ -236,9 +236,7 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
     CLI_TRY(cli_ranks_begin(cli));
     if (!cli_given(cli, "threads")) return CLI_SUCCESS;
-    int threads = cli->threads < 1 << 20 ? (int)cli->threads : 1 << 20;
-    status = nvdp_context_set_threads(cli->ctx, threads);
-    if (status != NVDP_OK) return cli_usage(cli, "option --%s", nvdp_context_error(cli->ctx));
+    CLI_DO(cli, nvdp_context_set_threads(cli->ctx, atoi(nvdp_config_get(cli->config, "threads"))));
     return CLI_SUCCESS;
 }
 

@@ -66,7 +66,6 @@ struct cli {
     size_t settings;
     int code; /* of a fault found while reading the command line */
     /* common options */
-    size_t threads;
     bool quiet;
     bool json;
     enum nvdp_precision precision;

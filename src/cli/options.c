@@ -11,12 +11,13 @@ enum { FIRST_KEY = 0x1000, HELP_ROOM = 512 };
 static const struct nvdp_option common_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
+    /* the library's kinds of work have it themselves */
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
-     .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT,
-     NVDP_OPTION_AT(struct cli, threads)},
+     .min = 1, .max = 1024,
+     .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
     {"quiet", NVDP_OPTION_FLAG, NULL,
-     "no progress and no notes on stderr; warnings and errors stay", .traits = NVDP_TRAIT_NO_EFFECT,
-     NVDP_OPTION_AT(struct cli, quiet)},
+     "no progress and no notes on stderr; warnings and errors stay",
+     .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, quiet)},
     {"json", NVDP_OPTION_FLAG, NULL, "print one JSON object on stdout in place of tables",
      .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, json)},
     {"config", NVDP_OPTION_LIST, "FILE.json",
@@ -235,6 +236,7 @@ int cli_make_options(struct cli *cli, void *values) {
         const struct nvdp_option one[] = {*row, {0}};
         bool absent = (command->no_json && strcmp(row->name, "json") == 0) ||
                       (!command->takes_precision && strcmp(row->name, "precision") == 0);
+        if (nvdp_config_get(cli->config, row->name) != NULL) absent = true; /* the library's */
         if (!absent) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
     }
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);

@@ -1,8 +1,8 @@
-/* Options that training and pretraining share. */
+/* Options that training and pretraining share; some of them are also those of other models that are trained (share/reuse.c). */
 #ifndef NVDP_SRC_JOB_OPTIONS_H
 #define NVDP_SRC_JOB_OPTIONS_H
 
-#include "options/schema.h"
+#include "options/rows.h"
 
 /* AdamW and its schedule.  Decay is decoupled from the gradient: a step at rate lr moves the weights w of matrices and embeddings,
  * not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a step down the penalty lambda |w - w0|^2 with
@@ -12,23 +12,56 @@ struct nvdp__adamw_options {
     double lr, warmup, weight_decay, clip_norm, beta1, beta2,
         adam_eps; /* clip_norm 0: no clipping */
 };
-/* The rows of its options (options/schema.h), for a struct that has it as the member `adamw`. */
+/* Rows as in options/rows.h. */
 /* clang-format off */
-#define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
-    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", lr_, NVDP_OPTION_AT(type, adamw.lr),          \
-     .max = 10},                                                                                   \
+#define NVDP__LR_ROW(help, lr_, ...)                                                               \
+    {"lr", NVDP_OPTION_REAL, "X", help, lr_, .max = 10, __VA_ARGS__}
+#define NVDP__WARMUP_ROW(warmup_, ...)                                                             \
     {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",     \
-     warmup_, NVDP_OPTION_AT(type, adamw.warmup), .max = 1},                                             \
-    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01",                      \
-     NVDP_OPTION_AT(type, adamw.weight_decay), .max = 10},                                               \
+     warmup_, .max = 1, __VA_ARGS__}
+#define NVDP__WEIGHT_DECAY_ROW(...)                                                                \
+    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", .max = 10, __VA_ARGS__}
+/* All of a struct that has them as the member `adamw`. */
+#define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
+    NVDP__LR_ROW("largest learning rate", lr_, NVDP_OPTION_AT(type, adamw.lr)),                    \
+    NVDP__WARMUP_ROW(warmup_, NVDP_OPTION_AT(type, adamw.warmup)),                                 \
+    NVDP__WEIGHT_DECAY_ROW(NVDP_OPTION_AT(type, adamw.weight_decay)),                              \
     {"clip-norm", NVDP_OPTION_REAL, "X", "largest norm of the gradient; 0: no clipping", "1",      \
-     NVDP_OPTION_AT(type, adamw.clip_norm), .max = 1e9},                                                 \
+     NVDP_OPTION_AT(type, adamw.clip_norm), .max = 1e9},                                           \
     {"beta1", NVDP_OPTION_REAL, "X", "Adam's first-moment decay", "0.9",                           \
-     NVDP_OPTION_AT(type, adamw.beta1), .max = 0.999999},                                                \
+     NVDP_OPTION_AT(type, adamw.beta1), .max = 0.999999},                                          \
     {"beta2", NVDP_OPTION_REAL, "X", "Adam's second-moment decay", "0.999",                        \
-     NVDP_OPTION_AT(type, adamw.beta2), .max = 0.999999999},                                             \
-    {"adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", eps_, NVDP_OPTION_AT(type, adamw.adam_eps),    \
+     NVDP_OPTION_AT(type, adamw.beta2), .max = 0.999999999},                                       \
+    {"adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", eps_, NVDP_OPTION_AT(type, adamw.adam_eps), \
      .min = 1e-30, .max = 1}
+#define NVDP__MOMENTUM_ROW(help, momentum_, ...)                                                   \
+    {"momentum", NVDP_OPTION_REAL, "X", help, momentum_, .max = 0.999999, __VA_ARGS__}
+#define NVDP__EPOCHS_ROW(epochs_, ...)                                                             \
+    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", epochs_, .min = 1, .max = 10000, __VA_ARGS__}
+#define NVDP__PATIENCE_ROW(patience_, ...)                                                         \
+    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never", \
+     patience_, .unit = "epochs", __VA_ARGS__}
+#define NVDP__FREEZE_LAYERS_ROW(help, ...)                                                         \
+    {"freeze-layers", NVDP_OPTION_INTEGER, "K", help, "0", .unit = "layers", .max = 1024, __VA_ARGS__}
+#define NVDP__PRECISION_ROW(...)                                                                   \
+    {"precision", NVDP_OPTION_CHOICE, "P", "precision of matrix products: f32 or bf16", "f32", __VA_ARGS__}
+
+/* The folder of a run: its states, its lines of metrics.jsonl, its cache of `what`. */
+#define NVDP__CACHE_ROW(what, ...)                                                                 \
+    {"cache", NVDP_OPTION_TEXT, "DIR",                                                             \
+     "folder that keeps " what " between runs (default $XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); "   \
+     "the texts can be read off it",                                                               \
+     NULL, __VA_ARGS__}
+#define NVDP__RESUME_ROW(...)                                                                      \
+    {"resume", NVDP_OPTION_TEXT, "RUN",                                                            \
+     "continue the run in this directory with its own configuration", NULL,                        \
+     .traits = NVDP__OF_THE_CALL, __VA_ARGS__}
+#define NVDP__LOG_EVERY_ROW(...)                                                                   \
+    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",          \
+     .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}
+#define NVDP__CHECKPOINT_SECONDS_ROW(...)                                                          \
+    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states", "300",           \
+     .unit = "s", .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}
 /* clang-format on */
 
 #endif

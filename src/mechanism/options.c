@@ -67,8 +67,7 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"length", NVDP_OPTION_INTEGER, "L",
      "hidden policy: tokens a text is padded to; 0: --max-length", "0", AT(length),
      .unit = "tokens", .max = MAX_LENGTH, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", "auto", AT(pool),
-     .choices = nvdp__pool_names, .traits = NVDP_TRAIT_BOTTLENECK},
+    NVDP__POOL_ROW(AT(pool), .traits = NVDP_TRAIT_BOTTLENECK),
     {"query", NVDP_OPTION_CHOICE, "Q",
      "queries from the sample (sampled) or from un-noised means (clean: leaks)", "sampled",
      AT(query), .choices = queries, .traits = NVDP_TRAIT_BOTTLENECK},
@@ -111,8 +110,8 @@ const struct nvdp_option nvdp__regularizer_options[] = {
 };
 
 static const struct nvdp__section sections[] = {
-    {nvdp__bottleneck_options, 0, NULL},
-    {nvdp__regularizer_options, 0, NULL},
+    {.row = nvdp__bottleneck_options},
+    {.row = nvdp__regularizer_options},
 };
 const struct nvdp__schema nvdp__nvib_schema = {.kind = "nvib",
                                                .size = sizeof(struct nvdp__nvib_config),

@@ -98,5 +98,11 @@ extern const struct nvdp__schema nvdp__nvib_schema;
 
 extern const char *const nvdp__method_names[];
 extern const char *const nvdp__pool_names[];
+/* Row as in options/rows.h. */
+/* clang-format off */
+#define NVDP__POOL_ROW(...)                                                                        \
+    {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", "auto",                     \
+     .choices = nvdp__pool_names, __VA_ARGS__}
+/* clang-format on */
 
 #endif

@@ -43,6 +43,8 @@ static nvdp_status out_of_memory(const struct nvdp_config *config) {
     return nvdp__fail(config->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
+static const char threads_name[] = "threads";
+
 static struct entry *find(const struct nvdp_config *config, const char *name) {
     for (size_t i = 0; i < config->entries; i++) {
         if (nvdp__option_same(config->entry[i]->row.name, name)) return config->entry[i];
@@ -76,9 +78,10 @@ static nvdp_status store(struct nvdp_config *config, struct entry *entry, union 
     return NVDP_OK;
 }
 
-/* Puts an entry behind the option that it names, or last; owns it. */
+/* Puts an entry behind the option that it names, or last, but before `threads`; owns it. */
 static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
     size_t at = config->entries;
+    if (at > 0 && strcmp(config->entry[at - 1]->row.name, threads_name) == 0) at--;
     struct entry *known = find(config, entry->row.name);
     if (known != NULL) {
         struct entry *last = entry; /* of its own twins */
@@ -126,6 +129,25 @@ static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option 
     return entry->text != NULL && entry->usual == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
+/* The option that every kind of work has.  Its value stands behind the struct of the schema. */
+static nvdp_status add_threads(struct nvdp_config *config, const struct part *part) {
+    char usual[NVDP__NUMBER_SIZE];
+    snprintf(usual, sizeof usual, "%d", nvdp_context_threads(config->ctx));
+    const struct nvdp_option row = {.name = threads_name,
+                                    .type = NVDP_OPTION_INTEGER,
+                                    .placeholder = "N",
+                                    .help = "threads to compute with (default: all processors)",
+                                    .default_value = usual,
+                                    .min = 1,
+                                    .max = 1024,
+                                    .group = "Common options:",
+                                    .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT |
+                                              NVDP_TRAIT_UNSAVED,
+                                    .offset = part->schema->size,
+                                    .width = sizeof(int)};
+    return add_row(config, &row, part->values, false);
+}
+
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out) {
     nvdp_status status = NVDP_OK;
@@ -134,16 +156,18 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
     if (config == NULL) return NVDP_ERR_MEMORY;
     config->ctx = ctx;
     if (schema != NULL) {
-        config->part[0] = (struct part){schema, nvdp__calloc(ctx, 1, schema->size)};
+        config->part[0] = (struct part){schema, nvdp__calloc(ctx, 1, schema->size + sizeof(int))};
         config->parts = 1;
         if (config->part[0].values == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
     for (size_t i = 0; schema != NULL && nvdp__schema_row(schema, i, &place); i++) {
         struct nvdp_option row = *place.row;
         row.parent = place.parent;
+        row.group = place.group;
         row.offset = place.offset;
         NVDP_TRY(add_row(config, &row, config->part[0].values, false));
     }
+    if (schema != NULL) NVDP_TRY(add_threads(config, &config->part[0]));
     NVDP__HAND_OVER(out, config);
 cleanup:
     nvdp_config_free(config);
@@ -244,6 +268,12 @@ static bool said(const struct entry *entry) {
     return entry->given || entry->preset != NULL;
 }
 
+static bool implies(const struct nvdp__implied *implied, const struct entry *when) {
+    const char *is = implied->is != NULL ? implied->is : when->usual;
+    if (when->text == NULL || is == NULL) return when->text != NULL; /* no text is the usual one */
+    return (strcmp(when->text, is) == 0) == (implied->is != NULL);
+}
+
 /* What follows from other options, where nothing else was given. */
 static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
     for (size_t i = 0; i < schema->implications; i++) {
@@ -252,10 +282,9 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
     }
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
-        const struct entry *when = find(config, implied->when);
         struct entry *entry = find(config, implied->option);
         union nvdp__value value;
-        if (said(entry) || !nvdp__implies(implied, &when->row, when->text)) continue;
+        if (said(entry) || !implies(implied, find(config, implied->when))) continue;
         (void)nvdp__option_parse(&entry->row, implied->value, &value);
         NVDP_RETURN_IF_FAILED(store(config, entry, value));
     }
@@ -662,9 +691,11 @@ nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp__schema *schema, void *values) {
     for (size_t i = 0; config != NULL && i < config->parts; i++) {
+        const struct entry *threads = find(config, threads_name);
         if (config->part[i].schema != schema) continue;
         memcpy(values, config->part[i].values, schema->size);
-        return NVDP_OK;
+        if (!said(threads)) return NVDP_OK;
+        return nvdp_context_set_threads(ctx, nvdp__option_at(&threads->row, threads->at).whole);
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a configuration of %s, found %s",
                       schema->kind,

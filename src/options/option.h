@@ -52,10 +52,4 @@ nvdp_status nvdp__option_read(struct nvdp_context *ctx, const char *path, const 
 char *nvdp__option_text(const json_t *value, bool list);
 const char *nvdp__json_type(const json_t *value); /* "a number" */
 
-/* --- schema.c --- */
-
-/* Whether an option's present value implies another's. */
-bool nvdp__implies(const struct nvdp__implied *implied, const struct nvdp_option *when,
-                   const char *present);
-
 #endif

@@ -13,9 +13,11 @@ bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__
         for (; row->name != NULL && i > 0; row++)
             i--;
         if (row->name == NULL) continue;
-        *place = (struct nvdp__place){.row = row,
-                                      .parent = row->parent != NULL ? row->parent : section->parent,
-                                      .offset = section->offset + row->offset};
+        *place = (struct nvdp__place){
+            .row = row,
+            .parent = row->parent != NULL ? row->parent : section->parent,
+            .group = row->group == NULL && row == section->row ? section->group : row->group,
+            .offset = section->offset + row->offset};
         nvdp__option_key(row, place->key);
         return true;
     }
@@ -37,31 +39,6 @@ void nvdp__schema_default(const struct nvdp__schema *schema, void *values) {
         if (place.row->sets != NULL) continue;
         union nvdp__value value = nvdp__option_default(place.row);
         memcpy((char *)values + place.offset, &value, place.row->width);
-    }
-}
-
-bool nvdp__implies(const struct nvdp__implied *implied, const struct nvdp_option *when,
-                   const char *present) {
-    char text[NVDP__NUMBER_SIZE];
-    union nvdp__value usual = nvdp__option_default(when);
-    const char *is = implied->is != NULL ? implied->is : nvdp__option_format(when, &usual, text);
-    if (present == NULL || is == NULL)
-        return present != NULL; /* a text that none is the usual one of */
-    return (strcmp(present, is) == 0) == (implied->is != NULL);
-}
-
-void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {
-    struct nvdp__place when, option;
-    for (size_t i = 0; i < schema->implications; i++) {
-        const struct nvdp__implied *implied = &schema->implied[i];
-        char text[NVDP__NUMBER_SIZE];
-        (void)nvdp__schema_find(schema, implied->when, &when);
-        (void)nvdp__schema_find(schema, implied->option, &option);
-        union nvdp__value value = nvdp__option_at(when.row, (const char *)values + when.offset);
-        if (!nvdp__implies(implied, when.row, nvdp__option_format(when.row, &value, text)))
-            continue;
-        (void)nvdp__option_parse(option.row, implied->value, &value);
-        memcpy((char *)values + option.offset, &value, option.row->width);
     }
 }
 

@@ -25,11 +25,12 @@
 #include <jansson.h>
 #include <nvdp/config.h>
 
-/* Rows, and where the struct they fill lies in the whole one. */
+/* Rows, and where the struct that they fill lies in the whole one. */
 struct nvdp__section {
     const struct nvdp_option *row; /* a row without a name ends them */
     size_t offset;
     const char *parent; /* of rows that name none; NULL: none */
+    const char *group;  /* heading above the first row, if that names none; NULL: none */
 };
 
 /* A default that follows from another option: where `when` is `is` (NULL: anything but its default),
@@ -51,8 +52,6 @@ struct nvdp__schema {
 
 /* Defaults of all members that have a row; the others are zero. */
 void nvdp__schema_default(const struct nvdp__schema *schema, void *values);
-/* Sets what follows from other options, as if nothing had been given. */
-void nvdp__schema_imply(const struct nvdp__schema *schema, void *values);
 /* NVDP_ERR_ARGUMENT, naming key, range and value, for the first number out of its range or text
  * that is missing; then schema->check. */
 nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__schema *schema,
@@ -76,6 +75,7 @@ enum { NVDP__KEY_SIZE = 64 };
 struct nvdp__place {
     const struct nvdp_option *row;
     const char *parent;       /* NULL: the outermost object */
+    const char *group;        /* heading in help; NULL: that of the option before */
     char key[NVDP__KEY_SIZE]; /* in it */
     size_t offset;            /* in the whole struct */
 };
@@ -95,8 +95,8 @@ extern const struct nvdp__preset nvdp__presets[]; /* ends with a row without a n
 
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out);
-/* Fills the schema's plain struct `values` from a configuration of this kind.  Its texts live as
- * long as the configuration. */
+/* Fills the schema's plain struct `values` from a configuration of this kind, and gives the context the `threads` that were
+ * asked for.  Its texts live as long as the configuration. */
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp__schema *schema, void *values);
 /* The same, checked. */

@@ -45,8 +45,18 @@ static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
                                            [NVDP__WEIGHTS_BF16] = NVDP_DTYPE_BF16};
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__pretrain_options, member)
-/* Lists of files, and what says how one call works, are written to files by hand or not at all. */
-#define OF_THE_CALL (NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED)
+/* The windows of training and of scoring. */
+#define LENGTH_ROW(...)                                                                            \
+    {                                                                                              \
+        "length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included",   \
+            "128", AT(length), .unit = "tokens", __VA_ARGS__                                       \
+    }
+#define MASK_ROWS                                                                                  \
+    {"mask-prob", NVDP_OPTION_REAL, "X",          "share of the tokens to predict",                \
+     "0.15",      AT(mask_prob),    .min = 0.001, .max = 0.9},                                     \
+    {                                                                                              \
+        "whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)             \
+    }
 
 static const struct nvdp_option pretrain_options[] = {
     {"text", NVDP_OPTION_LIST, "FILE",
@@ -55,10 +65,8 @@ static const struct nvdp_option pretrain_options[] = {
      NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_UNSAVED},
     {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text, more than one by repeating the option",
      NULL, AT(eval_text_list), .traits = NVDP_TRAIT_UNSAVED},
-    {"cache", NVDP_OPTION_TEXT, "DIR",
-     "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
-     "~/.cache/nvdp); the texts can be read off it",
-     NULL, AT(cache), .traits = OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT},
+    NVDP__CACHE_ROW("tokenized texts", AT(cache),
+                    .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"plant", NVDP_OPTION_TEXT, "FILE",
      "plant the secrets that this JSON file lists or asks for into the text; planted.json, beside "
      "the model, tells what nvdp attack --kind exposure then looks for",
@@ -107,21 +115,19 @@ static const struct nvdp_option pretrain_options[] = {
      "neighbours", AT(start), .choices = nvdp__start_names},
     {"dropout", NVDP_OPTION_REAL, "X", "hidden and attention dropout", "0", AT(dropout),
      .max = 0.99},
-    {"freeze-layers", NVDP_OPTION_INTEGER, "K",
-     "the embeddings, with them the decoder, and the first K layers keep the weights of --init and "
-     "run without dropout; as many as it has: its heads alone are trained; 0: train all",
-     "0", AT(freeze_layers), .unit = "layers", .max = 1024},
+    NVDP__FREEZE_LAYERS_ROW(
+        "the embeddings, with them the decoder, and the first K layers keep the weights of --init "
+        "and "
+        "run without dropout; as many as it has: its heads alone are trained; 0: train all",
+        AT(freeze_layers)),
 
     {"objective", NVDP_OPTION_CHOICE, "O",
      "mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), prob-mlm (the "
      "distribution of 10 draws) or denoising-mlm (the original token); each with next-sentence "
      "prediction as mlm+nsp",
      "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names},
-    {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included", "128",
-     AT(length), .unit = "tokens", .min = 4, .max = LONGEST},
-    {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", "0.15", AT(mask_prob),
-     .min = 0.001, .max = 0.9},
-    {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)},
+    LENGTH_ROW(.min = 4, .max = LONGEST),
+    MASK_ROWS,
     {"privatize", NVDP_OPTION_CHOICE, "M",
      "draw every token of the input anew by this mechanism (laplace, laplace-nearest, santext, "
      "santext-plus, random); the word embeddings of --init stay as they are",
@@ -132,31 +138,24 @@ static const struct nvdp_option pretrain_options[] = {
     {"stop-after", NVDP_OPTION_SEED, "N",
      "end after so many steps of a schedule that is laid out for --steps; 0: after all", "0",
      AT(stop_after), .unit = "steps", .max = 4e9},
-    {"batch", NVDP_OPTION_INTEGER, "N", "windows or pairs a step", "64", AT(batch), .min = 1,
-     .max = 65536},
-    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16", "f32", AT(precision),
-     .choices = precisions},
+    NVDP__BATCH_ROW("windows or pairs per step", "64", AT(batch)),
+    NVDP__PRECISION_ROW(AT(precision), .choices = precisions),
     {"optimizer", NVDP_OPTION_CHOICE, "O",
      "adamw, sgd, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
      "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw, 0.1 with sgd",
      "muon", AT(optimizer), .choices = nvdp__optimizer_names},
     NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "0", "0.05", "1e-06"),
-    {"momentum", NVDP_OPTION_REAL, "X", "Muon's momentum, or SGD's; sgd implies 0", "0.95",
-     AT(momentum), .max = 0.999999},
-    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+    NVDP__MOMENTUM_ROW("Muon's momentum, or SGD's; sgd implies 0", "0.95", AT(momentum)),
+    NVDP__SEED_ROW(AT(seed)),
 
     {"out", NVDP_OPTION_TEXT, "DIR",
      "model directory (with --eval: file of the predicted positions, safetensors)", NULL, AT(out),
      .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
     {"dtype", NVDP_OPTION_CHOICE, "T", "f32, f16 or bf16: how the weights are written", "f32",
      AT(dtype), .choices = dtypes, .traits = NVDP_TRAIT_UNSAVED},
-    {"resume", NVDP_OPTION_TEXT, "DIR",
-     "continue the run in this directory with its own configuration", NULL, AT(resume),
-     .traits = OF_THE_CALL},
-    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace what an earlier run wrote there", NULL,
-     AT(overwrite), .traits = OF_THE_CALL},
-    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",
-     AT(log_every), .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__RESUME_ROW(AT(resume)),
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
+    NVDP__LOG_EVERY_ROW(AT(log_every)),
     {"eval-every", NVDP_OPTION_INTEGER, "N",
      "steps between evaluations on --eval-text; 0: at the end only", "0", AT(eval_every),
      .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
@@ -165,8 +164,7 @@ static const struct nvdp_option pretrain_options[] = {
     {"save-every", NVDP_OPTION_INTEGER, "N",
      "steps between models written on the way; 0: at the end only", "0", AT(save_every),
      .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
-    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states", "300",
-     AT(checkpoint_seconds), .unit = "s", .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__CHECKPOINT_SECONDS_ROW(AT(checkpoint_seconds)),
     {0},
 };
 
@@ -295,9 +293,9 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
 }
 
 static const struct nvdp__section pretrain_sections[] = {
-    {pretrain_options, 0, NULL},
-    {nvdp__dp_rows, offsetof(struct nvdp__pretrain_options, dp), "dp"},
-    {nvdp__sanitizer_rows, offsetof(struct nvdp__pretrain_options, sanitizer), NULL}};
+    {.row = pretrain_options},
+    {.row = nvdp__dp_rows, .offset = offsetof(struct nvdp__pretrain_options, dp), .parent = "dp"},
+    {.row = nvdp__sanitizer_rows, .offset = offsetof(struct nvdp__pretrain_options, sanitizer)}};
 const struct nvdp__schema nvdp__pretrain_schema = {.kind = "pretraining",
                                                    .size = sizeof(struct nvdp__pretrain_options),
                                                    .section = pretrain_sections,
@@ -322,22 +320,19 @@ nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_co
 static const struct nvdp_option mlm_options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR", "directory with the masked-LM head", NULL, AT(model)},
     {"text", NVDP_OPTION_LIST, "FILE", "held-out text, plain or .xz", NULL, AT(text_list)},
-    {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window", "128", AT(length), .unit = "tokens"},
-    {"batch", NVDP_OPTION_INTEGER, "N", "windows scored together", "32", AT(batch),
-     .unit = "windows", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
-    {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", "0.15", AT(mask_prob),
-     .min = 0.001, .max = 0.9},
-    {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)},
-    {"seed", NVDP_OPTION_SEED, "N", "of the masks", "1", AT(seed)},
+    LENGTH_ROW(),
+    NVDP__BATCH_ROW("windows per batch", "32", AT(batch), .unit = "windows",
+                    .traits = NVDP_TRAIT_NO_EFFECT),
+    MASK_ROWS,
+    NVDP__SEED_ROW(AT(seed)),
     {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all", "0",
      AT(limit), .unit = "windows"},
-    {"cache", NVDP_OPTION_TEXT, "DIR", "folder for tokenised texts; none: they are not kept", NULL,
-     AT(cache), .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__CACHE_ROW("tokenized texts", AT(cache), .traits = NVDP_TRAIT_NO_EFFECT),
     {"positions", NVDP_OPTION_TEXT, "FILE", "file of what was predicted, safetensors; none: none",
      NULL, AT(positions), .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
 };
-static const struct nvdp__section mlm_section = {mlm_options, 0, NULL};
+static const struct nvdp__section mlm_section = {.row = mlm_options};
 const struct nvdp__schema nvdp__mlm_schema = {.kind = "masked-LM scores",
                                               .size = sizeof(struct nvdp__mlm_options),
                                               .section = &mlm_section,

@@ -16,9 +16,7 @@
 enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096 };
 
 struct options {
-    const char *task, *data; /* or */
-    const char *text;
-    struct nvdp_task_options columns;
+    struct nvdp__sanitize_source source;
     const char *out, *model;
     struct nvdp__sanitizer_options sanitizer;
     uint64_t seed, insecure_seed;
@@ -29,47 +27,40 @@ struct options {
 
 /* --- what is asked for --- */
 
+#define SOURCE(member) NVDP_OPTION_AT(struct nvdp__sanitize_source, member)
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
-static const struct nvdp_option text_rows[] = {
+const struct nvdp_option nvdp__sanitize_source_rows[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL, AT(task),
-     .group = "Texts:"},
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder; all of its splits are written again",
-     NULL, AT(data)},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
-     AT(columns.text_column)},
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
-     AT(columns.text_pair_column)},
-    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column, which is kept",
-     NULL, AT(columns.label_column)},
-    {"text", NVDP_OPTION_TEXT, "FILE", "a text a line instead of a task", NULL, AT(text)},
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL,
+     SOURCE(task)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, with the texts as they are", NULL,
+     SOURCE(data)},
+    NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
+    NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
+    {"text", NVDP_OPTION_TEXT, "FILE", "a file with one text per line, in place of a task", NULL,
+     SOURCE(text)},
+    {0},
+};
+
+static const struct nvdp_option output_rows[] = {
+    NVDP__LABEL_COLUMN_ROW(AT(source.columns.label_column)),
     {"out", NVDP_OPTION_TEXT, "DIR",
-     "folder to write; a file with --text (else standard output) and with laplace", NULL, AT(out),
-     .traits = NVDP_TRAIT_NO_EFFECT},
-    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
-     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+     "folder to write, with all splits of the task; a file with --text (else standard output) and "
+     "with laplace",
+     NULL, AT(out), .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
 };
 
 static const struct nvdp_option mechanism_rows[] = {
-    {"mechanism", NVDP_OPTION_CHOICE, "M",
-     "laplace (vectors, to a file), laplace-nearest, santext, santext-plus, random", NULL,
-     AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
-     .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"model", NVDP_OPTION_TEXT, "DIR",
-     "encoder whose word embeddings are the vectors, and whose WordPieces the tokens", NULL,
-     AT(model)},
+    NVDP__MECHANISM_ROW(AT(sanitizer.mechanism), .group = "Text privatization:"),
+    NVDP__WORDS_MODEL_ROW(AT(model)),
     {0},
 };
 
 static const struct nvdp_option noise_rows[] = {
-    {"insecure-seed", NVDP_OPTION_SEED, "N",
-     "draw from a seed instead of the operating system, for tests and experiments: whoever knows "
-     "it "
-     "can undo the draws, and the output says so",
-     "1", AT(insecure_seed),
-     .group = "Randomness and measurement:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    NVDP__INSECURE_SEED_ROW(AT(insecure_seed), .group = "Randomness and measurement:"),
     {"seed", NVDP_OPTION_SEED, "N", "only with --analyse: seed of its draws", "1", AT(seed)},
     {"measure-tokens", NVDP_OPTION_INTEGER, "N",
      "tokens of the texts, drawn by their frequency, whose N_w and S_w are measured", "100",
@@ -78,6 +69,17 @@ static const struct nvdp_option noise_rows[] = {
      .max = 1 << 24},
     {0},
 };
+
+nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
+                                        const struct nvdp__sanitize_source *source) {
+    if ((source->task == NULL) == (source->text == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
+                          source->task == NULL ? "neither" : "both");
+    if (source->task != NULL && source->data == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "data: expected a folder with the task's files, found none");
+    return NVDP_OK;
+}
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
@@ -97,22 +99,22 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
-    if ((options->task == NULL) == (options->text == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
-                          options->task == NULL ? "neither" : "both");
-    if (options->task != NULL && (options->data == NULL || options->out == NULL))
+    NVDP_RETURN_IF_FAILED(nvdp__sanitize_source_check(ctx, &options->source));
+    if (options->source.task != NULL && options->out == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected a folder with the task's files, found none",
-                          options->data == NULL ? "data" : "out");
+                          "out: expected a folder with the task's files, found none");
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
 }
 
 static const struct nvdp__section sections[] = {
-    {text_rows, 0, NULL},
-    {mechanism_rows, 0, NULL},
-    {nvdp__sanitizer_table_rows, offsetof(struct options, sanitizer), NULL},
-    {nvdp__sanitizer_rows, offsetof(struct options, sanitizer), NULL},
-    {noise_rows, 0, NULL},
+    {.row = nvdp__sanitize_source_rows,
+     .offset = offsetof(struct options, source),
+     .group = "Texts:"},
+    {.row = output_rows},
+    {.row = mechanism_rows},
+    {.row = nvdp__sanitizer_table_rows, .offset = offsetof(struct options, sanitizer)},
+    {.row = nvdp__sanitizer_rows, .offset = offsetof(struct options, sanitizer)},
+    {.row = noise_rows},
 };
 static const struct nvdp__schema schema = {.kind = "sanitize",
                                            .size = sizeof(struct options),
@@ -569,16 +571,16 @@ static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
     work->config = nvdp_dataset_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &work->config.task));
-    work->config.columns = options->columns;
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->source.task, &work->config.task));
+    work->config.columns = options->source.columns;
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
     NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, &work->layout));
     for (int s = 0; s < SPLITS; s++) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
             continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__task_path(ctx, &work->layout, options->data, (enum nvdp_split)s, &part->path));
+        NVDP_RETURN_IF_FAILED(nvdp__task_path(ctx, &work->layout, options->source.data,
+                                              (enum nvdp_split)s, &part->path));
         if (nvdp__exists(part->path)) {
             work->parts++;
             part->name = base_name(part->path);
@@ -591,14 +593,14 @@ static nvdp_status find_splits(struct sanitize *work) {
     }
     if (work->parts > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected train.tsv, %s or %s, found none",
-                      options->data, work->layout.dev, work->layout.test);
+                      options->source.data, work->layout.dev, work->layout.test);
 }
 
 /* What is read: files of the task, or lines. */
 static nvdp_status find_sources(struct sanitize *work) {
-    if (work->options->task != NULL) return find_splits(work);
+    if (work->options->source.task != NULL) return find_splits(work);
     work->part[0].format = NVDP__TABLE_LINES;
-    work->part[0].path = nvdp__strdup(work->ctx, work->options->text);
+    work->part[0].path = nvdp__strdup(work->ctx, work->options->source.text);
     return work->part[0].path != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
@@ -606,8 +608,8 @@ static nvdp_status open_outputs(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
     const char *folder = work->options->out;
     char *path = NULL;
-    if (work->options->text != NULL && folder == NULL) return NVDP_OK;
-    if (work->options->text != NULL) {
+    if (work->options->source.text != NULL && folder == NULL) return NVDP_OK;
+    if (work->options->source.text != NULL) {
         NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
         NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
         goto cleanup;
@@ -738,11 +740,11 @@ static nvdp_status begin(struct sanitize *work) {
     work->noise = options->insecure ? &options->insecure_seed : NULL;
     if (options->insecure) nvdp__warn_insecure_seed(ctx);
     work->vectors = nvdp__token_row((int)options->sanitizer.mechanism)->gives_vectors;
-    work->folder = options->task != NULL && !work->vectors;
+    work->folder = options->source.task != NULL && !work->vectors;
     if (work->folder) {
         NVDP_RETURN_IF_FAILED(
             nvdp__outdir_check(ctx, options->out, options->overwrite, "{overwrite}"));
-        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(ctx, "out", options->out, options->data));
+        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(ctx, "out", options->out, options->source.data));
     }
     NVDP_RETURN_IF_FAILED(find_sources(work));
     if (!work->folder && options->out != NULL) {
@@ -751,11 +753,12 @@ static nvdp_status begin(struct sanitize *work) {
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}",
                               options->out);
         NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
-            ctx, "out", options->out, options->text != NULL ? options->text : options->data));
+            ctx, "out", options->out,
+            options->source.text != NULL ? options->source.text : options->source.data));
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
-    NVDP_RETURN_IF_FAILED(check_own_words(ctx, work->sanitizer, options->task));
+    NVDP_RETURN_IF_FAILED(check_own_words(ctx, work->sanitizer, options->source.task));
     const char *from = options->sanitizer.vocabulary_from;
     *done = (struct nvdp__sanitized){
         .from = from != NULL ? base_name(from) : NULL,
@@ -844,7 +847,7 @@ static nvdp_status texts(struct sanitize *work) {
 
 static nvdp_status vectors(struct sanitize *work) {
     struct nvdp__represent represent = {.sanitizer = work->sanitizer,
-                                        .lines = work->options->text != NULL,
+                                        .lines = work->options->source.text != NULL,
                                         .config = work->config,
                                         .out = work->options->out,
                                         .noise = work->noise};
@@ -874,10 +877,7 @@ nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer) {
     nvdp_status status = NVDP_OK;
-    const struct options options = {.task = source->task,
-                                    .data = source->data,
-                                    .text = source->text,
-                                    .columns = source->columns};
+    const struct options options = {.source = *source};
     struct sanitize work = {
         .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
     if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));

@@ -58,6 +58,10 @@ struct nvdp__sanitize_source {
     const char *text;
     struct nvdp_task_options columns;
 };
+extern const struct nvdp_option
+    nvdp__sanitize_source_rows[]; /* of that struct; all but label-column */
+nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
+                                        const struct nvdp__sanitize_source *source);
 /* Counts the tokens of all that nvdp_sanitize() would privatize, every split: V_S comes from them. */
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,

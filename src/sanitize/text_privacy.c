@@ -14,9 +14,8 @@
 /* ---- options ---- */
 
 struct texts {
-    const char *task, *data, *split; /* or */
-    const char *text;
-    struct nvdp_task_options columns;
+    struct nvdp__sanitize_source source;
+    const char *split;
     size_t limit;
     uint64_t seed;
 };
@@ -29,39 +28,28 @@ struct options {
 
 #define AT(member) NVDP_OPTION_AT(struct texts, member)
 
-static const struct nvdp_option text_rows[] = {
-    {"task", NVDP_OPTION_TEXT, "TASK", "whose texts: sst2, mrpc, ..., or tsv", NULL, AT(task)},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
-     AT(columns.text_column)},
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
-     AT(columns.text_pair_column)},
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, of the texts as they are", NULL,
-     AT(data)},
-    {"text", NVDP_OPTION_TEXT, "FILE", "a text a line instead of a task", NULL, AT(text)},
+static const struct nvdp_option sample_rows[] = {
     {"split", NVDP_OPTION_TEXT, "NAME", "train, dev, test, dev-mismatched or test-mismatched",
      "dev", AT(split)},
-    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0", AT(limit),
-     .unit = "texts"},
-    {"seed", NVDP_OPTION_SEED, "N", "of samples", "1", AT(seed)},
+    NVDP__LIMIT_ROW(AT(limit)),
+    NVDP__SEED_ROW(AT(seed)),
     {0},
 };
 
-static nvdp_status check_texts(struct nvdp_context *ctx, const void *values) {
-    const struct texts *texts = values;
-    if ((texts->task == NULL) == (texts->text == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
-                          texts->task == NULL ? "neither" : "both");
-    if (texts->task != NULL && texts->data == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "data: expected a folder with the task's files, found none");
-    return NVDP_OK;
+static nvdp_status check_texts(struct nvdp_context *ctx, const void *texts) {
+    return nvdp__sanitize_source_check(ctx, &((const struct texts *)texts)->source);
 }
 
-static const struct nvdp__section texts_section = {text_rows, 0, NULL};
+/* clang-format off */
+#define TEXTS(at)                                                                                  \
+    {.row = nvdp__sanitize_source_rows, .offset = (at) + offsetof(struct texts, source)},          \
+    {.row = sample_rows, .offset = (at)}
+/* clang-format on */
+static const struct nvdp__section texts_sections[] = {TEXTS(0)};
 static const struct nvdp__schema texts_schema = {.kind = "texts",
                                                  .size = sizeof(struct texts),
-                                                 .section = &texts_section,
-                                                 .sections = 1,
+                                                 .section = texts_sections,
+                                                 .sections = 2,
                                                  .check = check_texts};
 
 nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
@@ -83,16 +71,14 @@ static const struct nvdp_option mechanism_rows[] = {
      "a folder that nvdp sanitize wrote: under its mechanism, eta, p, oov and sensitive tokens, "
      "where the vectors are its own; nvdp privacy also writes the report to DIR/measured.json",
      NULL, AT(sanitized)},
-    {"model", NVDP_OPTION_TEXT, "DIR",
-     "encoder whose word embeddings are the vectors, and whose WordPieces the tokens", NULL,
-     AT(model)},
+    NVDP__WORDS_MODEL_ROW(AT(model)),
     {0},
 };
 static const struct nvdp__section sections[] = {
-    {mechanism_rows, 0, NULL},
-    {nvdp__sanitizer_rows, offsetof(struct options, sanitizer), NULL},
-    {nvdp__sanitizer_table_rows, offsetof(struct options, sanitizer), NULL},
-    {text_rows, offsetof(struct options, texts), NULL},
+    {.row = mechanism_rows},
+    {.row = nvdp__sanitizer_rows, .offset = offsetof(struct options, sanitizer)},
+    {.row = nvdp__sanitizer_table_rows, .offset = offsetof(struct options, sanitizer)},
+    TEXTS(offsetof(struct options, texts)),
 };
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
@@ -145,14 +131,11 @@ static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer 
 }
 
 /* Where V_S comes from the texts themselves: from all that nvdp sanitize counts. */
-static nvdp_status choose_sensitive(struct nvdp_context *ctx, const struct texts *options,
+static nvdp_status choose_sensitive(struct nvdp_context *ctx,
+                                    const struct nvdp__sanitize_source *source,
                                     struct nvdp_sanitizer *sanitizer) {
-    const struct nvdp__sanitize_source source = {.task = options->task,
-                                                 .data = options->data,
-                                                 .text = options->text,
-                                                 .columns = options->columns};
     if (nvdp_sanitizer_dchi(sanitizer) != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__sanitize_count(ctx, &source, sanitizer));
+    NVDP_RETURN_IF_FAILED(nvdp__sanitize_count(ctx, source, sanitizer));
     return nvdp_sanitizer_choose(ctx, sanitizer);
 }
 
@@ -216,17 +199,17 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     struct nvdp__layout layout;
     struct nvdp__rows rows = {0};
     enum nvdp_split split = NVDP_SPLIT_DEV;
-    const char *name = options->text;
+    const char *name = options->source.text;
     char *path = NULL, *bytes = NULL;
     size_t size = 0;
-    if (options->task != NULL) {
-        NVDP_TRY(nvdp_task_find(ctx, options->task, &config.task));
-        config.columns = options->columns;
+    if (options->source.task != NULL) {
+        NVDP_TRY(nvdp_task_find(ctx, options->source.task, &config.task));
+        config.columns = options->source.columns;
         NVDP_TRY(nvdp__find_split(ctx, options->split, "", &split));
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
-        NVDP_TRY(nvdp__task_path(ctx, &layout, options->data, split, &path));
+        NVDP_TRY(nvdp__task_path(ctx, &layout, options->source.data, split, &path));
     }
-    NVDP_TRY(choose_sensitive(ctx, options, sanitizer));
+    NVDP_TRY(choose_sensitive(ctx, &options->source, sanitizer));
     NVDP_TRY(nvdp__read_stream(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL
                  ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)

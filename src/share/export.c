@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "job/dp.h"
 #include "mechanism/method.h"
-#include "options/schema.h"
+#include "options/rows.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
 #include "share/card.h"
@@ -103,17 +103,14 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
 static const struct nvdp_option option_rows[] = {
-    {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, AT(run),
-     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    NVDP__RUN_ROW(AT(run)),
 
     {"input", NVDP_OPTION_TEXT, "F.tsv", "a file with the task's text columns", NULL, AT(input),
      .group = "Texts:"},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data, such as train,dev", NULL,
      AT(splits)},
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, where it has moved since training", NULL,
-     AT(data)},
-    {"limit", NVDP_OPTION_INTEGER, "N", "at most N texts a split; 0: all", "0", AT(limit),
-     .unit = "texts"},
+    NVDP__MOVED_DATA_ROW(AT(data)),
+    NVDP__LIMIT_ROW(AT(limit)),
 
     {"out", NVDP_OPTION_TEXT, "FILE.h5",
      "file to write; FILE.safetensors or FILE.parquet: in that format", NULL, AT(out),
@@ -153,22 +150,16 @@ static const struct nvdp_option option_rows[] = {
      "refuse where all samples of a text together have an epsilon above E at delta 1e-5; 0: as "
      "in the export before",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
-     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
-     .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
-    {"insecure-seed", NVDP_OPTION_SEED, "N",
-     "noise from a seed instead of the operating system: for tests only, the file says so", "1",
-     AT(seed), .traits = NVDP_TRAIT_NO_DEFAULT},
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
+    NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
+    NVDP__INSECURE_SEED_ROW(AT(seed)),
 
-    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", "1.1", AT(order),
-     .group = "Privacy summary:"},
+    NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
      "write it into the file: computed without noise, it helps others to tell which texts these "
      "are",
      NULL, AT(publish)},
-    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05",
-     AT(delta)},
+    NVDP__BDP_DELTA_ROW(AT(delta)),
     {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
      "1000", AT(measure_texts), .unit = "texts"},
     {0},

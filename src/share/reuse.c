@@ -4,8 +4,8 @@
  * memory, scores, epochs. */
 #include "base/file.h"
 #include "job/optimizer.h"
+#include "job/options.h"
 #include "mechanism/options.h"
-#include "options/schema.h"
 #include "share/reader.h"
 #include "text/batch.h"
 #include "text/task.h"
@@ -84,27 +84,19 @@ static const struct nvdp_option option_rows[] = {
 
     {"init", NVDP_OPTION_TEXT, "DIR", "start from the sender's public model (export --model-out)",
      NULL, AT(init), .group = "Reader:"},
-    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads", "0", AT(heads)},
-    {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", "auto", AT(pool),
-     .choices = nvdp__pool_names},
-    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the texts", "20", AT(epochs), .min = 1,
-     .max = 10000},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
-     .max = 65536},
-    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
-     "10", AT(patience), .unit = "epochs"},
-    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate; 0: chosen for the width", "0", AT(lr),
-     .max = 10},
-    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", AT(weight_decay),
-     .max = 10},
-    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",
-     "0.1", AT(warmup), .max = 1},
-    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: chosen for the width", "0", AT(heads)},
+    NVDP__POOL_ROW(AT(pool)),
+    NVDP__EPOCHS_ROW("20", AT(epochs)),
+    NVDP__TEXTS_PER_STEP_ROW(AT(batch)),
+    NVDP__PATIENCE_ROW("10", AT(patience)),
+    NVDP__LR_ROW("largest learning rate; 0: chosen for the width", "0", AT(lr)),
+    NVDP__WEIGHT_DECAY_ROW(AT(weight_decay)),
+    NVDP__WARMUP_ROW("0.1", AT(warmup)),
+    NVDP__SEED_ROW(AT(seed)),
 
     {"out", NVDP_OPTION_TEXT, "DIR", "keep the reader in this directory", NULL, AT(out),
      .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
-    {"overwrite", NVDP_OPTION_FLAG, NULL, "empty a non-empty directory first", NULL, AT(overwrite),
-     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
 };
 

@@ -45,12 +45,9 @@ static const struct nvdp_option task_options[] = {
      "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
      "laplace wrote over --model; for base and reg, whose word embeddings then stay as they are",
      NULL, AT(representations)},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
-     AT(columns.text_column), .parent = "columns", .key = "text"},
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
-     AT(columns.text_pair_column), .parent = "columns", .key = "pair"},
-    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column", NULL,
-     AT(columns.label_column), .parent = "columns", .key = "label"},
+    NVDP__TEXT_COLUMN_ROW(AT(columns.text_column), .parent = "columns", .key = "text"),
+    NVDP__TEXT_PAIR_COLUMN_ROW(AT(columns.text_pair_column), .parent = "columns", .key = "pair"),
+    NVDP__LABEL_COLUMN_ROW(AT(columns.label_column), .parent = "columns", .key = "label"),
     {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores", NULL, AT(columns.regression),
      .parent = "columns"},
     {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to", "128", AT(max_length),
@@ -115,16 +112,15 @@ static const struct nvdp_option model_options[] = {
      .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},
     {"classifier-dropout", NVDP_OPTION_REAL, "X", "dropout before the classifier; reg implies 0.1",
      "0", AT(classifier_dropout), .max = 0.99},
-    {"freeze-layers", NVDP_OPTION_INTEGER, "K",
-     "the embeddings and the first K layers keep the checkpoint's weights and run without "
-     "dropout; what they make of the texts is computed once; 0: train all",
-     "0", AT(freeze_layers), .unit = "layers", .max = 1024},
+    NVDP__FREEZE_LAYERS_ROW(
+        "the embeddings and the first K layers keep the checkpoint's weights and run without "
+        "dropout; what they make of the texts is computed once; 0: train all",
+        AT(freeze_layers)),
     {"freeze-words", NVDP_OPTION_FLAG, NULL,
      "the word embeddings keep the checkpoint's weights: null privacy as a base for token-noise "
      "laplace, which freezes them too",
      NULL, AT(freeze_words)},
-    {"precision", NVDP_OPTION_CHOICE, "P", "f32 or bf16", "f32", AT(precision),
-     .choices = precisions},
+    NVDP__PRECISION_ROW(AT(precision), .choices = precisions),
     {0},
 };
 
@@ -186,14 +182,11 @@ static const struct nvdp_option schedule_options[] = {
 };
 
 static const struct nvdp_option optimizer_options[] = {
-    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", "10", AT(epochs),
-     .min = 1, .max = 10000, .group = "Optimiser:"},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
-     .max = 65536},
+    NVDP__EPOCHS_ROW("10", AT(epochs), .group = "Optimiser:"),
+    NVDP__TEXTS_PER_STEP_ROW(AT(batch)),
     {"optimizer", NVDP_OPTION_CHOICE, "O", "adamw, or sgd, which implies lr 0.01", "adamw",
      AT(optimizer), .choices = optimizers},
-    {"momentum", NVDP_OPTION_REAL, "X", "sgd: share of the last update in the next", "0",
-     AT(momentum), .max = 0.999999},
+    NVDP__MOMENTUM_ROW("sgd: share of the last update in the next", "0", AT(momentum)),
     NVDP__ADAMW_ROWS(struct nvdp__train_options, "2e-05", "0.1", "1e-08"),
     {"lr-bottleneck", NVDP_OPTION_REAL, "X",
      "largest learning rate of the bottleneck; negative: --lr, which is the encoder's", "-1",
@@ -207,21 +200,15 @@ static const struct nvdp_option optimizer_options[] = {
     {"select", NVDP_OPTION_CHOICE, "E",
      "the epoch whose model is kept: best, by its validation score, or last", "best", AT(select),
      .choices = selections},
-    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
-     "3", AT(patience), .unit = "epochs"},
-    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+    NVDP__PATIENCE_ROW("3", AT(patience)),
+    NVDP__SEED_ROW(AT(seed)),
 
     {"out", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, AT(out),
      .group = "Output:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
-    {"resume", NVDP_OPTION_TEXT, "RUN",
-     "continue the run in this directory with its own configuration", NULL, AT(resume),
-     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"overwrite", NVDP_OPTION_FLAG, NULL, "empty a non-empty run directory first", NULL,
-     AT(overwrite), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"cache", NVDP_OPTION_TEXT, "DIR",
-     "folder that keeps tokens and frozen layers' states between runs (default "
-     "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
-     NULL, AT(cache), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED | NVDP_TRAIT_NO_DEFAULT},
+    NVDP__RESUME_ROW(AT(resume)),
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
+    NVDP__CACHE_ROW("tokens and frozen layers' states", AT(cache),
+                    .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"no-prefix-cache", NVDP_OPTION_FLAG, NULL,
      "compute frozen layers' states in each step, keep none", NULL, AT(no_prefix_cache),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
@@ -229,26 +216,24 @@ static const struct nvdp_option optimizer_options[] = {
      .unit = "texts", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
     {"eval-draws", NVDP_OPTION_INTEGER, "N", "noise draws of the final score", "5", AT(eval_draws),
      .unit = "draws", .min = 1, .max = 10000},
-    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",
-     AT(log_every), .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
-    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states within an epoch",
-     "300", AT(checkpoint_seconds), .unit = "s", .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__LOG_EVERY_ROW(AT(log_every)),
+    NVDP__CHECKPOINT_SECONDS_ROW(AT(checkpoint_seconds)),
     {0},
 };
 
 #define IN(member) offsetof(struct nvdp__train_options, member)
 static const struct nvdp__section sections[] = {
-    {task_options, 0, NULL},
-    {model_options, 0, NULL},
-    {noise_options, 0, NULL},
-    {nvdp__sanitizer_rows, IN(noise.sanitizer), NULL},
-    {nvdp__bottleneck_options, IN(nvib), "nvib"},
-    {certified_options, 0, NULL},
-    {lambda_options, 0, NULL},
-    {nvdp__regularizer_options, IN(nvib), "nvib"},
-    {schedule_options, 0, NULL},
-    {nvdp__dp_rows, IN(dp), "dp"},
-    {optimizer_options, 0, NULL},
+    {.row = task_options},
+    {.row = model_options},
+    {.row = noise_options},
+    {.row = nvdp__sanitizer_rows, .offset = IN(noise.sanitizer)},
+    {.row = nvdp__bottleneck_options, .offset = IN(nvib), .parent = "nvib"},
+    {.row = certified_options},
+    {.row = lambda_options},
+    {.row = nvdp__regularizer_options, .offset = IN(nvib), .parent = "nvib"},
+    {.row = schedule_options},
+    {.row = nvdp__dp_rows, .offset = IN(dp), .parent = "dp"},
+    {.row = optimizer_options},
 };
 
 /* The clip fixes the variances; its norm is to be spent on few rows; C is the budget in place of lambda. */
@@ -457,8 +442,7 @@ nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_confi
 #define SPLITS "train, validation, dev, test, dev-mismatched or test-mismatched"
 
 static const struct nvdp_option run_options[] = {
-    {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, RUN(run),
-     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    NVDP__RUN_ROW(RUN(run)),
     {0},
 };
 static const struct nvdp_option split_options[] = {
@@ -466,13 +450,10 @@ static const struct nvdp_option split_options[] = {
 static const struct nvdp_option test_split_options[] = {
     {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "test", RUN(split)}, {0}};
 static const struct nvdp_option texts_options[] = {
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, where it has moved since training", NULL,
-     RUN(data)},
-    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0", RUN(limit),
-     .unit = "texts"},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", RUN(batch), .unit = "texts",
-     .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
-    {"seed", NVDP_OPTION_SEED, "N", "of noise and samples", "1", RUN(seed)},
+    NVDP__MOVED_DATA_ROW(RUN(data)),
+    NVDP__LIMIT_ROW(RUN(limit)),
+    NVDP__TEXTS_PER_BATCH_ROW(RUN(batch)),
+    NVDP__SEED_ROW(RUN(seed)),
     {0},
 };
 static const struct nvdp_option draws_options[] = {
@@ -498,15 +479,13 @@ static const struct nvdp_option prediction_options[] = {
 };
 
 static const struct nvdp__section run_sections[] = {
-    {run_options, 0, NULL}, {split_options, 0, NULL}, {texts_options, 0, NULL}};
-static const struct nvdp__section evaluate_sections[] = {{run_options, 0, NULL},
-                                                         {split_options, 0, NULL},
-                                                         {texts_options, 0, NULL},
-                                                         {draws_options, 0, NULL}};
-static const struct nvdp__section predict_sections[] = {{run_options, 0, NULL},
-                                                        {test_split_options, 0, NULL},
-                                                        {texts_options, 0, NULL},
-                                                        {prediction_options, 0, NULL}};
+    {.row = run_options}, {.row = split_options}, {.row = texts_options}};
+static const struct nvdp__section evaluate_sections[] = {
+    {.row = run_options}, {.row = split_options}, {.row = texts_options}, {.row = draws_options}};
+static const struct nvdp__section predict_sections[] = {{.row = run_options},
+                                                        {.row = test_split_options},
+                                                        {.row = texts_options},
+                                                        {.row = prediction_options}};
 #define RUN_SCHEMA(kind_, sections_)                                                               \
     {                                                                                              \
         .kind = (kind_), .size = sizeof(struct nvdp__run_options), .section = (sections_),         \

@@ -76,7 +76,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fast and large exclude each other");
 }
 
-static const struct nvdp__section sections[] = {{rows, 0, NULL}}, more[] = {{more_rows, 0, NULL}};
+static const struct nvdp__section sections[] = {{.row = rows}}, more[] = {{.row = more_rows}};
 static const struct nvdp__implied implied[] = {{"size", "large", "copies", "4"},
                                                {"size", "large", "bound", "2"}};
 static const struct nvdp__schema schema = {.kind = "work",
@@ -283,8 +283,8 @@ Test(schema, an_option_is_one_row) {
     const char *path = support_scratch_path("options.json");
     char *text = NULL;
     struct work work;
-    const struct nvdp_option *last = nvdp_config_option(config, nvdp_config_count(config) - 1);
-    cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows - 1);
+    const struct nvdp_option *last = nvdp_config_option(config, nvdp_config_count(config) - 2);
+    cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows); /* and threads */
     cr_assert_str_eq(last->name, "added");
     cr_assert_str_eq(last->default_value, "0.5");
     cr_assert_str_eq(last->unit, "nats");
@@ -360,13 +360,42 @@ Test(schema, kinds_of_work_can_be_joined) {
     struct work one, two;
     set(config, "name", "x");
     cr_assert_eq(nvdp_config_join(config, other), NVDP_OK);
-    cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows - 1);
+    cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows);
     set(config, "seed", "5");
     set(config, "added", "1");
     cr_assert_eq(nvdp__config_open(ctx, config, &schema, &one), NVDP_OK);
     cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &two), NVDP_OK);
     cr_assert(one.seed == 5 && two.seed == 5 && two.added == 1);
     cr_assert_str_eq(two.name, "x");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* By name, in files and in joined configurations; other work is left alone. */
+Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
+    struct work work;
+    char *text = NULL;
+    cr_assert_eq(nvdp_config_join(config, config_of(ctx, &schema_of_more)), NVDP_OK);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
+    cr_assert_eq(nvdp__config_values(ctx, config, &schema, &work), NVDP_OK);
+    cr_expect_eq(nvdp_context_threads(ctx), 2, "not given");
+    set(config, "threads", "3");
+    cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
+    cr_assert_eq(nvdp__config_values(ctx, config, &schema_of_more, &work), NVDP_OK);
+    cr_expect_eq(nvdp_context_threads(ctx), 3);
+    cr_assert_eq(nvdp_config_load_text(config, "options", "{\"threads\": 1}"), NVDP_OK);
+    cr_assert_eq(nvdp__config_values(ctx, config, &schema, &work), NVDP_OK);
+    cr_expect_eq(nvdp_context_threads(ctx), 1);
+    cr_assert_eq(nvdp__config_values(ctx, copy, &schema, &work), NVDP_OK);
+    cr_expect_eq(nvdp_context_threads(ctx), 3);
+    refused(ctx, nvdp_config_set(config, "threads", "1025"), NVDP_ERR_ARGUMENT,
+            "threads: expected 1 to 1024, found 1025");
+    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    cr_expect_null(strstr(text, "threads"));
+    free(text);
+    nvdp_config_free(copy);
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -104,6 +104,17 @@ struct nvdp__train_options task_config(const struct task *task, enum nvdp_method
     return config;
 }
 
+struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
+                                        const char *value) {
+    struct nvdp__train_options options;
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__config_values(ctx, config, &nvdp__train_schema, &options), NVDP_OK);
+    nvdp_config_free(config);
+    return options;
+}
+
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config) {
     struct nvdp_train_result result;
@@ -134,8 +145,14 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
     config.nvib.query = choice->query;
     config.nvib.kappa = choice->kappa > 0 ? choice->kappa : 1;
     if (choice->clip_sequence > 0) {
+        struct nvdp__train_options implied = task_implied(ctx, "clip-sequence", "1");
         config.nvib.clip.sequence = choice->clip_sequence;
-        nvdp__schema_imply(&nvdp__train_schema, &config);
+        config.nvib.vib.sigma = implied.nvib.vib.sigma;
+        config.nvib.stdev_tau = implied.nvib.stdev_tau;
+        config.nvib.weights = implied.nvib.weights;
+        config.nvib.row_index = implied.nvib.row_index;
+        config.lambda_g = implied.lambda_g;
+        config.lambda_d = implied.lambda_d;
     }
     config.nvib.vib.vtdp_pool = choice->vtdp_pool;
     config.epochs = choice->epochs;

@@ -22,6 +22,9 @@ struct task task_make_wide(struct nvdp_context *ctx);
 /* A configuration that learns the task; out is in the scratch directory (static text). */
 struct nvdp__train_options task_config(const struct task *task, enum nvdp_method method,
                                        const char *out);
+/* The options of training where one is given and others follow from it; without their texts. */
+struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
+                                        const char *value);
 /* Trains, and fails the test where that fails. */
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config);

@@ -10,32 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct nvdp__train_options reg_config(const struct task *task, const char *out) {
+static struct nvdp__train_options reg_config(struct nvdp_context *ctx, const struct task *task,
+                                             const char *out) {
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_REG, out);
-    nvdp__schema_imply(&nvdp__train_schema, &config);
+    struct nvdp__train_options implied = task_implied(ctx, "method", "reg");
+    config.dropout = implied.dropout;
+    config.classifier_dropout = implied.classifier_dropout;
+    config.adamw.weight_decay = implied.adamw.weight_decay;
+    config.decay_to = implied.decay_to;
     return config;
 }
 
 Test(reg, implies_dropout_and_decay_towards_the_checkpoint) {
+    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = nvdp__train_defaults();
-    nvdp__schema_imply(&nvdp__train_schema, &config);
     cr_expect_eq(config.dropout, 0);
     cr_expect_eq(config.decay_to, NVDP__DECAY_TO_ZERO);
     cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
-    config.method = NVDP_METHOD_REG;
-    config.adamw.weight_decay = 0;
-    nvdp__schema_imply(&nvdp__train_schema, &config);
+    config = task_implied(ctx, "method", "reg");
     cr_expect_eq(config.dropout, 0.1);
     cr_expect_eq(config.classifier_dropout, 0.1);
     cr_expect_eq(config.adamw.weight_decay, 0.01);
     cr_expect_eq(config.decay_to, NVDP__DECAY_TO_PRETRAINED);
     cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
+    nvdp_context_free(ctx);
 }
 
 Test(reg, learns) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_expect_eq(result.test.draws, 1); /* no noise */
@@ -123,7 +127,8 @@ Test(reg, steps_are_those_of_a_plain_loop) {
     enum { STEPS = 10 };
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(&task, support_scratch_path("run"))};
+    struct nvdp__trainer t = {.ctx = ctx,
+                              .config = reg_config(ctx, &task, support_scratch_path("run"))};
     struct plain plain;
     t.config.adamw.weight_decay = 3; /* so that decay is a large part of a step */
     t.config.adamw.warmup = 0;
@@ -161,7 +166,7 @@ Test(reg, steps_are_those_of_a_plain_loop) {
 /* The square of what the classifier of a run from `base` decays towards. */
 static double head_anchor(struct nvdp_context *ctx, const struct task *task, const char *base,
                           enum nvdp_method method, const char *name) {
-    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(task, NULL)};
+    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(ctx, task, NULL)};
     double square = 0;
     t.config.method = method;
     t.config.task = name;
@@ -198,7 +203,7 @@ Test(reg, a_classifier_that_is_not_taken_decays_towards_0) {
 Test(reg, resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    task_resumes_exactly(ctx, reg_config(&task, support_scratch_path("run")));
+    task_resumes_exactly(ctx, reg_config(ctx, &task, support_scratch_path("run")));
     nvdp_context_free(ctx);
 }
 
@@ -206,7 +211,7 @@ Test(reg, resumes_exactly_in_bfloat16) {
     struct nvdp_context *ctx = support_context();
     support_bf16(ctx);
     struct task task = task_make_wide(ctx);
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     config.precision = NVDP_PRECISION_BF16;
     task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
@@ -216,7 +221,7 @@ Test(reg, resumes_exactly_in_bfloat16) {
 Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     config.method = NVDP_METHOD_NVDP;
     config.adamw.weight_decay = 0.5;
     task_resumes_exactly(ctx, config);
@@ -243,7 +248,7 @@ static void change_a_weight(const char *directory) {
 Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     struct nvdp_train_result result;
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop, &calls);
@@ -303,7 +308,7 @@ static void pulls(enum nvdp__decay_to to, size_t freeze_layers) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const double rest = 2e-6, kept = to == NVDP__DECAY_TO_PRETRAINED ? 1 : 0;
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     config.decay_to = to;
     config.adamw.weight_decay = 10;
     config.adamw.lr = 0.1;
@@ -337,7 +342,7 @@ Test(reg, frozen_layers_stay) {
 Test(reg, a_plan_counts_the_anchor) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     struct nvdp_train_plan plan[2];
     for (int to = 0; to < 2; to++) {
         config.decay_to = to == 0 ? NVDP__DECAY_TO_ZERO : NVDP__DECAY_TO_PRETRAINED;

@@ -115,13 +115,13 @@ Test(schedule, a_run_follows_its_decay) {
 /* Full weight where it is the published losses' default, a late rise where it is the exact one's.
  */
 Test(schedule, the_regularizer_implies_it) {
-    struct nvdp__train_options config = nvdp__train_defaults();
-    nvdp__schema_imply(&nvdp__train_schema, &config);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__train_options config = task_implied(ctx, "regularizer", "published");
     cr_expect_eq(config.nvib.regularizer, NVDP__REGULARIZER_PUBLISHED);
     cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
-    config.nvib.regularizer = NVDP__REGULARIZER_KL;
-    nvdp__schema_imply(&nvdp__train_schema, &config);
+    config = task_implied(ctx, "regularizer", "kl");
     cr_expect_eq(config.kl_schedule, NVDP__KL_WARMUP);
     cr_expect_eq(config.kl_delay, 0.2);
     cr_expect_eq(config.kl_ramp, 0.5);
+    nvdp_context_free(ctx);
 }

@@ -1,0 +1,51 @@
+/* Rows that several kinds of work share: an option that means the same has one row, here or in the header of the lowest module that
+ * knows the subject (job/options.h, mechanism/options.h, rdp/options.h, dchi/options.h).  A row's arguments are what may differ,
+ * then the place of its value, NVDP_OPTION_AT(...), and any other members, such as `.group` or `.traits`. */
+#ifndef NVDP_SRC_OPTIONS_ROWS_H
+#define NVDP_SRC_OPTIONS_ROWS_H
+
+#include "options/schema.h"
+
+/* Traits of options that say how one call works. */
+#define NVDP__OF_THE_CALL (NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED)
+
+/* clang-format off */
+#define NVDP__SEED_ROW(...)                                                                        \
+    {"seed", NVDP_OPTION_SEED, "N", "seed of all random draws", "1", __VA_ARGS__}
+#define NVDP__INSECURE_SEED_ROW(...)                                                               \
+    {"insecure-seed", NVDP_OPTION_SEED, "N",                                                       \
+     "draw from this seed, not from the operating system, for tests and experiments: whoever knows " \
+     "the seed can undo the noise, and the output says so",                                        \
+     "1", .traits = NVDP_TRAIT_NO_DEFAULT, __VA_ARGS__}
+
+#define NVDP__BATCH_ROW(help, default_, ...)                                                       \
+    {"batch", NVDP_OPTION_INTEGER, "N", help, default_, .min = 1, .max = 65536, __VA_ARGS__}
+/* Batches on which no result depends, and those of training. */
+#define NVDP__TEXTS_PER_BATCH_ROW(...)                                                             \
+    NVDP__BATCH_ROW("texts per batch", "32", .unit = "texts", .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__)
+#define NVDP__TEXTS_PER_STEP_ROW(...)                                                              \
+    NVDP__BATCH_ROW("texts per step", "32", .unit = "texts", __VA_ARGS__)
+
+#define NVDP__LIMIT_ROW(...)                                                                       \
+    {"limit", NVDP_OPTION_INTEGER, "N", "use a random sample of at most N texts per split; 0: all", "0", \
+     .unit = "texts", __VA_ARGS__}
+#define NVDP__TEXT_COLUMN_ROW(...)                                                                 \
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL, __VA_ARGS__}
+#define NVDP__TEXT_PAIR_COLUMN_ROW(...)                                                            \
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL, __VA_ARGS__}
+#define NVDP__LABEL_COLUMN_ROW(...)                                                                \
+    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column", NULL, __VA_ARGS__}
+
+/* A run that is read, and its task's data. */
+#define NVDP__RUN_ROW(...)                                                                         \
+    {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
+#define NVDP__MOVED_DATA_ROW(...)                                                                  \
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, if it has moved since training", NULL, __VA_ARGS__}
+
+#define NVDP__OVERWRITE_ROW(...)                                                                   \
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \
+     .traits = NVDP__OF_THE_CALL, __VA_ARGS__}
+/* clang-format on */
+
+#endif

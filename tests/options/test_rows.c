@@ -1,0 +1,131 @@
+/* An option that several kinds of work have means the same in all of them: its rows agree in placeholder, help, unit and range,
+ * except for the options below, each with the reason why its rows differ. */
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <nvdp.h>
+#include <string.h>
+
+static const struct kind {
+    const char *name;
+    nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
+} kinds[] = {
+    {"train", nvdp_train_config_create},
+    {"pretrain", nvdp_pretrain_config_create},
+    {"mlm", nvdp_mlm_config_create},
+    {"run", nvdp_run_config_create},
+    {"evaluate", nvdp_evaluate_config_create},
+    {"predict", nvdp_predict_config_create},
+    {"encode", nvdp_encode_config_create},
+    {"encoder", nvdp_encoder_config_create},
+    {"privacy", nvdp_privacy_config_create},
+    {"sanitizer", nvdp_sanitizer_config_create},
+    {"sanitize", nvdp_sanitize_config_create},
+    {"texts", nvdp_token_texts_config_create},
+    {"text privacy", nvdp_text_privacy_config_create},
+    {"export", nvdp_export_config_create},
+    {"reuse", nvdp_reuse_config_create},
+    {"exposure", nvdp_exposure_config_create},
+    {"attack", nvdp_attack_config_create},
+    {"text attack", nvdp_text_attack_config_create},
+    {"attacks", nvdp_attacks_config_create},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, ROWS = 400 };
+
+/* Names whose rows of one type differ, in so many ways. */
+static const struct {
+    const char *name;
+    size_t ways;
+    const char *why;
+} differing[] = {
+    {"batch", 4, "texts or windows; on those of a step results depend"},
+    {"cache", 2, "pretraining keeps no states of frozen layers"},
+    {"data", 3, "a run knows its task's folder, sanitized texts need the original ones"},
+    {"delta", 3, "pseudo-counts of the prior, a statement's delta, that of a bound from below"},
+    {"draws", 2, "noise that is averaged over, draws that measure a mechanism"},
+    {"dropout", 2, "a checkpoint has its own, a new model has none"},
+    {"freeze-layers", 2, "a masked language model freezes its decoder too"},
+    {"heads", 2, "of an encoder, of a reader of samples"},
+    {"init", 2, "a checkpoint, or the public part of a model"},
+    {"input", 2, "new texts in any format, or a table"},
+    {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
+    {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
+    {"limit", 2, "texts, or windows"},
+    {"lr", 2, "a reader's default follows from its width"},
+    {"max-length", 2, "an encoder's default is its own, and a line can have another"},
+    {"model", 5, "a start, an attacked one, one to score, an encoder, a table of word vectors"},
+    {"momentum", 2, "Muon's, which training has not"},
+    {"optimizer", 2, "Muon, which training has not"},
+    {"out", 7, "a folder or a file, and what it is called when it is not given"},
+    {"pair", 2, "a pair that is attacked, or whose exact loss is shown beside the worst"},
+    {"pool", 2, "over samples, or over an encoder's states"},
+    {"regression", 2, "only files of one's own say so when a model is trained"},
+    {"releases", 2, "samples that are given away, or that an attacker knows to be of one text"},
+    {"samples", 3, "averaged predictions, released samples, trials of an attack"},
+    {"seed", 2, "sanitized texts draw from the operating system, only analyses by a seed"},
+    {"split", 2, "only a run has a validation part"},
+    {"task", 2, "tokens of a text are privatized, words with tags are not"},
+    {"text", 2, "text to train on, and held-out text"},
+};
+enum { DIFFERING = sizeof differing / sizeof *differing };
+
+static bool same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool agree(const struct nvdp_option *a, const struct nvdp_option *b) {
+    return a->type == b->type && same_text(a->name, b->name) &&
+           same_text(a->placeholder, b->placeholder) && same_text(a->help, b->help) &&
+           same_text(a->unit, b->unit) && a->min == b->min && a->max == b->max;
+}
+
+static size_t ways_of(const char *name) {
+    for (size_t i = 0; i < DIFFERING; i++)
+        if (strcmp(differing[i].name, name) == 0) return differing[i].ways;
+    return 1;
+}
+
+/* Rows that differ from all rows before them. */
+struct seen {
+    const struct nvdp_option *row[ROWS];
+    size_t rows;
+};
+
+/* Synonyms say only whose they are. */
+static void see(struct seen *seen, const struct nvdp_option *row) {
+    if (row->sets != NULL) return;
+    for (size_t i = 0; i < seen->rows; i++)
+        if (agree(seen->row[i], row)) return;
+    cr_assert_lt(seen->rows, ROWS);
+    seen->row[seen->rows++] = row;
+}
+
+Test(rows, an_option_is_the_same_in_all_kinds_of_work) {
+    static struct seen seen;
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config[KINDS];
+    for (size_t k = 0; k < KINDS; k++) {
+        cr_assert_eq(kinds[k].create(ctx, &config[k]), NVDP_OK);
+        cr_expect_eq(nvdp_config_set(config[k], "threads", "1"), NVDP_OK, "%s", kinds[k].name);
+        for (size_t i = 0; i < nvdp_config_count(config[k]); i++)
+            see(&seen, nvdp_config_option(config[k], i));
+    }
+    for (size_t i = 0; i < seen.rows; i++) {
+        const struct nvdp_option *row = seen.row[i];
+        size_t ways = 0;
+        for (size_t k = 0; k <= i; k++)
+            ways += seen.row[k]->type == row->type && strcmp(seen.row[k]->name, row->name) == 0;
+        cr_expect_leq(ways, ways_of(row->name), "option --%s is said in another way: %s", row->name,
+                      row->help);
+    }
+    for (size_t i = 0; i < DIFFERING; i++) {
+        size_t ways = 0;
+        for (size_t k = 0; k < seen.rows; k++)
+            ways += strcmp(seen.row[k]->name, differing[i].name) == 0;
+        cr_expect_geq(ways, differing[i].ways, "option --%s: fewer ways than listed",
+                      differing[i].name);
+    }
+    for (size_t k = 0; k < KINDS; k++)
+        nvdp_config_free(config[k]);
+    nvdp_context_free(ctx);
+}
