@@ -7,6 +7,7 @@
 #include "base/bound.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
+#include "rdp/report.h"
 #include <gsl/gsl_cdf.h>
 #include <nvdp/certificate.h>
 #include <stdarg.h>
@@ -47,16 +48,20 @@ static double radius_of(const struct nvdp_limits *limits) {
 
 struct checks {
     const struct nvdp_limits *limits;
+    const struct nvdp__remedies *remedies;
     struct nvdp_claim *claim;
 };
 
-static __attribute__((format(printf, 5, 6))) void
-check(struct checks *to, bool holds, const char *what, const char *option, const char *found, ...) {
+static __attribute__((format(printf, 5, 6))) void check(struct checks *to, bool holds,
+                                                        const char *what, enum nvdp__need need,
+                                                        const char *found, ...) {
     struct nvdp_condition *condition = &to->claim->condition[to->claim->conditions++];
     va_list args;
     condition->holds = holds;
     nvdp__snprintf(condition->what, sizeof condition->what, "%s", what);
-    nvdp__snprintf(condition->option, sizeof condition->option, "%s", holds ? "" : option);
+    condition->option[0] = '\0';
+    if (!holds && to->remedies != NULL)
+        to->remedies->need(need, condition->option, sizeof condition->option);
     va_start(args, found);
     nvdp__vsnprintf(condition->found, sizeof condition->found, found, args);
     va_end(args);
@@ -67,8 +72,7 @@ static void check_sample(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const bool sealed = limits->noise && limits->sealed;
     check(to, sealed, "a random sample is all that is read of a text",
-          limits->noise ? "--query sampled" : "--method vib-fixed, vib-learned, vtdp or nvdp",
-          "method %s%s", limits->method,
+          limits->noise ? NVDP__NEED_SEALED : NVDP__NEED_NOISE, "method %s%s", limits->method,
           sealed          ? ", sealed"
           : limits->noise ? ", un-noised queries"
                           : ", without noise");
@@ -76,7 +80,7 @@ static void check_sample(struct checks *to) {
 
 static void check_length(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
-    check(to, limits->rows > 0, "length does not show", "--length-policy hidden",
+    check(to, limits->rows > 0, "length does not show", NVDP__NEED_HIDDEN_LENGTH,
           limits->rows == 1  ? "%zu vector a text, of %zu numbers"
           : limits->rows > 1 ? "%zu vectors of %zu numbers for every text, padding among them"
                              : "the number of vectors is that of the tokens",
@@ -90,7 +94,7 @@ static void check_noise(struct checks *to) {
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0;
     const bool same =
         limits->same_noise && isfinite(limits->logvar_min) && (limits->rows <= 1 || unit);
-    check(to, same, "the same noise for every text", "--clip-sequence C",
+    check(to, same, "the same noise for every text", NVDP__NEED_SAME_NOISE,
           !same ? "variances depend on the text"
           : limits->logvar_min == limits->logvar_max
               ? "standard deviation %.4g everywhere"
@@ -102,7 +106,7 @@ static void check_radius(struct checks *to) {
     const double radius = radius_of(to->limits);
     const bool holds = isfinite(radius);
     char text[NVDP__BOUND_TEXT];
-    check(to, holds, "all means of a text have a norm together", "--clip-sequence C",
+    check(to, holds, "all means of a text have a norm together", NVDP__NEED_RADIUS,
           holds ? "at most %s, in standard deviations of the noise" : "nothing bounds it",
           nvdp__bound(text, radius, NVDP__UP));
 }
@@ -112,11 +116,10 @@ static void check_weights(struct checks *to, bool shared) {
     const bool bounded = limits->alpha_min > 0 && isfinite(limits->alpha_max);
     const char *what = shared ? "weights within bounds" : "no weights that depend on the text";
     if (!limits->weights)
-        check(to, true, what, "", "none are shared");
+        check(to, true, what, NVDP__NEED_NO_WEIGHTS, "none are shared");
     else
         check(to, shared && bounded, what,
-              shared ? "--clip-alpha-min A --clip-alpha-max B, or --weights constant"
-                     : "--weights constant",
+              shared ? NVDP__NEED_WEIGHT_BOUNDS : NVDP__NEED_NO_WEIGHTS,
               bounded ? "Dirichlet's, pseudo-counts of %g to %g, padding's %.4g"
                       : "Dirichlet's, pseudo-counts without bounds",
               limits->alpha_min, limits->alpha_max, limits->pad_alpha);
@@ -127,17 +130,18 @@ static void check_rows(struct checks *to) {
     const double radius = row_radius(limits);
     const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
     char text[NVDP__BOUND_TEXT];
-    check(to, isfinite(radius), "every vector's mean has a norm", "--clip-mu R",
+    check(to, isfinite(radius), "every vector's mean has a norm", NVDP__NEED_ROW_RADIUS,
           isfinite(radius) ? "at most %s" : "nothing bounds it",
           nvdp__bound(text, radius, NVDP__UP));
-    check(to, spread, "variances within bounds", "--clip-logvar-min X --clip-logvar-max Y",
+    check(to, spread, "variances within bounds", NVDP__NEED_VARIANCE_BOUNDS,
           spread ? "log variances of %g to %g" : "nothing bounds them", limits->logvar_min,
           limits->logvar_max);
 }
 
-static void check_all(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
+static void check_all(const struct nvdp_limits *limits, const struct nvdp__remedies *remedies,
+                      struct nvdp_certificate *to) {
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
-        struct checks checks = {limits, &to->claim[theorem]};
+        struct checks checks = {limits, remedies, &to->claim[theorem]};
         checks.claim->holds = true;
         checks.claim->epsilon = INFINITY;
         check_sample(&checks);
@@ -345,7 +349,8 @@ static nvdp_status take_points(struct nvdp_context *ctx,
 }
 
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
-                          const struct nvdp__privacy_options *given, struct nvdp_certificate *out) {
+                          const struct nvdp__privacy_options *given,
+                          const struct nvdp__remedies *remedies, struct nvdp_certificate *out) {
     struct nvdp__privacy_options options = *given;
     struct nvdp_limits of = {0};
     memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
@@ -367,20 +372,12 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
                                     .weights_found = NAN,
                                     .information = INFINITY};
     NVDP_RETURN_IF_FAILED(take_points(ctx, &options, &made));
-    check_all(&of, &made);
+    check_all(&of, remedies, &made);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
     bound_guesses(&of, &made);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
-}
-
-nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
-                         const struct nvdp_config *config, struct nvdp_certificate *out) {
-    struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    if (config != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
-    return nvdp__certify(ctx, limits, &options, out);
 }
 
 /* ---- as text ---- */
@@ -561,8 +558,9 @@ static void print(const void *certificate, FILE *to) {
         for (size_t k = 0; k < claim->conditions; k++) {
             const struct nvdp_condition *condition = &claim->condition[k];
             nvdp__fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
-                          condition->found);
-            nvdp__fprintf(to, condition->holds ? "\n" : "; needs %s\n", condition->option);
+                    condition->found);
+            if (condition->option[0] != '\0') nvdp__fprintf(to, "; needs %s", condition->option);
+            fputc('\n', to);
         }
     }
     if (from.theorem != NVDP_THEOREM_NONE) {

@@ -76,11 +76,12 @@ nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx,
 nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                   int releases, struct nvdp_privacy_report *to);
 
+struct nvdp__remedies; /* report.h */
 /* nvdp_certify() from a plain struct, of which it reads delta, releases and the curve's
- * epsilons. */
+ * epsilons.  Conditions that do not hold name the remedies' options; remedies NULL: none. */
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
-                          struct nvdp_certificate *out);
+                          const struct nvdp__remedies *remedies, struct nvdp_certificate *out);
 /* The Renyi divergence of that order that a valid theorem proves for one sample; may be
  * infinite. */
 double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,

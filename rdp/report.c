@@ -437,9 +437,9 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
         say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
 }
 
-/* The causes, most frequent first, and what removes them.  A lower order removes nothing: the samples are those that
- * they were.  Commands are named, as several print this. */
-static void print_causes(const struct nvdp_infinite_summary *from, bool exact, FILE *to) {
+/* Prints the causes, most frequent first, and what removes them.  A lower order removes nothing: the samples stay the same. */
+static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
+                         const struct nvdp__remedies *remedies, FILE *to) {
     static const char *const said[2][3] = {
         {"variance of a token against another's", "pseudo-count of a token against another's",
          "mean of a token against another's"},
@@ -477,33 +477,7 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact, F
         if (quantity != 2) nvdp__fprintf(to, "; quotient up to %.4g", part->ratio);
         fputc('\n', to);
     }
-    const bool logvar =
-        cause[NVDP_INFINITE_TOKEN_LOGVAR].pairs + cause[NVDP_INFINITE_PADDING_LOGVAR].pairs > 0;
-    const bool alpha =
-        cause[NVDP_INFINITE_TOKEN_ALPHA].pairs + cause[NVDP_INFINITE_PADDING_ALPHA].pairs > 0;
-    const bool lengths = cause[NVDP_INFINITE_LENGTHS].pairs > 0;
-    fputs("  What removes it, by training again (a lower order would only hide it):\n", to);
-    if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
-    if (logvar && from->limit > 1)
-        nvdp__fprintf(to,
-                      "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
-                      "(padding has 0) and B - A less than %.3f\n",
-                      log(from->limit));
-    if (alpha && from->limit > 1)
-        nvdp__fprintf(to,
-                      "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
-                      "pseudo-count between them and B less than %.4g A; or --weights constant\n",
-                      from->limit);
-    fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
-          "infinitely far "
-          "apart, at any order\n",
-          to);
-    if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        nvdp__fprintf(
-            to,
-            "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
-            "is finite for these pairs%s\n",
-            lengths ? " if their lengths are equal" : "");
+    if (remedies != NULL) remedies->infinite(from, exact, to);
 }
 
 /* Prints "a to b". */
@@ -556,7 +530,8 @@ static void print_levels(FILE *to) {
     fputc('\n', to);
 }
 
-static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
+static void print_divergences(const struct nvdp_privacy_report *report,
+                              const struct nvdp__remedies *remedies, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     int releases = report->bdp_releases;
     char note[96] = "what is shared";
@@ -579,12 +554,11 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     } else {
         print_infinite(pairs, to);
     }
-    print_causes(&report->infinite, report->exact.struct_size != 0, to);
-    nvdp__fprintf(
-        to,
-        "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
-        "measured",
-        pairs->sum.max_p, pairs->sum.max_q);
+    print_causes(&report->infinite, report->exact.struct_size != 0, remedies, to);
+    nvdp__fprintf(to,
+            "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
+            "measured",
+            pairs->sum.max_p, pairs->sum.max_q);
     if (has_rows(report))
         nvdp__fprintf(to, ": rows %lld and %lld of %s, from 0 after its header",
                       (long long)report->row_p, (long long)report->row_q,
@@ -633,7 +607,8 @@ static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
                   report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of their length" : "");
 }
 
-static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
+static void print_bayesian(const struct nvdp_privacy_report *report,
+                           const struct nvdp__remedies *remedies, FILE *to) {
     char t[CELL];
     nvdp__fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
                   report->bdp_delta, report->bdp_gamma, report->bdp_releases,
@@ -650,14 +625,13 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
         "%zu, Student t = %s.\n",
         report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
-        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n",
-                      report->infinite_published.of);
-        print_causes(&report->infinite_published, report->exact.struct_size != 0, to);
+        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
+        print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
         nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
-                      report->infinite_best.of);
-        print_causes(&report->infinite_best, report->exact.struct_size != 0, to);
+                report->infinite_best.of);
+        print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
     }
     print_lonely(report, to);
     if (report->small_population) {
@@ -739,11 +713,12 @@ static void print_exact(const struct nvdp_exact_summary *from,
     fputc('\n', to);
 }
 
-void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to) {
+void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
+                                 const struct nvdp__remedies *remedies, FILE *to) {
     print_exact(&report->exact, &report->exact_bounds, to);
-    print_divergences(report, to);
+    print_divergences(report, remedies, to);
     print_epsilon(&report->epsilon, to);
-    print_bayesian(report, to);
+    print_bayesian(report, remedies, to);
 }
 
 /* Prints how often a sample's text is named, and the bound of that and any other guess. */
@@ -796,11 +771,17 @@ static void print_summary(const void *report, FILE *to) {
                   counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }
 
-static void print_all(const void *report, FILE *to) {
-    const struct nvdp_privacy_report from = whole(report);
+struct text {
+    const struct nvdp_privacy_report *report;
+    const struct nvdp__remedies *remedies;
+};
+
+static void print_all(const void *text, FILE *to) {
+    const struct text *of = text;
+    const struct nvdp_privacy_report from = whole(of->report);
     print_first(&from, to);
     print_head(&from, to);
-    nvdp__privacy_report_tables(&from, to);
+    nvdp__privacy_report_tables(&from, of->remedies, to);
     if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);
 }
 
@@ -809,7 +790,8 @@ nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
     return nvdp__printed(ctx, print_summary, report, out);
 }
 
-nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
-                                     const struct nvdp_privacy_report *report, char **out) {
-    return nvdp__printed(ctx, print_all, report, out);
+nvdp_status nvdp__privacy_report_text(struct nvdp_context *ctx,
+                                      const struct nvdp_privacy_report *report,
+                                      const struct nvdp__remedies *remedies, char **out) {
+    return nvdp__printed(ctx, print_all, &(struct text){report, remedies}, out);
 }

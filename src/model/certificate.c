@@ -1,7 +1,11 @@
-/* What a model's mechanism keeps to, whatever the text: the limits that certificates rest on. */
+/* The limits that a model's mechanism keeps to for every text, the certificates that rest on them, and the options of training
+ * that remedy what certificates and reports find. */
+#include "base/sentence.h"
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
+#include "rdp/options.h"
+#include "rdp/report.h"
 
 #include <math.h>
 #include <nvdp/certificate.h>
@@ -49,6 +53,90 @@ nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model 
         NVDP_RETURN_IF_FAILED(row->trained_limits(ctx, &model->dev, &model->params, &made));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
+}
+
+/* ---- remedies ---- */
+
+/* Lists the methods that add noise. */
+static void write_methods(char *out, size_t size) {
+    struct nvdp__writer to = {.out = out, .size = size};
+    size_t left = 0;
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        left += nvdp_method_is_private((enum nvdp_method)i);
+    nvdp__append(&to, "--method ");
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        if (nvdp_method_is_private((enum nvdp_method)i)) {
+            left--;
+            nvdp__append(&to, "%s%s", nvdp_method_name((enum nvdp_method)i),
+                         left > 1    ? ", "
+                         : left == 1 ? " or "
+                                     : "");
+        }
+}
+
+static void write_need(enum nvdp__need need, char *out, size_t size) {
+    static const char *const options[] = {
+        [NVDP__NEED_SEALED] = "--query sampled",
+        [NVDP__NEED_HIDDEN_LENGTH] = "--length-policy hidden",
+        [NVDP__NEED_SAME_NOISE] = "--clip-sequence C",
+        [NVDP__NEED_RADIUS] = "--clip-sequence C",
+        [NVDP__NEED_NO_WEIGHTS] = "--weights constant",
+        [NVDP__NEED_WEIGHT_BOUNDS] = "--clip-alpha-min A --clip-alpha-max B, or --weights constant",
+        [NVDP__NEED_ROW_RADIUS] = "--clip-mu R",
+        [NVDP__NEED_VARIANCE_BOUNDS] = "--clip-logvar-min X --clip-logvar-max Y",
+    };
+    if (need == NVDP__NEED_NOISE)
+        write_methods(out, size);
+    else
+        nvdp__snprintf(out, size, "%s", options[need]);
+}
+
+/* Names whole commands, as several commands print this. */
+static void print_remedies(const struct nvdp_infinite_summary *from, bool exact, FILE *to) {
+    const struct nvdp_infinite_part *cause = from->cause;
+    const bool logvar =
+        cause[NVDP_INFINITE_TOKEN_LOGVAR].pairs + cause[NVDP_INFINITE_PADDING_LOGVAR].pairs > 0;
+    const bool alpha =
+        cause[NVDP_INFINITE_TOKEN_ALPHA].pairs + cause[NVDP_INFINITE_PADDING_ALPHA].pairs > 0;
+    const bool lengths = cause[NVDP_INFINITE_LENGTHS].pairs > 0;
+    fputs("  What removes it, by training again (a lower order would only hide it):\n", to);
+    if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
+    if (logvar && from->limit > 1)
+        nvdp__fprintf(to,
+                "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
+                "(padding has 0) and B - A less than %.3f\n",
+                log(from->limit));
+    if (alpha && from->limit > 1)
+        nvdp__fprintf(to,
+                "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
+                "pseudo-count between them and B less than %.4g A; or --weights constant\n",
+                from->limit);
+    fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
+          "infinitely far "
+          "apart, at any order\n",
+          to);
+    if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
+        nvdp__fprintf(to,
+                "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
+                "is finite for these pairs%s\n",
+                lengths ? " if their lengths are equal" : "");
+}
+
+const struct nvdp__remedies nvdp__remedies = {write_need, print_remedies};
+
+nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
+                                     const struct nvdp_privacy_report *report, char **out) {
+    return nvdp__privacy_report_text(ctx, report, &nvdp__remedies, out);
+}
+
+/* ---- certificates ---- */
+
+nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                         const struct nvdp_config *config, struct nvdp_certificate *out) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    if (config != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    return nvdp__certify(ctx, limits, &options, &nvdp__remedies, out);
 }
 
 nvdp_status nvdp_model_certificate(struct nvdp_context *ctx, const struct nvdp_model *model,

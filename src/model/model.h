@@ -143,6 +143,8 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
 /* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
 json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
+/* Options of training and commands, by what they remedy (certificate.c). */
+extern const struct nvdp__remedies nvdp__remedies;
 /* The limits of a method's posteriors for every text and all weights (certificate.c).  The configuration is resolved. */
 struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
                                        const struct nvdp__nvib_config *config);

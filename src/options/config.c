@@ -132,7 +132,7 @@ static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option 
 /* The option that every kind of work has.  Its value stands behind the struct of the schema. */
 static nvdp_status add_threads(struct nvdp_config *config, const struct part *part) {
     char usual[NVDP__NUMBER_SIZE];
-    snprintf(usual, sizeof usual, "%d", nvdp_context_threads(config->ctx));
+    nvdp__snprintf(usual, sizeof usual, "%d", nvdp_context_threads(config->ctx));
     const struct nvdp_option row = {.name = threads_name,
                                     .type = NVDP_OPTION_INTEGER,
                                     .placeholder = "N",

@@ -536,13 +536,12 @@ static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs.pairs.adjacency == NVDP_ADJACENT_ALL;
     print_head(&from, to);
-    if (all) nvdp__privacy_report_tables(&from.pairs, to);
+    if (all) nvdp__privacy_report_tables(&from.pairs, NULL, to);
     if (from.equal_length == 0) return;
     if (all) fputs("\nGiven equal length:\n\n", to);
-    nvdp__privacy_report_tables(&from.same, to);
-    nvdp__fprintf(to,
-                  "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
-                  from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
+    nvdp__privacy_report_tables(&from.same, NULL, to);
+    nvdp__fprintf(to, "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
+            from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

@@ -333,7 +333,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
     if (facts->grids == NULL || facts->insecure_seed) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &made));
+    NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
     if (facts->form.weights && /* what their sampler adds to delta must not count */

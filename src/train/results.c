@@ -1,4 +1,5 @@
 /* The tables of training's results (nvdp/result.h): scores, a run. */
+#include "base/base.h"
 #include "options/result.h"
 #include <nvdp/train.h>
 

@@ -227,7 +227,7 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     options.bdp.delta = t->config.certified_delta;
     options.bdp.releases = (int)t->config.certified_releases;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->model, &limits));
-    NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &proven));
+    NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &proven));
     result->certified_epsilon = proven.epsilon;
     result->certified_delta = proven.delta;
     result->certified_releases = t->config.certified_releases;
