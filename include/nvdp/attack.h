@@ -328,6 +328,8 @@ struct nvdp_attack_info {
     const char *const *options;     /**< options that apply, terminated by NULL; static */
     const char *exclusive[2];       /**< two mutually exclusive options; NULL: none */
     size_t attacks;                 /**< number of attacks */
+    const char
+        *right; /**< what its guesses name, for notes of reports; NULL: it does not guess; static */
 };
 /** Describes an attack.
  * @param ctx    records an error; may be NULL

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from ._lib import Context, NvdpError, check_ended, from_json, lib, pointer, text
+from ._lib import Context, NvdpError, check_ended, ffi, from_json, lib, pointer, result_of, text
 
 
 def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
@@ -87,7 +87,7 @@ class Posterior:
 
 
 class _Layer(nn.Module):
-    """The encoder layer of vtdp: a BERT layer, with BERT's names."""
+    """The encoder layer of a method: a BERT layer, with BERT's names."""
 
     def __init__(self, tensors: dict[str, Tensor], config: Any):
         super().__init__()
@@ -116,7 +116,7 @@ class _Layer(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """The bottleneck of a run of method nvdp, vib-fixed, vib-learned or vtdp. Its parameters can be trained further.
+    """The bottleneck of a run whose method has one. Its parameters can be trained further.
 
     path: the directory of a run, or of its model.
     """
@@ -142,21 +142,28 @@ class Bottleneck(nn.Module):
             check_ended(folder.parent)
         encoder = from_json((folder / "config.json").read_text("utf-8"))
         model = encoder.get("nvdp", {})
-        self.method = model.get("method", "base")
-        if self.method not in ("nvdp", "vib-fixed", "vib-learned", "vtdp"):
+        context, method, info = Context(), ffi.new("enum nvdp_method *"), result_of("struct nvdp_method_info")
+        if "method" in model:
+            context.call(lib.nvdp_method_find, model.method.encode(), method)
+        context.call(lib.nvdp_method_describe, method[0], info)
+        self.method = text(info.name)
+        if not info.is_private:
             raise NvdpError(f"{folder}: expected a method with a bottleneck, found {self.method}", "ERR_UNSUPPORTED")
         self.config = config = model.nvib
-        self.weighted = self.method == "nvdp" and config.get("weights") != "constant"
-        self.single = self.method.startswith("vib") or (self.method == "vtdp" and config.vtdp_pool == "first")
-        self.kappa = config.kappa if self.method == "nvdp" else 1
+        weights = folder / "model.safetensors"
+        own = _tensors(weights, f"{self.method}.")
+        for name, value in (_tensors(weights, "nvib.") or _tensors(weights, "vib.")).items():
+            self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+        # with weights, a layer reads the sample; without, it stands before the noise
+        self.layer = _Layer(own, encoder) if own and not info.has_weights else None
+        self.weighted = bool(info.has_weights) and config.get("weights") != "constant"
+        # without weights a text has one vector, unless the method has an encoder layer of its own
+        self.single = not info.has_weights and (self.layer is None or config.vtdp_pool == "first")
+        self.kappa = config.kappa if info.has_weights else 1
         self.prior_alpha = config.prior_alpha
         self.length: int | None = 1 if self.single else config.length if config.length_policy == "hidden" else None
         """Number of components to which all samples are padded, without the prior's; None: lengths are public."""
         self.pad_alpha = math.nan if self.length is None else (config.prior_alpha + config.delta * self.length) / (self.length + 1)
-        weights = folder / "model.safetensors"
-        for name, value in _tensors(weights, "nvib." if self.method == "nvdp" else "vib.").items():
-            self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
-        self.layer = _Layer(_tensors(weights, "vtdp."), encoder) if self.method == "vtdp" else None
         self.dim = self.mu_weight.shape[0]
         """p, the length of a vector."""
 
@@ -185,13 +192,12 @@ class Bottleneck(nn.Module):
         bounded = 0 < sequence < math.inf
         if bounded:
             logvar = torch.zeros_like(mu)
-        elif self.method == "nvdp":
+        elif hasattr(self, "logvar_weight"):
             logvar = nn.functional.linear(hidden, self.logvar_weight, self.logvar_bias)
-        elif self.method == "vib-fixed":
+        elif not hasattr(self, "rho") and not hasattr(self, "rho_weight"):
             logvar = torch.full_like(mu, 2 * math.log(self.config.vib_sigma))
         else:
-            learned = self.method == "vib-learned"
-            rho = self.rho.flatten() if learned else nn.functional.linear(hidden, self.rho_weight, self.rho_bias)
+            rho = self.rho.flatten() if hasattr(self, "rho") else nn.functional.linear(hidden, self.rho_weight, self.rho_bias)
             logvar = (2 * softplus(rho.double(), threshold=700).log()).to(mu.dtype).expand_as(mu)
         radius = self._clip("mu_radius", math.inf)
         if radius < math.inf:

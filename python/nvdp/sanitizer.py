@@ -24,7 +24,7 @@ class Mechanism:
     """A mechanism on a table of vectors.
 
     vectors: [V, d]; tokens are its row numbers.
-    mechanism: "laplace", "laplace-nearest", "santext", "santext-plus" or "random".
+    mechanism: a value of the option mechanism of `nvdp sanitize`.
     eta: nats per unit of distance (SanText's epsilon); p and sensitive, [V] bool: for santext-plus.
     """
 

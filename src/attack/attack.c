@@ -68,7 +68,8 @@ nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
                                           .target = row->target,
                                           .options = row->options,
                                           .exclusive = {row->exclusive[0], row->exclusive[1]},
-                                          .attacks = count};
+                                          .attacks = count,
+                                          .right = row->right};
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }

@@ -25,6 +25,7 @@ struct nvdp__attacked {
 
 struct nvdp__attack {
     enum nvdp_attack_target target;
+    const char *right;          /* what its guesses name; NULL: it does not guess */
     const char *const *options; /* those that apply, ended by NULL */
     const char *exclusive[2];   /* two of them of which only one may be given; NULL: none */
     size_t size;                /* bytes of the struct that `run` fills; it begins with its size */
@@ -38,6 +39,7 @@ struct nvdp__attack {
     void (*release)(void *found);
     /* The rest of a row that ends in NVDP__LEARNER (texts.h). */
     nvdp_status (*learn)(struct nvdp__text_attack *attack);
+    enum nvdp_text_attacker attacker; /* for nvdp_attack_texts() */
 };
 
 /* Names and rows, both in the table's order and ended by NULL; what --help says of `kind`. */

@@ -247,5 +247,7 @@ cleanup:
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", "beam", NULL};
 
-const struct nvdp__attack nvdp__attack_row_language = {
-    .learn = attack_language, .options = options, NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_language = {.learn = attack_language,
+                                                       .attacker = NVDP_ATTACKER_LANGUAGE,
+                                                       .options = options,
+                                                       NVDP__LEARNER};

@@ -205,4 +205,4 @@ cleanup:
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", NULL};
 
 const struct nvdp__attack nvdp__attack_row_nearest = {
-    .learn = attack_nearest, .options = options, NVDP__LEARNER};
+    .learn = attack_nearest, .attacker = NVDP_ATTACKER_NEAREST, .options = options, NVDP__LEARNER};

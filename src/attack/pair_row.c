@@ -141,6 +141,7 @@ static const char *const pair_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS,
                                            NULL};
 
 const struct nvdp__attack nvdp__attack_row_pair = {.target = NVDP_ATTACK_POSTERIORS,
+                                                   .right = "the likelier of two, mean over pairs",
                                                    .options = pair_options,
                                                    .size = sizeof(struct nvdp_pair_attacks),
                                                    .run = run,

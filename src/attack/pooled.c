@@ -427,8 +427,12 @@ cleanup:
     return status;
 }
 
-const struct nvdp__attack nvdp__attack_row_bag = {
-    .learn = attack_bag, .options = nvdp__learner_options, NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_bag = {.learn = attack_bag,
+                                                  .attacker = NVDP_ATTACKER_BAG,
+                                                  .options = nvdp__learner_options,
+                                                  NVDP__LEARNER};
 
-const struct nvdp__attack nvdp__attack_row_attribute = {
-    .learn = attack_attribute, .options = nvdp__learner_options, NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_attribute = {.learn = attack_attribute,
+                                                        .attacker = NVDP_ATTACKER_ATTRIBUTE,
+                                                        .options = nvdp__learner_options,
+                                                        NVDP__LEARNER};

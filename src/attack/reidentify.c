@@ -81,6 +81,8 @@ static const char *const reidentify_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS
                                                  NULL};
 
 const struct nvdp__attack nvdp__attack_row_reidentify = {.target = NVDP_ATTACK_POSTERIORS,
+                                                         .right =
+                                                             "the likeliest of the measured texts",
                                                          .options = reidentify_options,
                                                          .exclusive = {"texts", "shared"},
                                                          .size = sizeof(struct nvdp_linkage),

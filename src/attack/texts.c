@@ -334,13 +334,8 @@ cleanup:
 
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
                               const struct nvdp_config *config, struct nvdp_text_attack *out) {
-    static const char *const name[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
-                                       [NVDP_ATTACKER_BAG] = "bag",
-                                       [NVDP_ATTACKER_ATTRIBUTE] = "attribute",
-                                       [NVDP_ATTACKER_TOKEN] = "token",
-                                       [NVDP_ATTACKER_LANGUAGE] = "language"};
     for (size_t i = 0; nvdp__attacks[i] != NULL; i++)
-        if (strcmp(nvdp__attack_names[i], name[attacker]) == 0)
-            return nvdp__learn(ctx, nvdp__attacks[i], name[attacker], config, out);
+        if (nvdp__attacks[i]->learn != NULL && nvdp__attacks[i]->attacker == attacker)
+            return nvdp__learn(ctx, nvdp__attacks[i], nvdp__attack_names[i], config, out);
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attacker %d: expected a learner", (int)attacker);
 }

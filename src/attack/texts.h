@@ -75,11 +75,12 @@ void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *foun
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
                            struct nvdp__writer *say);
 void nvdp__learner_release(void *found);
-/* Ends the row of an attacker that learns; before it stand .learn and .options.  Where the options have `releases`, the
+/* Ends the row of an attacker that learns; before it stand .learn, .attacker and .options.  Where the options have `releases`, the
  * attacker reads several samples of a text; where they have `prior`, it goes by a language model too. */
 #define NVDP__LEARNER                                                                              \
-    .target = NVDP_ATTACK_RUN, .size = sizeof(struct nvdp_text_attack), .run = nvdp__learner_run,  \
-    .json = nvdp__learner_json, .print = nvdp__learner_print, .verdict = nvdp__learner_verdict,    \
+    .target = NVDP_ATTACK_RUN, .right = "learned from public texts",                               \
+    .size = sizeof(struct nvdp_text_attack), .run = nvdp__learner_run, .json = nvdp__learner_json, \
+    .print = nvdp__learner_print, .verdict = nvdp__learner_verdict,                                \
     .release = nvdp__learner_release
 
 /* Attacks a run's texts with one of them: nvdp_attack_texts() by the row. */

@@ -378,5 +378,7 @@ cleanup:
     return status;
 }
 
-const struct nvdp__attack nvdp__attack_row_token = {
-    .learn = attack_token, .options = nvdp__learner_options, NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_token = {.learn = attack_token,
+                                                    .attacker = NVDP_ATTACKER_TOKEN,
+                                                    .options = nvdp__learner_options,
+                                                    NVDP__LEARNER};

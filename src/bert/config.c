@@ -166,7 +166,8 @@ static nvdp_status expect_false(struct nvdp_context *ctx, const char *path, cons
 static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const json_t *json,
                              struct nvdp_bert_config *config) {
     const char *found;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "model_type", "bert", &found));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(ctx, path, json, "model_type", nvdp__encoders[0]->names.type, &found));
     for (int type = 0; nvdp__encoders[type] != NULL; type++) {
         if (strcmp(found, nvdp__encoders[type]->names.type) != 0) continue;
         config->model_type = (enum nvdp_model_type)type;

@@ -9,7 +9,7 @@
 #endif
 
 #define ENCODER(name) extern const struct nvdp__encoder_row nvdp__encoder_##name;
-#define ENCODER_OVER_WORDS(name) ENCODER(name)
+#define ENCODER_OVER_WORDS(name, help, units) ENCODER(name)
 #include ENCODERS
 #undef ENCODER
 
@@ -21,7 +21,7 @@ const struct nvdp__encoder_row *const nvdp__encoders[] = {
 #undef ENCODER_OVER_WORDS
 
 #define ENCODER(name)
-#define ENCODER_OVER_WORDS(name) #name,
+#define ENCODER_OVER_WORDS(name, help, units) #name,
 const char *const nvdp__encoder_choices[] = {"bert",
 #include ENCODERS
                                              NULL};

@@ -14,7 +14,8 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *ours = json_object_get(config, "nvdp");
     if (!json_is_object(ours)) goto cleanup;
-    NVDP_TRY(nvdp__json_string(ctx, path, ours, "method", "base", &method));
+    NVDP_TRY(
+        nvdp__json_string(ctx, path, ours, "method", nvdp_method_name(NVDP_METHOD_BASE), &method));
     if (nvdp_method_find(NULL, method, &found) != NVDP_OK || nvdp_method_is_private(found))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: expected a plain BERT or a model of method base or reg, found "

@@ -123,7 +123,8 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int_required(ctx, path, object, "max_length", 3, 1 << 16, &max_length));
     const char *method = NULL, *task = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method", "base", &method));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method",
+                                            nvdp_method_name(NVDP_METHOD_BASE), &method));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "task", "tsv", &task));
     NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &info->method));
     info->outputs = (size_t)outputs;

@@ -7,11 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <nvdp/attack.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference",
-                                    "exposure"};
+/* Analyses of nvdp sanitize, in the order of enum report_analysis_kind. */
+static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* A number of the analysis, or of an object in it; NaN: there is none. */
@@ -38,11 +39,19 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+/* Attacks on a model find secrets; the others find texts, or parts of them. */
+static bool finds_secrets(const char *attack) {
+    struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
+    for (size_t i = 0; nvdp_attack_describe(NULL, i, &info) == NVDP_OK; i++)
+        if (strcmp(info.name, attack) == 0) return info.target == NVDP_ATTACK_MODEL;
+    return false;
+}
+
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct report_analysis *a) {
     NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
     const char *attack = text_of(a, "attack", NULL);
     if (attack != NULL) {
-        const bool exposure = strcmp(attack, kinds[REPORT_ANALYSIS_EXPOSURE]) == 0;
+        const bool exposure = finds_secrets(attack);
         a->kind = exposure ? REPORT_ANALYSIS_EXPOSURE : REPORT_ANALYSIS_ATTACK;
         return exposure ? report_exposure_parse(ctx, path, a) : report_attack_parse(ctx, path, a);
     }
@@ -50,8 +59,7 @@ static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct repo
     for (a->kind = 0; kind != NULL && a->kind < KINDS; a->kind++)
         if (strcmp(kind, kinds[a->kind]) == 0) break;
     a->mechanism = text_of(a, "mechanism", NULL);
-    if (kind == NULL || a->kind >= REPORT_ANALYSIS_EXPOSURE || a->mechanism == NULL ||
-        isnan(real(a, "dim", NULL)))
+    if (kind == NULL || a->kind == KINDS || a->mechanism == NULL || isnan(real(a, "dim", NULL)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected what nvdp sanitize --analyse --json or nvdp attack --json "
                           "prints, found another object",

@@ -2,8 +2,10 @@
 #include "report/parts.h"
 
 #include "base/bound.h"
+#include "base/sentence.h"
 
 #include <math.h>
+#include <nvdp/attack.h>
 #include <string.h>
 
 nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
@@ -106,6 +108,29 @@ static void note_attack(struct report_table *table, const struct report_analysis
                           a->label);
 }
 
+/* Says what the attacks name; consecutive attacks with the same words share them. */
+static void note_attacks(struct report_table *table) {
+    struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
+    char said[512] = "";
+    struct nvdp__writer to = {.out = said, .size = sizeof said};
+    const char *before = NULL;
+    for (size_t i = 0; nvdp_attack_describe(NULL, i, &info) == NVDP_OK; i++) {
+        if (info.right == NULL) continue;
+        if (before != NULL && strcmp(before, info.right) != 0)
+            nvdp__append(&to, ": %s. ", before);
+        else if (before != NULL)
+            nvdp__append(&to, ", ");
+        nvdp__append(&to, "%s", info.name);
+        before = info.right;
+    }
+    report_table_note(
+        table,
+        "%s: %s; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
+        "proven at most: what no attacker exceeds (docs/attacks.md). What these attackers do "
+        "not find others may.",
+        said, before != NULL ? before : "");
+}
+
 struct report_table report_table_attacks(struct nvdp_context *ctx, const struct report *report) {
     struct report_table table = report_table_begin(ctx, "attacks", "What an attacker gets");
     static const char *const columns[] = {"of samples [%]", "95 %", "without noise [%]",
@@ -136,13 +161,6 @@ struct report_table report_table_attacks(struct nvdp_context *ctx, const struct 
                         beside(scores, "prior", metric), report_real_of(score, "bound"));
         }
     }
-    if (table.rows > 0)
-        report_table_note(
-            &table,
-            "reidentify: the likeliest of the measured texts. pair: the likelier of "
-            "two, mean over pairs. nearest, token, language, bag, attribute: learned from public "
-            "texts; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
-            "proven at most: what no attacker exceeds (docs/attacks.md). What these attackers do "
-            "not find others may.");
+    if (table.rows > 0) note_attacks(&table);
     return table;
 }

@@ -33,8 +33,7 @@ static bool is_part(const json_t *group, const char *form, const char *place) {
 nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                                   struct report_analysis *a) {
     const double epsilon = report_real_of(json_object_get(a->root, "accountant"), "epsilon");
-    bool good =
-        strcmp(report_text_of(a->root, "attack"), "exposure") == 0 && group_at(a, 0) != NULL;
+    bool good = group_at(a, 0) != NULL;
     a->mechanism = report_text_of(a->root, "model");
     for (size_t k = 0; group_at(a, k) != NULL; k++)
         good = good && *report_text_of(group_at(a, k), "form") != '\0' &&

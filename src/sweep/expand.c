@@ -553,7 +553,7 @@ static nvdp_status add_choices(const struct part *part, struct sweep_grid *grid)
 nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
                               const json_t *method, struct sweep_grid *grid) {
     nvdp_status status = NVDP_OK;
-    enum nvdp_method id = NVDP_METHOD_BASE;
+    enum nvdp_method id;
     struct nvdp_config *known = NULL;
     struct part part = {
         .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};

@@ -388,7 +388,7 @@ static nvdp_status fill_plan(struct nvdp_context *ctx, const struct sweep_table 
     char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
     *varied = varied_text(ctx, run->varied);
     if (*varied == NULL) return NVDP_ERR_MEMORY;
-    enum nvdp_method method = NVDP_METHOD_BASE;
+    enum nvdp_method method;
     NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
     if (table->entry[i].state == SWEEP_ENTRY_FAILED)
         (void)sweep_failures(ctx, table->directory, run->name, message);

@@ -196,7 +196,8 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
                              "finish it with {resume}",
             run));
     NVDP_TRY(nvdp__measurements_read(ctx, run, records, &measured));
-    NVDP_TRY(nvdp__json_string(ctx, run, config, "method", "base", &name));
+    NVDP_TRY(
+        nvdp__json_string(ctx, run, config, "method", nvdp_method_name(NVDP_METHOD_BASE), &name));
     NVDP_TRY(nvdp_method_find(ctx, name, &method));
     NVDP_TRY(nvdp__json_string(ctx, run, config, "token_noise", "none", &noise));
     nvdp__snprintf(made.method, sizeof made.method, "%s", name);

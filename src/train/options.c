@@ -102,11 +102,19 @@ static const struct nvdp_option model_options[] = {
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},
     {"encoder", NVDP_OPTION_CHOICE, "E",
-     "bert: the model's own; bilstm: two layers of an LSTM in both directions over the model's "
-     "word embeddings, which stay as they are; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
+     "bert: the model's own"
+#define ENCODER(name)
+#define ENCODER_OVER_WORDS(name, help, units) "; " #name ": " help
+#include "bert/encoders.inc"
+#undef ENCODER_OVER_WORDS
+     "; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
      "bert", AT(encoder), .choices = nvdp__encoder_choices},
-    {"lstm-hidden", NVDP_OPTION_INTEGER, "N", "bilstm: units a layer and direction", "256",
-     AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
+    {"lstm-hidden", NVDP_OPTION_INTEGER, "N",
+#define ENCODER_OVER_WORDS(name, help, units) #name ": " units
+#include "bert/encoders.inc"
+#undef ENCODER_OVER_WORDS
+#undef ENCODER
+     "", "256", AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
     {"dropout", NVDP_OPTION_REAL, "X",
      "hidden and attention dropout; negative: the checkpoint's; reg implies 0.1", "0", AT(dropout),
      .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},

@@ -1,0 +1,42 @@
+#!/bin/bash
+# members.sh SOURCE: a member of a table (methods, mechanisms of texts, encoders, attacks) is named in its list, in the
+# files that hold rows of its table, and in the folders of the mathematics.  All other code asks for a property of the row.
+set -eu
+cd "$1"
+
+# Names that are also ordinary words are looked for in comparisons alone.
+words=' base nvdp pair token language attribute random exposure nearest bert '
+
+# FILE:NAME of an exception.
+exceptions='
+src/train/options.c:reg                 values that options imply
+src/cli/bench.c:laplace-nearest         the default of an option
+'
+
+failures=0
+# Looks for the names of LIST, given by the expression, outside of the files that define PREFIX_name.
+look() { # LIST EXPRESSION PREFIX
+    local names name own found file pattern
+    names=$(sed -nE "s/^[A-Z_]+\($2.*/\\1/p" "$1")
+    [ "$(wc -w <<<"$names")" -ge 3 ] || { echo "$1: expected names, found '$names'" >&2; exit 1; }
+    own=$(grep -rlE "^(const struct [a-z_]+ |    \[.*\] = )$3" src nvib vib dchi --include=*.c; echo "$1")
+    for name in $names; do
+        case $words in
+        *" $name "*) pattern="(str(n?case)?cmp\([^;]*|[!=]= |\b(if|and|or|not) [^ ]+( not)? in \([^)]*)\"$name\"" ;;
+        *) pattern="[\"']$name[\"']" ;;
+        esac
+        found=$(find src rdp python/nvdp -name '*.[ch]' -o -name '*.inc' -o -name '*.py' | sort | grep -vxF "$own" |
+            xargs grep -nE "$pattern" | sed -E 's,/\*.*,,' | grep -E "$pattern" | grep -vE '^[^:]+:[0-9]+: *(\*|#)' || true)
+        while IFS=: read -r file line code; do
+            [ -z "$file" ] && continue
+            case $exceptions in *"$file:$name "*) continue ;; esac
+            echo "$file:$line: names '$name' of $1:$code" >&2
+            failures=$((failures + 1))
+        done <<<"$found"
+    done
+}
+look src/mechanism/members.inc '[a-z_]+, "([^"]+)"' nvdp__method_row_
+look dchi/members.inc '[a-z_]+, "([^"]+)"' nvdp__token_row_
+look src/bert/encoders.inc '([a-z_]+)' nvdp__encoder_
+look src/attack/attacks.inc '([a-z_]+)' nvdp__attack_row_
+[ $failures = 0 ]
