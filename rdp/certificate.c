@@ -558,7 +558,7 @@ static void print(const void *certificate, FILE *to) {
         for (size_t k = 0; k < claim->conditions; k++) {
             const struct nvdp_condition *condition = &claim->condition[k];
             nvdp__fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
-                    condition->found);
+                          condition->found);
             if (condition->option[0] != '\0') nvdp__fprintf(to, "; needs %s", condition->option);
             fputc('\n', to);
         }

@@ -103,23 +103,24 @@ static void print_remedies(const struct nvdp_infinite_summary *from, bool exact,
     if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
     if (logvar && from->limit > 1)
         nvdp__fprintf(to,
-                "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
-                "(padding has 0) and B - A less than %.3f\n",
-                log(from->limit));
+                      "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
+                      "(padding has 0) and B - A less than %.3f\n",
+                      log(from->limit));
     if (alpha && from->limit > 1)
         nvdp__fprintf(to,
-                "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
-                "pseudo-count between them and B less than %.4g A; or --weights constant\n",
-                from->limit);
+                      "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
+                      "pseudo-count between them and B less than %.4g A; or --weights constant\n",
+                      from->limit);
     fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
           "infinitely far "
           "apart, at any order\n",
           to);
     if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        nvdp__fprintf(to,
-                "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
-                "is finite for these pairs%s\n",
-                lengths ? " if their lengths are equal" : "");
+        nvdp__fprintf(
+            to,
+            "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
+            "is finite for these pairs%s\n",
+            lengths ? " if their lengths are equal" : "");
 }
 
 const struct nvdp__remedies nvdp__remedies = {write_need, print_remedies};
