@@ -121,7 +121,7 @@ struct nvdp_mask_inference {
     double original_error;
     double sanitized_error; /**< standard error of `sanitized` */
     size_t guesses;         /**< number of covered tokens */
-    /** Number of tokens that are not pieces of the model's vocabulary, so cannot be guessed. */
+    /** Number of tokens that are not pieces of the vocabulary, so that the model has no guess. */
     size_t left_out;
 };
 

@@ -32,7 +32,7 @@ void report_free(struct report *report);
 nvdp_status report_write(struct nvdp_context *ctx, struct report *report);
 /* The tables for a terminal. */
 nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to);
-/* Everything as one JSON object (docs/formats.md); free() the text. */
+/* Everything as one JSON object (docs/report.md); free() the text. */
 nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, char **out);
 /* The folder that report_write writes. */
 const char *report_directory(const struct report *report);

@@ -1,4 +1,4 @@
-/* What a process knows of every run of a sweep: its files (docs/formats.md), its lease, how far it
+/* What a process knows of every run of a sweep: its files (docs/sweep.md), its lease, how far it
  * is, how long the rest takes. */
 #include "internal.h"
 
