@@ -1,3 +1,4 @@
+/* Contexts: errors, threads, log, cancellation, clock. */
 #include "base/base.h"
 #include "support.h"
 

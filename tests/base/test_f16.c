@@ -1,3 +1,4 @@
+/* Conversions between float and 16-bit floating point. */
 #include "base/f16.h"
 
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* Files: atomic writing, limits of reading, pipes, compressed files, paths. */
 #include "base/file.h"
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* Reading and writing JSON: errors, numbers, memory. */
 #include "base/json.h"
 #include "support.h"
 

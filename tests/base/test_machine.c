@@ -1,3 +1,4 @@
+/* The process's age and memory, and the processor's name. */
 #include "base/machine.h"
 
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* Allocation: overflow, growth, failures. */
 #include "base/base.h"
 #include "support.h"
 

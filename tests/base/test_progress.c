@@ -1,3 +1,4 @@
+/* Progress reports: rates, times left, resumed work. */
 #include "base/base.h"
 #include "support.h"
 

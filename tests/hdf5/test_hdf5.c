@@ -1,3 +1,4 @@
+/* HDF5 files: written and read back, of other programs, damaged, and impossible. */
 #include "base/file.h"
 #include "hdf5/hdf5.h"
 #include "support.h"

@@ -1,3 +1,4 @@
+/* Implements the reference: posteriors, clips, samples, the block, losses. */
 #include "reference.h"
 
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* The mechanism's configuration: defaults, derived values, refusals. */
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* Denoising attention's bias and weights, and their gradients. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* Special functions against GSL and known values. */
 #include "nvib/nvib.h"
 #include "support.h"
 #include <criterion/criterion.h>

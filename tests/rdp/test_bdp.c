@@ -1,3 +1,4 @@
+/* Bayesian DP's cost and epsilon against golden values. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 

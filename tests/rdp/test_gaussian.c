@@ -1,3 +1,4 @@
+/* The divergence of Gaussians: golden values, quadrature, limits, identities. */
 #include "made_posteriors.h"
 #include <gsl/gsl_integration.h>
 

@@ -1,3 +1,4 @@
+/* The report of a set of posteriors against plain divergences, and its text. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 

@@ -1,3 +1,4 @@
+/* All pairs of a set against the plain divergences; their statistics and options. */
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 

@@ -1,3 +1,4 @@
+/* The summary of posteriors, computed by hand. */
 #include "made_posteriors.h"
 
 /* Two texts of width 2: tokens with pseudo-counts {3, 4} and {0.5}, hidden length 3. */

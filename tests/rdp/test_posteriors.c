@@ -1,3 +1,4 @@
+/* The checks of a set of posteriors. */
 #include "made_posteriors.h"
 
 static const struct made_texts ordinary = {.texts = 4,

@@ -1,3 +1,4 @@
+/* Files of posteriors: round trips, faults, files of h5py. */
 #include "hdf5/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* The divergence of two texts' samples: golden values, padding, directions. */
 #include "made_posteriors.h"
 
 /* Sets one of a golden case's two texts: component 0 is the prior, the rest are tokens. */

@@ -1,3 +1,4 @@
+/* Devices, arrays and comparisons for the tests of bfloat16 operations. */
 #include "bf16_test.h"
 
 #include <omp.h>

@@ -1,3 +1,4 @@
+/* Devices, arrays, comparisons and operations by device for the tensor tests. */
 #include "tensor_test.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* AdamW against its formulas in double. */
 #include "tensor_test.h"
 
 static struct nvdp__adamw at_step(int t) {

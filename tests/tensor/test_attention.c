@@ -1,3 +1,4 @@
+/* Attention over packed texts in float32 against plain loops in double. */
 #include "tensor_test.h"
 
 #include <cblas.h>

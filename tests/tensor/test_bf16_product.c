@@ -1,3 +1,4 @@
+/* Small bfloat16 products of every unit, and their packing, against plain loops. */
 #include "bf16_test.h"
 #include "tensor/bf16.h"
 

@@ -1,3 +1,4 @@
+/* Conversions between float and bfloat16, one number at a time and by rows. */
 #include "bf16_test.h"
 #include "tensor/kernels.h"
 

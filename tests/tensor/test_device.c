@@ -1,3 +1,4 @@
+/* Devices: their precision, notices, and threads. */
 #include "bf16_test.h"
 #include "support.h"
 

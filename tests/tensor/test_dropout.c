@@ -1,3 +1,4 @@
+/* Dropout's masks: stability, rate, independence. */
 #include "tensor_test.h"
 
 static float *ones(size_t n) {

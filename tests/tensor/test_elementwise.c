@@ -1,3 +1,4 @@
+/* Elementwise arithmetic and activations on every device. */
 #include "tensor_test.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Matrix products and linear layers in float32 against plain loops in double. */
 #include "tensor_test.h"
 
 Test(gemm, all_transpositions_and_strides_match_double) {

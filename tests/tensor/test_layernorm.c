@@ -1,3 +1,4 @@
+/* LayerNorm with an optional residual against plain loops in double. */
 #include "tensor_test.h"
 
 struct norm {

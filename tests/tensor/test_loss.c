@@ -1,3 +1,4 @@
+/* Losses of few classes and of scores, and their gradients. */
 #include "tensor_test.h"
 
 struct entropy {

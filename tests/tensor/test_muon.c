@@ -1,3 +1,4 @@
+/* Muon: orthogonalization and steps against loops in double. */
 #include "tensor/optimizer.h"
 #include "tensor_test.h"
 

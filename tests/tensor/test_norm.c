@@ -1,3 +1,4 @@
+/* LayerNorm after dropout and a residual, on every device and in both precisions. */
 #include "bf16_test.h"
 #include "tensor/kernels.h"
 

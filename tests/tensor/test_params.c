@@ -1,3 +1,4 @@
+/* Parameter tables, arenas, and a context's threads. */
 #include "support.h"
 #include "tensor/params.h"
 #include "tensor_test.h"

@@ -1,3 +1,4 @@
+/* Sums over arrays and spans, on any number of threads. */
 #include "tensor_test.h"
 
 /* 3e6 elements make many spans for every thread. */

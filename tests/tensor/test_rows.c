@@ -1,3 +1,4 @@
+/* Embeddings, gather and scatter, and pooling of rows. */
 #include "tensor_test.h"
 
 static void check_embed(size_t rows, size_t dim) {

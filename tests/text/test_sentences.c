@@ -1,3 +1,4 @@
+/* The end of a sentence. */
 #include "text/plain_text.h"
 
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* Implements the shared parts of the tests of src/text. */
 #include "text_support.h"
 
 #include "support.h"

@@ -1,3 +1,4 @@
+/* Implements the fixture of the vib tests. */
 #include "fixture.h"
 
 #include "support.h"

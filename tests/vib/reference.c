@@ -1,3 +1,4 @@
+/* Implements the reference: the further layer, posteriors, samples, losses. */
 #include "reference.h"
 
 #include "reference_kernels.h"
