@@ -2,9 +2,8 @@
  * (docs/certified.md). First the conditions, then the proofs, then the guess bounds;
  * nvdp__certify uses them. The rest writes a certificate as text and JSON. */
 #include "base/sentence.h"
-#include "rdp/worst.h"
+#include "rdp/divergence.h"
 
-#include "base/bound.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include "rdp/report.h"
@@ -558,7 +557,7 @@ static void print(const void *certificate, FILE *to) {
         for (size_t k = 0; k < claim->conditions; k++) {
             const struct nvdp_condition *condition = &claim->condition[k];
             nvdp__fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
-                    condition->found);
+                          condition->found);
             if (condition->option[0] != '\0') nvdp__fprintf(to, "; needs %s", condition->option);
             fputc('\n', to);
         }

@@ -2,7 +2,6 @@
  * about linkage. First the pack_ functions, which make JSON, then the print_ functions;
  * nvdp_privacy_report_json and nvdp_privacy_report_text use them. */
 #include "rdp/report.h"
-#include "base/bound.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "rdp/pairs.h"
@@ -555,10 +554,11 @@ static void print_divergences(const struct nvdp_privacy_report *report,
         print_infinite(pairs, to);
     }
     print_causes(&report->infinite, report->exact.struct_size != 0, remedies, to);
-    nvdp__fprintf(to,
-            "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
-            "measured",
-            pairs->sum.max_p, pairs->sum.max_q);
+    nvdp__fprintf(
+        to,
+        "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
+        "measured",
+        pairs->sum.max_p, pairs->sum.max_q);
     if (has_rows(report))
         nvdp__fprintf(to, ": rows %lld and %lld of %s, from 0 after its header",
                       (long long)report->row_p, (long long)report->row_q,
@@ -625,12 +625,13 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
         "%zu, Student t = %s.\n",
         report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
-        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
+        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n",
+                      report->infinite_published.of);
         print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
         nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
-                report->infinite_best.of);
+                      report->infinite_best.of);
         print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
     }
     print_lonely(report, to);

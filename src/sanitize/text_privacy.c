@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sentence.h"
-#include "dchi/privacy.h"
+#include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "rdp/report.h"
 #include "sanitize/sanitize.h"
@@ -540,8 +540,9 @@ static void print_report(const void *report, FILE *to) {
     if (from.equal_length == 0) return;
     if (all) fputs("\nGiven equal length:\n\n", to);
     nvdp__privacy_report_tables(&from.same, NULL, to);
-    nvdp__fprintf(to, "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
-            from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
+    nvdp__fprintf(to,
+                  "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
+                  from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
