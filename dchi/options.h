@@ -2,9 +2,12 @@
 #ifndef NVDP_DCHI_OPTIONS_H
 #define NVDP_DCHI_OPTIONS_H
 
+#include "dchi/dchi.h"
 #include "dchi/mechanism.h"
 #include "options/rows.h"
+#include "rdp/options.h"
 #include <nvdp/sanitize.h>
+#include <nvdp/text_privacy.h>
 
 /* The values of an option that names a mechanism: "none", then enum nvdp_dchi_mechanism. Only
  * tests use these names. */
@@ -69,5 +72,16 @@ struct nvdp__sanitizer_config {
     struct nvdp__sanitizer_options sanitizer;
 };
 extern const struct nvdp__schema nvdp__sanitizer_schema;
+
+/* The privacy of a data set's texts under a mechanism, internal. */
+
+nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                               const struct nvdp_token_texts *texts,
+                               const struct nvdp__privacy_options *options, double *matrix,
+                               struct nvdp_dchi_report *out);
+nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                   size_t dim, const double *states,
+                                   const struct nvdp__privacy_options *options, double *matrix,
+                                   struct nvdp_privacy_report *out);
 
 #endif

@@ -3,7 +3,7 @@
  * Positions are drawn independently. The divergence of two texts of the same length is therefore
  * a sum over positions of divergences between two tokens. Every distinct pair of tokens is
  * computed once, at all orders together. Start with nvdp__dchi_privacy at the end. */
-#include "dchi/privacy.h"
+#include "dchi/options.h"
 
 #include "base/random.h"
 #include "rdp/loss.h"

@@ -1,6 +1,6 @@
 /* The privacy of one noised vector per text (Qu et al. 2021, section 3.2.3), over all pairs of a
  * data set. */
-#include "dchi/privacy.h"
+#include "dchi/options.h"
 #include "rdp/loss.h"
 #include "rdp/pairs.h"
 

@@ -2,9 +2,8 @@
  * (docs/certified.md). First the conditions, then the proofs, then the guess bounds;
  * nvdp__certify uses them. The rest writes a certificate as text and JSON. */
 #include "base/sentence.h"
-#include "rdp/worst.h"
+#include "rdp/divergence.h"
 
-#include "base/bound.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include "rdp/report.h"

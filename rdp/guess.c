@@ -19,8 +19,8 @@
  * the normal density of the distance to the ball outside; Steiner's formula gives W.
  * 4. KL(Ber(success) || Ber(b)) <= I(x; z) <= (d/2) log(1 + R^2/d), the capacity of d channels with total power R^2
  * (Fano in the form of Polyanskiy & Verdu 2010). */
-#include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "rdp/divergence.h"
 #include "rdp/options.h"
 

@@ -1,7 +1,7 @@
 /* Linkage attack: from which text do samples come? Computes every text's likelihood for the
  * samples of every trial, and the ranks of the right texts. */
-#include "rdp/linkage.h"
 #include "base/random.h"
+#include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 
 #include <nvdp/guess.h>

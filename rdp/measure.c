@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
-
-double nvdp_pair_quantile_level(size_t i) {
-    return i < NVDP_PAIR_QUANTILES ? nvdp__pair_quantile_level[i] : NAN;
-}
-
 /* Max N for all pairs: an N x N matrix of doubles is 3.2 GB. */
 enum { MAX_TEXTS = 20000 };
 

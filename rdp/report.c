@@ -2,7 +2,6 @@
  * about linkage. First the pack_ functions, which make JSON, then the print_ functions;
  * nvdp_privacy_report_json and nvdp_privacy_report_text use them. */
 #include "rdp/report.h"
-#include "base/bound.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "rdp/pairs.h"

@@ -7,6 +7,12 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 
+const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
+
+double nvdp_pair_quantile_level(size_t i) {
+    return i < NVDP_PAIR_QUANTILES ? nvdp__pair_quantile_level[i] : NAN;
+}
+
 size_t nvdp__quantile_place(size_t n, double level) {
     double rank = ceil(level * (double)n - 1e-9); /* .95 * 20 is 19 */
     return nvdp__min(rank < 1 ? 0 : (size_t)rank - 1, n - 1);

@@ -31,7 +31,7 @@
  * which depends on only two numbers.  Their square is divided into quarters until no quarter's bound exceeds the
  * largest value found by more than TOLERANCE.  The first part is bounded by its monotone halves, the last by its
  * smallest value, because g grows with the distance. */
-#include "rdp/worst.h"
+#include "rdp/divergence.h"
 #include "rdp/pairs.h"
 
 #include <gsl/gsl_sf_psi.h>

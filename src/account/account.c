@@ -120,7 +120,7 @@ static double drawn_part(double order, double noise, double rate) {
     return (order - 1) / (2 * noise * noise) + log(rate);
 }
 
-double nvdp__log_moment(double order, double noise, double rate) {
+static double log_moment(double order, double noise, double rate) {
     const struct step of = {order, noise, rate};
     if (rate == 0) return 0;
     if (rate == 1) return order * (order - 1) / (2 * noise * noise);
@@ -143,7 +143,7 @@ double nvdp_renyi_subsampled(double order, double noise, double rate) {
         return NAN;
     const double far = drawn_part(order, noise, rate);
     if (far >= 40) return order / (order - 1) * far;
-    return fmax(nvdp__log_moment(order, noise, rate), 0) / (order - 1);
+    return fmax(log_moment(order, noise, rate), 0) / (order - 1);
 }
 
 /* ---- epsilon ---- */

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <nvdp/account.h>
 
-/* log E_Q (P/Q)^order of a subsampled Gaussian step (nvdp_renyi_subsampled), order > 1. */
-double nvdp__log_moment(double order, double noise, double rate);
 /* log p/q at z = noise t: log(1 + u), u = rate (e^c - 1), c = t/noise - 1/(2 noise^2). */
 static inline double nvdp__step_loss(double t, double noise, double rate) {
     const double c = (t - 1 / (2 * noise)) / noise;
@@ -21,5 +19,94 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
 /* delta at epsilon >= 0. delta[0]: the example is absent under P; delta[1]: present. */
 nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              double epsilon, double delta[2]);
+
+/* One step of DP-SGD as a pair of distributions over finitely many losses, which dominates the true pair.
+ *
+ * In units of the noise a step compares N(0, 1), the base, with the mixture (1-q) N(0, 1) + q N(1/sigma, 1):
+ * nvdp/account.h. With t the observation, the likelihood ratio and its logarithm are
+ *
+ *     w(t)  =  1 - q + q e^c,     c  =  t/sigma - 1/(2 sigma^2),     L  =  log w,
+ *
+ * and w increases with t. Split the line into cells. Replace each t of a cell [a, b] by a or b, at random, such that
+ * the mean of w stays the same:
+ *
+ *     (w(b) - w(t)) / (w(b) - w(a))  to a,      the rest to b.
+ *
+ * The masses of both distributions stay the same. The ratio undergoes a mean-preserving spread under the base, so
+ * the pair on the cells' ends is more informative than the true pair, in both directions and after composition
+ * (Blackwell 1953; "connecting the dots" of Doroshenko et al. 2022). The error of a log moment is of second order in
+ * the cells' width.
+ *
+ * Outside of [low, high] losses are rounded up: to the nearest end, or to infinity with a probability below
+ * `infinite`. */
+
+/* The distribution that is P: the mixture (the example is present) or the base. */
+enum nvdp__direction { NVDP__ABSENT, NVDP__PRESENT };
+
+/* A step's noise and rate, its multiplicity, and its cells. rate < 1: the Gaussian mechanism
+ * needs no cells. */
+struct nvdp__step {
+    double noise, rate, times;
+    double infinite; /* upper bound of the probability of an infinite loss in all steps */
+    size_t n;
+    double *end; /* [n + 1] ascending t */
+};
+/* Makes coarse cells for a step that may lose at most `infinite`; log_infinite < 0. Release with
+ * nvdp__step_free. */
+nvdp_status nvdp__step_cells(struct nvdp_context *ctx, const struct nvdp_dp_steps *of,
+                             double log_infinite, struct nvdp__step *out);
+/* The region where cells must be narrow: delta(epsilon) is about e^log_delta and decreases like e^(-slope
+ * x), and the density of the loss of all steps is `density` times delta. At the saddle point of
+ * a loss without far tails, slope is k. */
+struct nvdp__local {
+    double epsilon, log_delta, k, slope, density;
+};
+/* Refines the cells such that all steps together overestimate delta by at most a factor of about
+ * e^error. */
+nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step *coarse,
+                              enum nvdp__direction direction, const struct nvdp__local *local,
+                              double error, struct nvdp__step *out);
+void nvdp__step_free(struct nvdp__step *step);
+
+/* The pair on the cells' ends. */
+struct nvdp__atoms {
+    size_t n;
+    double *loss;     /* [n] L */
+    double *log_mass; /* [n] log of the base's mass */
+    /* base - 1 and mixture - base: the masses that the finite losses lack, which sums of atoms
+     * could not resolve */
+    double base_less, mixture_less;
+    enum nvdp__direction direction;
+};
+nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *step,
+                             enum nvdp__direction direction, struct nvdp__atoms *out);
+void nvdp__atoms_free(struct nvdp__atoms *atoms);
+
+/* log E_P e^(kL) of the finite losses, k > 0 (absent: of the losses -L). */
+double nvdp__atoms_log_moment(const struct nvdp__atoms *atoms, double k);
+
+/* The same at k + iu for many u. */
+struct nvdp__tilted {
+    const struct nvdp__atoms *atoms;
+    double x;         /* the exponent of w: k + 1, or -k */
+    double top;       /* the following members are multiplied by e^-top */
+    double sum;       /* E e^(kL) - 1 */
+    size_t n;         /* number of atoms that matter */
+    double *loss;     /* [n] */
+    double *weight;   /* [n] b w^x */
+    double *rotation; /* [4 n] scratch */
+    double error_parts[4];
+};
+/* Leaves out atoms with a total weight below `lost`, which the error includes. */
+nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
+                       double lost, struct nvdp__tilted *out);
+void nvdp__tilted_free(struct nvdp__tilted *tilted);
+/* log E_P e^((k + iu) L), and a bound on its rounding error. */
+struct nvdp__log_moment {
+    double real, imaginary, error;
+};
+/* Computes the moments at u = 0, spacing, 2 spacing, ... */
+void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
+                          struct nvdp__log_moment *out);
 
 #endif

@@ -13,7 +13,7 @@
  * and no term on the right is negative: the sum is an upper bound of f(eps) for every window R. The number of steps
  * is only an exponent, so a billion steps cost as much as one, and errors do not accumulate over them.
  *
- * The pair of a step is replaced by a dominating pair with finitely many losses (step.h). All steps together are
+ * The pair of a step is replaced by a dominating pair with finitely many losses (account.h). All steps together are
  * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2). An observer of
  * its output knows more, so delta can only grow; and |F| decreases like e^(-v u^2/2), which bounds the error of a
  * finite sum over n. Both errors are of second order and are chosen for a given accuracy. Rounding errors are
@@ -25,8 +25,6 @@
  * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al.
  * 2020 (Fourier). Both directions of the neighbor relation are computed. */
 #include "account/account.h"
-
-#include "account/step.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  *
  *     P_x(S)  <=  e^e P_none(S) + d  <=  e^(e + e') P_x'(S) + e^e d' + d */
 #include "account/account.h"
-#include "base/bound.h"
+#include "base/sentence.h"
 #include "options/schema.h"
 
 #include <nvdp/rdp.h>
@@ -281,8 +281,17 @@ static void tell_steps(FILE *to, const struct nvdp_dp_run *run, const struct nvd
                       (unsigned long long)facts->shards);
 }
 
-static void tell_all(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_dp_facts *facts,
-                     const struct nvdp_account *account) {
+struct told {
+    const struct nvdp_dp_run *run;
+    const struct nvdp_dp_facts *facts;
+    const struct nvdp_account *account;
+};
+
+static void tell_all(const void *of, FILE *to) {
+    const struct told *told = of;
+    const struct nvdp_dp_run *run = told->run;
+    const struct nvdp_dp_facts *facts = told->facts;
+    const struct nvdp_account *account = told->account;
     char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT];
     nvdp__fprintf(
         to,
@@ -329,15 +338,6 @@ static void tell_all(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_
 nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                    const struct nvdp_dp_facts *facts,
                                    const struct nvdp_account *account, char **text) {
-    char *made = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&made, &size);
-    if (to == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
-    tell_all(to, run, facts, account);
-    if (fclose(to) != 0) {
-        free(made);
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
-    }
-    *text = made;
-    return NVDP_OK;
+    const struct told told = {run, facts, account};
+    return nvdp__printed(ctx, tell_all, &told, text);
 }

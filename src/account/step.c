@@ -1,6 +1,6 @@
 /* One step of DP-SGD with finitely many losses: cells, their masses, complex log moments, and
  * refined cells. */
-#include "account/step.h"
+#include "account/account.h"
 
 #include "rdp/divergence.h"
 #include "tensor/vector.h"

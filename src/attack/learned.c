@@ -1,7 +1,7 @@
 /* What the learners (texts.h) share in their rows of the table of attacks: the run, and its results as JSON and text. */
 #include "attack/texts.h"
-#include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <stdlib.h>

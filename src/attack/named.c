@@ -1,7 +1,7 @@
 /* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
 #include "attack/texts.h"
 #include "base/random.h"
-#include "rdp/linkage.h"
+#include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"
 

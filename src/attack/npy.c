@@ -4,7 +4,7 @@
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 8), }
  *
  * Of Python's literals no more is read than that. */
-#include "attack/npy.h"
+#include "attack/audit.h"
 #include "base/file.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #include "attack/audit.h"
 #include "attack/options.h"
 #include "base/random.h"
-#include "rdp/linkage.h"
+#include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"
 

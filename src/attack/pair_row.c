@@ -1,8 +1,8 @@
 /* Pair's row of the table of attacks: the epsilon that it is compared with, and its results as JSON and text. */
 #include "attack/attack.h"
-#include "base/bound.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "model/model.h"
 
 #include <nvdp/certificate.h>

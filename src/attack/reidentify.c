@@ -1,7 +1,7 @@
 /* Reidentify: whose sample is it?  Its row of the table of attacks, and its results as JSON and text. */
 #include "attack/attack.h"
-#include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <stdlib.h>

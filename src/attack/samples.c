@@ -1,7 +1,6 @@
 /* What samples of any mechanism show (nvdp/audit.h): scores that are fitted to a third of them, a test that another
  * sixth chooses, and its error rates on the half that nothing has seen. */
 #include "attack/audit.h"
-#include "attack/npy.h"
 #include "base/random.h"
 #include "options/schema.h"
 #include "rdp/pairs.h"

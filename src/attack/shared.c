@@ -1,5 +1,5 @@
 /* Whose are the samples in a shared file? */
-#include "attack/shared.h"
+#include "attack/texts.h"
 
 #include "rdp/pairs.h"
 

@@ -2,7 +2,7 @@
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/divergence.h"
-#include "rdp/linkage.h"
+#include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"
 

@@ -1,6 +1,7 @@
-/* Text output (sentence.h): appended, aligned and wrapped. */
+/* Text output (sentence.h): appended, aligned and wrapped; bounds as text; suggestions for misspelled names. */
 #include "base/sentence.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,4 +62,84 @@ void nvdp__print_wrapped(FILE *to, const char *text) {
         word += length;
     }
     putc('\n', to);
+}
+
+/* ---- bounds as text ---- */
+
+/* The multiple of `step` next to `value` on the given side, or the nearest multiple if it is
+ * within 1e-9 of the value. */
+static double multiple(double value, double step, enum nvdp__side side) {
+    const double quotient = value / step, nearest = round(quotient);
+    if (fabs(quotient - nearest) <= 1e-9 * fabs(quotient)) return nearest;
+    return side == NVDP__UP ? ceil(quotient) : floor(quotient);
+}
+
+/* Rounds to `digits` significant digits. Scales by a power of ten with nonnegative exponent,
+ * because only those are exact. */
+static double rounded(double value, int digits, enum nvdp__side side) {
+    const int place = (int)floor(log10(fabs(value))) + 1 - digits;
+    const double power = pow(10, abs(place));
+    return place < 0 ? multiple(value * power, 1, side) / power
+                     : multiple(value, power, side) * power;
+}
+
+const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value, enum nvdp__side side) {
+    enum { DIGITS = 4 };
+    const double made = isfinite(value) && value != 0 ? rounded(value, DIGITS, side) : value;
+    const bool plain = fabs(made) < 1e9 && fabs(made) >= 1e3; /* "12720", not "1.272e+04" */
+    nvdp__snprintf(text, NVDP__BOUND_TEXT, plain ? "%.0f" : "%.4g", made);
+    return text;
+}
+
+const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability,
+                              enum nvdp__side side) {
+    const double percent = 100 * probability;
+    if (percent > 0 && percent < 0.1)
+        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.2g %%", rounded(percent, 2, side));
+    else
+        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.5g %%", multiple(10 * percent, 1, side) / 10);
+    return text;
+}
+
+/* ---- suggestions for misspelled names, by edit distance ---- */
+
+/* Longer names are not compared. */
+enum { LONGEST = 40 };
+
+/* '_' equals '-'. */
+static int letter(char c) {
+    return c == '_' ? '-' : c;
+}
+
+/* Number of insertions, deletions, substitutions and swaps of adjacent letters between a and b
+ * (Damerau 1964, restricted: each position is edited once). */
+static size_t distance(const char *a, const char *b) {
+    size_t row[3][LONGEST + 1], n = strlen(a), m = strlen(b);
+    for (size_t j = 0; j <= m; j++)
+        row[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = row[i % 3], *above = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const int x = letter(a[i - 1]), y = letter(b[j - 1]);
+            now[j] = nvdp__min(nvdp__min(above[j], now[j - 1]) + 1, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == letter(b[j - 2]) && y == letter(a[i - 2]))
+                now[j] = nvdp__min(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[n % 3][m];
+}
+
+void nvdp__guess(struct nvdp__guess *guess, const char *name) {
+    const size_t length = strlen(guess->word), limit = 1 + length / 5;
+    if (name == NULL || length > LONGEST || strlen(name) > LONGEST) return;
+    const size_t here = distance(guess->word, name);
+    if (strcmp(guess->word, name) == 0 || here > limit || here >= strlen(name)) return;
+    if (guess->text[0] != '\0' && here >= guess->distance) return;
+    guess->distance = here;
+    nvdp__snprintf(guess->text, sizeof guess->text, "; did you mean '%s'?", name);
+}
+
+const char *nvdp__preset_name(const char *name) {
+    return name != NULL && strcmp(name, "private") == 0 ? "per-nat" : name;
 }

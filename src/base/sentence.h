@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* Text that grows in a buffer of `size` bytes. nvdp__append() truncates what does not fit. */
@@ -25,5 +26,43 @@ __attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const 
                                                                 const char *format, va_list args);
 /* Writes a text, broken at spaces into lines of at most 78 characters. */
 void nvdp__print_wrapped(FILE *to, const char *text);
+
+/* ---- bounds as text: rounded in the safe direction, always with the same number of digits ---- */
+
+enum { NVDP__BOUND_TEXT = 32 };
+
+/* The side of the value on which the printed number may lie. */
+enum nvdp__side {
+    NVDP__DOWN, /* lower bounds: the text is never above the value */
+    NVDP__UP    /* upper bounds: the text is never below the value */
+};
+
+/* Writes a bound with at most 4 significant digits and returns the text: 24.3951 rounded up is
+ * "24.4", 4.64297 is "4.643". A value within 1e-9 (relative) of such a number is printed as that
+ * number, which undoes rounding errors of the computation. Infinities and NaN are printed as
+ * "inf" and "nan". */
+const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value, enum nvdp__side side);
+
+/* Writes a probability as a percentage with one decimal, or with two significant digits below
+ * 0.1 %, and returns the text: .13786 rounded up is "13.8 %", .0029 "0.3 %", 1 "100 %". */
+const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability,
+                              enum nvdp__side side);
+
+/* ---- the name that a misspelled word, or an old name, was meant to be ---- */
+
+enum { NVDP__GUESS_SIZE = 64 };
+
+/* Start with the word alone: {.word = word}. */
+struct nvdp__guess {
+    const char *word;
+    size_t distance;             /* of the nearest name so far */
+    char text[NVDP__GUESS_SIZE]; /* "; did you mean 'name'?" if a name is near, else "" */
+};
+
+/* Compares the word with one more name; NULL is ignored. */
+void nvdp__guess(struct nvdp__guess *guess, const char *name);
+
+/* Returns the current name of a preset that may be given by an old name. */
+const char *nvdp__preset_name(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* nvdp account: what training with differential privacy costs, or needs. */
 #include "common.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include <math.h>
 #include <stdlib.h>
 

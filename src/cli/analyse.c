@@ -1,4 +1,4 @@
-#include "analyse.h"
+#include "common.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -196,4 +196,17 @@ extern const char cli_purpose[], cli_exit_codes[]; /* as --help and the man page
 /* All, in the order of nvdp --help; NULL ends them. */
 const struct cli_command *const *cli_commands(void);
 
+/* ---- nvdp sanitize --analyse (analyse.c): what a mechanism does to a vocabulary, and what an attacker makes of it ---- */
+
+enum cli_analysis {
+    CLI_ANALYSE_NONE,
+    CLI_ANALYSE_GEOMETRY,
+    CLI_ANALYSE_DENIABILITY,
+    CLI_ANALYSE_INVERSION,
+    CLI_ANALYSE_MASK
+};
+extern const char *const cli_analyses[];
+/* Of the command's configuration: prints a table, or JSON. */
+int cli_analyse(struct cli *cli, enum cli_analysis which);
+
 #endif

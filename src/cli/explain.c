@@ -1,5 +1,5 @@
 /* nvdp explain: what so many nats let a reader do. */
-#include "base/bound.h"
+#include "base/sentence.h"
 #include "common.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,7 +1,7 @@
 /* nvdp export: noisy embeddings to give away. */
 #include "common.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include <math.h>
 #include <stdlib.h>
 

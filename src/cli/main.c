@@ -1,7 +1,7 @@
 /* nvdp: finds the subcommand, runs it, exits with its code. */
 #include "ranks.h"
 
-#include "base/guess.h"
+#include "base/sentence.h"
 #include <argp.h>
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>

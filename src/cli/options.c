@@ -1,6 +1,6 @@
 #include "common.h"
 
-#include "base/guess.h"
+#include "base/sentence.h"
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>

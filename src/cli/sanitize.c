@@ -1,7 +1,7 @@
 /* nvdp sanitize: texts privatized token by token. */
-#include "analyse.h"
+#include "common.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include <math.h>
 #include <stdio.h>
 

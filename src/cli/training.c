@@ -1,7 +1,7 @@
 /* How private a model's training was, for its training texts: the same lines wherever they are shown. */
 #include "common.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include <math.h>
 
 json_t *cli_risk_json(const struct nvdp_account_risk *risk) {

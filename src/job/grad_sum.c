@@ -1,4 +1,4 @@
-#include "job/grad_sum.h"
+#include "job/job.h"
 
 #include "tensor/ops.h"
 

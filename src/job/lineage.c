@@ -1,7 +1,7 @@
 #include "job/lineage.h"
 
-#include "base/bound.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "job/dp.h"
 
 #include <math.h>
@@ -310,8 +310,19 @@ static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t ent
     return named;
 }
 
-static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, const char *model,
-                 bool own) {
+struct told {
+    const struct nvdp__lineage *lineage;
+    size_t entries;
+    const char *model; /* that training began from; NULL: none */
+    bool own;
+};
+
+static void tell(const void *of, FILE *to) {
+    const struct told *told = of;
+    const struct nvdp__lineage *lineage = told->lineage;
+    const size_t entries = told->entries;
+    const char *model = told->model;
+    const bool own = told->own;
     static const bool by_text = true, by_file = false;
     const size_t open = name_all(NULL, lineage, entries, false, NULL),
                  private = name_all(NULL, lineage, entries, true, NULL),
@@ -366,15 +377,6 @@ static void tell(FILE *to, const struct nvdp__lineage *lineage, size_t entries, 
 
 nvdp_status nvdp__lineage_story(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 size_t entries, const char *model, bool own, char **out) {
-    char *made = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&made, &size);
-    if (to == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
-    tell(to, lineage, entries, model, own);
-    if (fclose(to) == 0) {
-        *out = made;
-        return NVDP_OK;
-    }
-    free(made);
-    return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
+    const struct told told = {lineage, entries, model, own};
+    return nvdp__printed(ctx, tell, &told, out);
 }

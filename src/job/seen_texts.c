@@ -1,4 +1,4 @@
-#include "job/seen_texts.h"
+#include "job/lineage.h"
 
 #include "base/cache.h"
 #include "text/normalize.h"
@@ -130,7 +130,7 @@ struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests 
 
 /* ---- the file: nvdp__cache_header, then of each training this and its digests ---- */
 
-const char nvdp__seen_digests_file[] = "seen_texts.bin";
+static const char digests_file[] = "seen_texts.bin";
 static const char kind[] = "nvdp seen texts";
 enum { VERSION = 1 };
 static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
@@ -181,7 +181,7 @@ nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *direct
     struct nvdp__cache_header header;
     unsigned char sum[NVDP__DIGEST_BYTES];
     struct nvdp__seen_digests *made = NULL;
-    char *bytes = NULL, *path = nvdp__join(ctx, directory, nvdp__seen_digests_file);
+    char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
     size_t size = 0, sections = 0;
     if (path == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(path)) goto cleanup;
@@ -212,7 +212,7 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
                                      const struct nvdp__seen_digests *digests, size_t count) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
-    char *bytes = NULL, *path = nvdp__join(ctx, directory, nvdp__seen_digests_file);
+    char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
     size_t size = 0;
     if (path == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)

@@ -18,7 +18,7 @@
 
 enum { CONFIG_VERSION = 1, VOCABULARY_LIMIT = 64 << 20 };
 
-json_t *nvdp__model_info_json(const struct nvdp__model_info *info) {
+static json_t *info_json(const struct nvdp__model_info *info) {
     json_t *labels = json_array();
     for (int i = 0; info->task.labels != NULL && i < info->task.classes; i++) {
         json_array_append_new(labels, json_string(info->task.labels[i]));
@@ -242,7 +242,7 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
         NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, files[i]));
     NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "tokenizer_config.json"));
     json_t *extra = json_object(), *outputs = outputs_json(&model->info);
-    json_object_set_new(extra, "nvdp", nvdp__model_info_json(&model->info));
+    json_object_set_new(extra, "nvdp", info_json(&model->info));
     json_object_update(extra, outputs);
     json_decref(outputs);
     const struct nvdp__names *names = nvdp__names(model->info.bert.model_type);

@@ -140,8 +140,6 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
 nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__model_info *info, char **owned,
                                   const char ***labels);
-/* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
-json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
 /* Options of training and commands, by what they remedy (certificate.c). */
 extern const struct nvdp__remedies nvdp__remedies;

@@ -2,7 +2,7 @@
 #include "options/option.h"
 
 #include "base/file.h"
-#include "base/guess.h"
+#include "base/sentence.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Tables of options, the plain structs they fill, and files of these. */
-#include "base/guess.h"
+#include "base/sentence.h"
 #include "options/option.h"
 
 #include <stdlib.h>
@@ -20,14 +20,6 @@ bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__
             .offset = section->offset + row->offset};
         nvdp__option_key(row, place->key);
         return true;
-    }
-    return false;
-}
-
-bool nvdp__schema_find(const struct nvdp__schema *schema, const char *name,
-                       struct nvdp__place *place) {
-    for (size_t i = 0; nvdp__schema_row(schema, i, place); i++) {
-        if (nvdp__option_same(place->row->name, name)) return true;
     }
     return false;
 }

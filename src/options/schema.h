@@ -79,9 +79,6 @@ struct nvdp__place {
     char key[NVDP__KEY_SIZE]; /* in it */
     size_t offset;            /* in the whole struct */
 };
-/* By name ('_' counts as '-'); false where there is none. */
-bool nvdp__schema_find(const struct nvdp__schema *schema, const char *name,
-                       struct nvdp__place *place);
 /* The i-th row; false beyond the last. */
 bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__place *place);
 

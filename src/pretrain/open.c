@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/ranks.h"
-#include "job/rundir.h"
+#include "job/job.h"
 
 #include <libgen.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * defaults, checks, help and files follow (options/schema.h). */
 #include "job/options.h"
 #include "base/json.h"
-#include "pretrain/trainer.h"
+#include "pretrain/pretrainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -33,8 +33,9 @@ static bool is_whole_word(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     return true;
 }
 
-nvdp_status nvdp__whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              int32_t **words, size_t *count) {
+/* Pieces that begin a word and are letters and digits alone: no special ones, marks, [unused1]. */
+static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               int32_t **words, size_t *count) {
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
     int32_t *made = NULL;
     size_t n = 0;
@@ -238,7 +239,7 @@ nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *to
                             "%s: 'secrets': expected a list of one or more, found %s", path,
                             json_is_array(list) ? "an empty one" : "none"));
     secrets->seed = (uint64_t)seed;
-    NVDP_TRY(nvdp__whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
+    NVDP_TRY(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
     NVDP_TRY(read_list(secrets, path, list, tokenizer));
 cleanup:
     json_decref(root);

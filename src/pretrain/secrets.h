@@ -33,9 +33,6 @@ struct nvdp__secrets {
     size_t words;
 };
 
-/* Pieces that begin a word and are letters and digits alone: no special ones, marks, [unused1]. */
-nvdp_status nvdp__whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              int32_t **words, size_t *count);
 /* A file secrets/1 (docs/formats.md); what it does not decide is drawn by its seed.  Messages name the
  * file and the field. */
 nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *tokenizer,

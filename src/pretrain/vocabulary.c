@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/ranks.h"
-#include "job/rundir.h"
+#include "job/job.h"
 #include "text/sentence.h"
 
 #include <libgen.h>

@@ -1,7 +1,6 @@
 /* What an attacker gets (nvdp attack --json of every kind but exposure): one table. */
 #include "report/parts.h"
 
-#include "base/bound.h"
 #include "base/sentence.h"
 
 #include <math.h>

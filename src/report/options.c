@@ -1,7 +1,7 @@
 /* A run's options: what tells methods apart, and the command line that would make the run again. */
 #include "report/parts.h"
 
-#include "base/guess.h"
+#include "base/sentence.h"
 #include <ctype.h>
 #include <math.h>
 #include <nvdp/train.h>

@@ -65,6 +65,7 @@ struct report_measured {
 /* A complete measurement of a run. */
 struct report_candidate {
     char *path;
+    json_t *root; /* until one of them is chosen */
     struct report_measured how;
     bool exact; /* with the exact loss */
 };

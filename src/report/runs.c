@@ -303,8 +303,10 @@ void report_run_release(struct report_run *run) {
     free(run->command);
     free(run->infinite);
     free(run->infinite_published);
-    for (size_t k = 0; k < run->candidates; k++)
+    for (size_t k = 0; k < run->candidates; k++) {
         free(run->candidate[k].path);
+        json_decref(run->candidate[k].root);
+    }
     free(run->candidate);
     *run = (struct report_run){0};
 }
@@ -468,8 +470,11 @@ static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
     NVDP_TRY(read_how(ctx, path, root, run));
     NVDP_TRY(nvdp__reserve(ctx, &run->candidate, &run->candidate_capacity, run->candidates + 1,
                            sizeof *run->candidate));
-    run->candidate[run->candidates++] = (struct report_candidate){
-        .path = path, .how = run->how, .exact = json_is_object(json_object_get(root, "exact"))};
+    run->candidate[run->candidates++] =
+        (struct report_candidate){.path = path,
+                                  .root = json_incref(root),
+                                  .how = run->how,
+                                  .exact = json_is_object(json_object_get(root, "exact"))};
     path = NULL;
 cleanup:
     json_decref(root);
@@ -608,16 +613,6 @@ static const struct report_measured *most_common(const struct report *report) {
     return best;
 }
 
-static nvdp_status take_measures(struct nvdp_context *ctx, struct report_run *run,
-                                 const char *path) {
-    json_t *root = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &root));
-    nvdp_status status = read_measures(ctx, path, root, run);
-    json_decref(root);
-    run->measured = status == NVDP_OK;
-    return status;
-}
-
 /* Why a run that could have a measurement shows none. */
 static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                                 const struct report_run *run, const struct report_measured *how) {
@@ -652,8 +647,9 @@ static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *repo
             NVDP_RETURN_IF_FAILED(note_missing(ctx, report, run, how));
             continue;
         }
-        NVDP_RETURN_IF_FAILED(
-            forgive(ctx, report, run->name, take_measures(ctx, run, chosen->path)));
+        const nvdp_status status = read_measures(ctx, chosen->path, chosen->root, run);
+        run->measured = status == NVDP_OK;
+        NVDP_RETURN_IF_FAILED(forgive(ctx, report, run->name, status));
         double *bound = &run->quantity[REPORT_BOUND], max = run->quantity[REPORT_SUM_MAX];
         if (!(max > *bound * (1 + ROUNDING))) continue;
         NVDP_RETURN_IF_FAILED(
@@ -663,6 +659,11 @@ static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *repo
                         max, run->clip_sequence, *bound));
         *bound = NAN;
     }
+    for (size_t i = 0; i < report->runs; i++)
+        for (size_t k = 0; k < report->run[i].candidates; k++) {
+            json_decref(report->run[i].candidate[k].root);
+            report->run[i].candidate[k].root = NULL;
+        }
     return NVDP_OK;
 }
 

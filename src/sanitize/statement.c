@@ -1,7 +1,6 @@
 /* What is said of privatized texts: numbers, privacy.json, and the statement in plain English. */
 #include "sanitize/sanitize.h"
 
-#include "base/bound.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/sentence.h"

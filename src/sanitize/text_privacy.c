@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sentence.h"
-#include "dchi/privacy.h"
+#include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "rdp/report.h"
 #include "sanitize/sanitize.h"

@@ -1,5 +1,5 @@
-#include "share/attributes.h"
 #include "mechanism/method.h"
+#include "share/release.h"
 
 #include "hdf5/hdf5.h"
 #include "mechanism/options.h"

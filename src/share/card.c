@@ -1,5 +1,5 @@
 /* Dataset cards: README.md beside a shared file. */
-#include "share/card.h"
+#include "share/release.h"
 
 #include "base/escape.h"
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* Describes a file or a directory as a JSON object, and prints such an object for people. */
-#include "share/describe.h"
-#include "base/bound.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/sentence.h"
 #include "mechanism/method.h"
 #include "share/release.h"
-#include "train/measured.h"
+#include "train/run.h"
 
 #include <dirent.h>
 #include <errno.h>

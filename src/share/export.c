@@ -9,7 +9,6 @@
 #include "options/rows.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
-#include "share/card.h"
 #include "share/ledger.h"
 #include "share/reader.h"
 #include "share/release.h"

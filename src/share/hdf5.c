@@ -2,7 +2,6 @@
 #include "share/release.h"
 
 #include "hdf5/hdf5.h"
-#include "share/describe.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

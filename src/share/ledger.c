@@ -1,7 +1,7 @@
 #include "share/ledger.h"
 
-#include "base/bound.h"
 #include "base/file.h"
+#include "base/sentence.h"
 #include "share/sign.h"
 #include <errno.h>
 #include <fcntl.h>

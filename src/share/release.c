@@ -110,7 +110,8 @@ nvdp_status nvdp__release_real(const struct nvdp__release *release, const char *
     return NVDP_OK;
 }
 
-nvdp_status nvdp__release_shape_attributes(struct nvdp__release *release) {
+/* Sets the attributes that the shape decides. */
+static nvdp_status shape_attributes(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__attributes *list = &release->attributes;
     const bool whole = shape->grid != NVDP__H5_F16;
@@ -184,7 +185,7 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
         if (weights)
             NVDP_RETURN_IF_FAILED(exponent_word(release, "log_pi_step", &shape->log_pi_exponent));
     }
-    return nvdp__release_shape_attributes(release); /* as they are printed by nvdp export */
+    return shape_attributes(release); /* as they are printed by nvdp export */
 }
 
 /* --- writing --- */
@@ -230,7 +231,7 @@ nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvd
                                  const char *path) {
     release->format = format;
     release->path = release->attributes.path = path;
-    NVDP_RETURN_IF_FAILED(nvdp__release_shape_attributes(release));
+    NVDP_RETURN_IF_FAILED(shape_attributes(release));
     if (format->commit == NULL)
         NVDP_RETURN_IF_FAILED(nvdp__output_open(release->ctx, path, &release->to.output));
     return format->open(release);

@@ -6,11 +6,61 @@
 #ifndef NVDP_SRC_SHARE_RELEASE_H
 #define NVDP_SRC_SHARE_RELEASE_H
 
+#include "base/base.h"
 #include "base/file.h"
-#include "share/attributes.h"
 #include "share/embeddings_file.h"
 #include "share/sign.h"
+#include "share/statement.h"
 #include <jansson.h>
+
+/* The attributes of a release: what its file states beside its values. */
+
+enum nvdp__attribute_type {
+    NVDP__ATTRIBUTE_NONE,    /* no such name; no text or number */
+    NVDP__ATTRIBUTE_CREATED, /* follows from the shape (release.c) */
+    NVDP__ATTRIBUTE_TEXT,
+    NVDP__ATTRIBUTE_WHOLE,
+    NVDP__ATTRIBUTE_REAL
+};
+/* Returns the type of the attribute of that name in files of embeddings. */
+enum nvdp__attribute_type nvdp__attribute_find(const char *name);
+
+struct nvdp__attribute {
+    char *name, *text; /* the value as text, whatever its type */
+    enum nvdp__attribute_type type;
+    int64_t whole;
+    double real;
+};
+struct nvdp__attributes {
+    struct nvdp_context *ctx;
+    const char *path; /* of their file, for messages */
+    struct nvdp__attribute *item;
+    size_t count, capacity;
+};
+
+/* Each replaces an attribute of the same name, or adds one at the end.  NVDP_ERR_INPUT if there are too many. */
+nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
+                                      const char *value);
+nvdp_status nvdp__attributes_set_whole(struct nvdp__attributes *list, const char *name,
+                                       int64_t value);
+nvdp_status nvdp__attributes_set_real(struct nvdp__attributes *list, const char *name,
+                                      double value);
+/* Parses the text of a number if the name's attribute is one, else takes the text. */
+nvdp_status nvdp__attributes_parse(struct nvdp__attributes *list, const char *name,
+                                   const char *text);
+/* Returns NULL if there is none. */
+const struct nvdp__attribute *nvdp__attributes_get(const struct nvdp__attributes *list,
+                                                   const char *name);
+/* Returns the value as text, "" if there is none. */
+const char *nvdp__attributes_text(const struct nvdp__attributes *list, const char *name);
+void nvdp__attributes_sort(struct nvdp__attributes *list); /* by name */
+void nvdp__attributes_release(struct nvdp__attributes *list);
+
+/* Adds every attribute that the facts decide. */
+nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
+                                     const struct nvdp__release_facts *facts);
+
+/* ---- releases ---- */
 
 /* The place of written bytes: a new file, or a comparison with an existing one. */
 struct nvdp__sink {
@@ -124,8 +174,6 @@ nvdp_status nvdp__release_real(const struct nvdp__release *release, const char *
 /* For formats: fills the shape from the attributes and the size of z. */
 nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size_t dim,
                                 bool weights);
-/* The attributes that the shape decides, as set by every format. */
-nvdp_status nvdp__release_shape_attributes(struct nvdp__release *release);
 
 /* Fail if the shape [texts, samples, rows, p] of z is not what the attributes say; if weights should be there. */
 nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, const size_t z[4]);
@@ -152,5 +200,28 @@ nvdp_status nvdp__release_datasets(struct nvdp__release *release, nvdp__dataset_
 /* Computes SHA-256 over all datasets and attributes but `except`, as nvdp__h5_digest, or whatever `covers` of the format. */
 nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signed covers,
                                  const char *except, unsigned char digest[NVDP__H5_DIGEST]);
+
+/* Dataset cards: a release described to people who see it in a collection. */
+
+/* Writes a card of the file `name`.  Its first line is the guarantee (nvdp__release_guarantee).  Commit it when the file is
+ * there. */
+nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *name,
+                             const char *path, const struct nvdp__release_facts *facts,
+                             struct nvdp__output *output);
+
+/* Parts of the description of a file, as JSON. */
+
+/* Text from a file, fit to be shown: control characters and broken UTF-8 become '?'. */
+json_t *nvdp__shown(const char *text);
+/* Sets the kind and the size of the file. */
+void nvdp__describe_start(json_t *object, const char *path, const char *kind);
+/* The same with an empty list of datasets and an object of attributes, which belong to `object`. */
+nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, const char *kind,
+                                 json_t *object, json_t **datasets, json_t **attributes);
+/* Adds a dataset to the list `array`. */
+void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                            void *array);
+/* Sets an attribute, whose value is printed. */
+void nvdp__describe_attribute(json_t *object, const char *name, const char *value, bool number);
 
 #endif

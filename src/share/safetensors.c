@@ -7,7 +7,6 @@
 
 #include "base/f16.h"
 #include "base/json.h"
-#include "share/describe.h"
 
 static const enum nvdp_dtype dtypes[] = {
     [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,

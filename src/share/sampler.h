@@ -56,7 +56,7 @@ void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
                               const struct nvdp__release_grids *grids, size_t i, uint64_t key,
                               void *scratch, int32_t *z, int32_t *log_pi);
 
-/* --- linkage_measure.c --- */
+/* --- re-identification measured on a posterior set --- */
 
 /* Draws the first `vectors` rows of text i's sample number `sample`, as struct nvdp__sample_source wants it; `sampler` is a struct
  * nvdp__sampler whose own `sample` is not used.  The text is its own key. */

@@ -1,7 +1,7 @@
 #include "share/statement.h"
 #include "mechanism/method.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"

@@ -8,7 +8,7 @@
 #include "share/sign.h"
 #include "share/statement.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 #include "model/model.h"
 #include "rdp/options.h"
 #include <inttypes.h>

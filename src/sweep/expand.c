@@ -3,8 +3,8 @@
 #include "internal.h"
 
 #include "base/cache.h"
-#include "base/guess.h"
 #include "base/json.h"
+#include "base/sentence.h"
 
 #include <ctype.h>
 #include <glob.h>

@@ -1,8 +1,7 @@
-/* Byte-level byte-pair encoding (bpe.h): splitting into words, reading merges, merging, and
+/* Byte-level byte-pair encoding (tokenizer.h): splitting into words, reading merges, merging, and
  * encoding of texts. */
-#include "text/bpe.h"
-
 #include "text/tokenizer.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>

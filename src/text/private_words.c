@@ -161,8 +161,8 @@ cleanup:
 
 /* ---- the statement ---- */
 
-char *nvdp__private_words_statement(struct nvdp_context *ctx,
-                                    const struct nvdp__private_words *options, size_t length) {
+static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_words *options,
+                          size_t length) {
     static const char nothing[] = ", which is no protection";
     const struct nvdp__example_privacy window = nvdp__private_example(options, length - 2);
     const struct nvdp__example_privacy removed = nvdp__private_removal(options, length - 2);
@@ -208,7 +208,7 @@ static json_t *of_words(uint64_t words, struct nvdp__example_privacy of) {
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length) {
     const uint64_t window = length - 2, document = options->max_words; /* max words */
-    char *statement = nvdp__private_words_statement(ctx, options, length);
+    char *statement = statement_of(ctx, options, length);
     if (statement == NULL) return NULL;
     json_t *root = json_pack(
         "{s:s, s:{s:f, s:f}, s:o, s:o, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1", "word",

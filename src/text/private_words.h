@@ -61,10 +61,8 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
                                       const struct nvdp__noise *noise,
                                       struct nvdp__word_counts *out);
 
-/* The statement in plain English, for windows of `length` tokens; free() it. */
-char *nvdp__private_words_statement(struct nvdp_context *ctx,
-                                    const struct nvdp__private_words *options, size_t length);
-/* vocab_privacy/1 of docs/formats.md, including the statement; NULL: out of memory, recorded. */
+/* vocab_privacy/1 of docs/formats.md, including the statement in plain English, for windows of `length`
+ * tokens; NULL: out of memory, recorded. */
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length);
 /* The inverse, from `object` of the file `path`; NVDP_ERR_INPUT names the invalid member. */

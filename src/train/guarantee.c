@@ -1,11 +1,10 @@
 /* The first line about the privacy of a run (include/nvdp/guarantee.h): read from the run's records, and written. */
-#include "base/bound.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "job/dp.h"
 #include "options/schema.h"
 #include "rdp/options.h"
-#include "train/measured.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <nvdp/certificate.h>

@@ -1,4 +1,4 @@
-#include "train/measured.h"
+#include "train/run.h"
 
 #include "base/cache.h"
 #include "base/json.h"

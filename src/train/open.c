@@ -10,7 +10,6 @@
 #include "text/sentence.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
-#include "train/representations.h"
 #include "train/run.h"
 #include "train/trainer.h"
 

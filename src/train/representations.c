@@ -1,4 +1,4 @@
-#include "train/representations.h"
+#include "train/run.h"
 
 #include "bert/encoder.h"
 #include "text/dataset.h"

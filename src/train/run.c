@@ -5,11 +5,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
-#include "dchi/privacy.h"
+#include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"
 #include "train/metrics.h"
-#include "train/representations.h"
 #include "train/trainer.h"
 
 #include <math.h>

@@ -2,8 +2,11 @@
 #ifndef NVDP_SRC_TRAIN_RUN_H
 #define NVDP_SRC_TRAIN_RUN_H
 
+#include "base/base.h"
 #include "model/model.h"
+#include "model/noise.h"
 #include "train/options.h"
+#include <jansson.h>
 #include <nvdp/evaluate.h>
 
 struct nvdp__run {
@@ -37,5 +40,44 @@ void nvdp__run_close(struct nvdp__run *run);
 /* How the run's texts are read; `data` NULL: from the folder it was trained from.  No limit is set.
  */
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);
+
+/* The measurements of a run (include/nvdp/measured.h), read from its files. */
+
+struct nvdp__measurement {
+    char *name;      /* of its file: "privacy-limit-20.json" */
+    json_t *report;  /* the file's object */
+    bool complete;   /* every text of the split was measured */
+    double releases; /* samples of a text together */
+    size_t texts, of_texts;
+};
+
+struct nvdp__measurements {
+    struct nvdp__measurement *list; /* the first one speaks for the run: nvdp_measured_list() */
+    size_t count, capacity;
+};
+
+/* `run` is run.json, which tells how many texts there are where an earlier version measured; NULL: unknown.
+ * NVDP_ERR_IO, NVDP_ERR_INPUT: a broken file. */
+nvdp_status nvdp__measurements_read(struct nvdp_context *ctx, const char *directory,
+                                    const json_t *run, struct nvdp__measurements *out);
+void nvdp__measurements_release(struct nvdp__measurements *all);
+
+/* Training from token representations: a file of kind representations/1 in the place of texts. */
+
+struct nvdp__token_file; /* an open file, and where each text's vectors are */
+
+/* Opens options->representations, which must be of options->task and of vectors as wide as the word
+ * embeddings of options->model; *noise gives its vectors to a model. */
+nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
+                                  const struct nvdp__train_options *options,
+                                  const struct nvdp_tokenizer *tokenizer,
+                                  struct nvdp__token_file **out, struct nvdp__token_noise **noise);
+void nvdp__token_file_close(struct nvdp__token_file *given); /* NULL allowed */
+/* A split's texts as a data set: [CLS] and [SEP] as the tokenizer sets them, cut to max_length as it cuts,
+ * [UNK] in the place of tokens, which nobody knows.  limit 0: all, else a sample. */
+nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__token_file *given,
+                                   const struct nvdp_tokenizer *tokenizer, size_t max_length,
+                                   enum nvdp_split split, size_t limit, uint64_t seed,
+                                   struct nvdp_dataset **out);
 
 #endif

@@ -2,7 +2,6 @@
  * certified, samples of a shared file.  Seeds are fixed; false-alarm rates are said. */
 #include "made_posteriors.h"
 #include "rdp/likelihood.h"
-#include "rdp/linkage.h"
 #include "share/sampler.h"
 #include "tiny_task.h"
 

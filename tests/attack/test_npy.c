@@ -1,5 +1,5 @@
 /* Arrays of numpy: what numpy.save wrote (the corpus of tests/fuzz/npy.c), and what is refused, in which words. */
-#include "attack/npy.h"
+#include "attack/audit.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

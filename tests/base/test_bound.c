@@ -1,5 +1,5 @@
 /* Bounds as text: correct digits, rounded to the safe side. */
-#include "base/bound.h"
+#include "base/sentence.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Any bytes as an array of numpy: what is read has the shape that it says, and nothing but numbers. */
-#include "attack/npy.h"
+#include "attack/audit.h"
 #include "fuzz.h"
 
 #include <math.h>

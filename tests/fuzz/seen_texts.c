@@ -1,8 +1,8 @@
 /* Any bytes behind the header of seen_texts.bin, which is made for them, or nothing would get past its checksum: what is read
  * can be compared and written again. */
-#include "job/seen_texts.h"
 #include "base/cache.h"
 #include "fuzz.h"
+#include "job/lineage.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Certificates: closed forms, the largest divergences within bounds by brute force, conditions
  * one by one, and that nothing within the limits exceeds the proven bound. */
 #include "made_posteriors.h"
-#include "rdp/worst.h"
+#include "rdp/divergence.h"
 
 #include <nvdp/certificate.h>
 

@@ -1,7 +1,6 @@
 /* Exports as safetensors and Parquet, and dataset cards: the values and words of the HDF5 form. */
 #include "base/file.h"
 #include "made_embeddings.h"
-#include "share/card.h"
 #include "share/release.h"
 #include "tiny_task.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* Shared files that verify themselves: what exports write holds, and one changed value does not. */
-#include "base/bound.h"
 #include "base/file.h"
+#include "base/sentence.h"
 #include "hdf5/hdf5.h"
 #include "made_embeddings.h"
 #include "share/release.h"

@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 #define NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 
-#include "pretrain/trainer.h"
+#include "pretrain/pretrainer.h"
 
 struct toy {
     struct nvdp_context *ctx;

@@ -2,7 +2,7 @@
  * (golden/tokens.json); also files that are refused, and their messages. */
 #include "base/file.h"
 #include "support.h"
-#include "text/bpe.h"
+#include "text/tokenizer.h"
 #include "text_support.h"
 
 #include <criterion/criterion.h>

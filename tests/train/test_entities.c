@@ -2,7 +2,7 @@
 #include "support.h"
 #include "text/conll.h"
 #include "text/dataset.h"
-#include "train/entities.h"
+#include "train/metrics.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "support.h"
 #include "tensor/ops.h"
 #include "tiny_task.h"
-#include "train/representations.h"
 #include "train/run.h"
 
 #include <criterion/criterion.h>
