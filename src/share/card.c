@@ -1,4 +1,5 @@
-/* Dataset cards: README.md beside a shared file. */
+/* Writes dataset cards for nvdp export: the README.md beside a shared file.  nvdp__card_write at the end is the
+ * entry. */
 #include "share/card.h"
 
 #include "base/escape.h"
@@ -8,17 +9,17 @@
 static const char *size_category(size_t texts) {
     static const char *const names[] = {"n<1K",      "1K<n<10K", "10K<n<100K",
                                         "100K<n<1M", "1M<n<10M", "10M<n<100M"};
-    size_t most = 1000, category = 0;
-    while (texts >= most && category + 1 < sizeof names / sizeof *names) {
-        most *= 10;
+    size_t limit = 1000, category = 0;
+    while (texts >= limit && category + 1 < sizeof names / sizeof *names) {
+        limit *= 10;
         category++;
     }
     return names[category];
 }
 
-/* Words of a card, as its Markdown, YAML, Python and shell need them: nobody's name ends what it stands in. */
+/* The texts of a card, escaped for Markdown, YAML, Python and shell so that no name can end its own quotation. */
 struct card_words {
-    char *name, *quoted, *verify, *reuse; /* of the file: code, a string; commands */
+    char *name, *quoted, *verify, *reuse; /* the file name as code and as a string; commands */
     char *task, *method, *format, *statement;
 };
 

@@ -1,4 +1,5 @@
-/* Re-identification measured on a posterior set: samples are drawn as a release draws them. */
+/* Measures re-identification on a posterior set, for exports and privacy reports.  It draws samples as a release
+ * does. */
 #include "rdp/linkage.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"

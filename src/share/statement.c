@@ -1,3 +1,5 @@
+/* Computes the certificate and the guarantee of a release, and writes its statement in plain English, for nvdp
+ * export and nvdp verify.  The order: published numbers, guarantee, sentences, certificate. */
 #include "share/statement.h"
 #include "mechanism/method.h"
 
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- numbers and words that are published --- */
+/* --- published numbers and words --- */
 
 double nvdp__public_number(double value) {
     if (!isfinite(value) || value == 0) return value;
@@ -45,7 +47,7 @@ bool nvdp__names_most(const struct nvdp_linkage *linkage) {
     return linkage->texts >= FEWEST && linkage->first > 0.5;
 }
 
-/* The line of a file whose guarantee is useful: that of runs. */
+/* Writes the guarantee of a file whose guarantee is useful, in the words used for runs. */
 static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64_t samples,
                                 struct nvdp__release_facts *facts) {
     struct nvdp_guarantee of = NVDP_RESULT(struct nvdp_guarantee);
@@ -96,7 +98,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     return NVDP_OK;
 }
 
-/* --- in plain English --- */
+/* --- the sentences of the statement --- */
 
 static const char *number(double value, char text[32]) {
     if (isinf(value)) {
@@ -206,7 +208,7 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__bound(b, clip->sequence, NVDP__UP));
 }
 
-/* Samples in other files, and in other rows of this one. */
+/* Counts samples in other files, and in other rows of this file. */
 static void say_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
@@ -236,7 +238,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
-/* Says that no number covers the training texts. */
+/* States that no number covers the training texts. */
 static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(writer, "All of this is about what a sample tells of its own text. ");
     if (facts->training == NVDP__TRAINING_ALL)
@@ -336,7 +338,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
-    if (facts->form.weights && /* what their sampler adds to delta must not count */
+    if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, &made, &proof));

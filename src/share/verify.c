@@ -1,7 +1,7 @@
-/* A shared file against itself: what it holds, what it says of the mechanism, what follows from that.
+/* Implements nvdp verify: checks that a shared file is consistent with itself and with what its attributes claim.
  *
- * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
- * the statement, the signature, the ledger. */
+ * The order of this file: checks and attributes, names, values, counts, the mechanism and its certificate, the
+ * statement, the signature, the ledger. */
 #include "mechanism/method.h"
 #include "share/ledger.h"
 #include "share/release.h"
@@ -26,9 +26,9 @@ struct verify {
     struct nvdp__release release;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
-    double largest, square; /* of z: the largest |z|, the sum of squares */
-    nvdp_status status; /* NVDP_ERR_MEMORY once that was short: which says nothing of the file */
-    /* what the attributes say */
+    double largest, square; /* of z: max |z|, sum of squares */
+    nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
+    /* from the attributes */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
     struct nvdp__release_grids grids;
@@ -37,7 +37,7 @@ struct verify {
 
 /* --- checks --- */
 
-/* Text from a file must not steer a terminal. */
+/* Replaces characters that could control a terminal. */
 static void make_printable(char *text) {
     for (; *text != '\0'; text++) {
         if (*text < 0x20 || *text > 0x7e) *text = '?';
@@ -63,7 +63,7 @@ static enum nvdp_verdict whether(bool holds) {
     return holds ? NVDP_VERDICT_YES : NVDP_VERDICT_NO;
 }
 
-/* --- attributes: `fallback` where there is none, or none of that kind --- */
+/* --- attributes: `fallback` if missing or of another type --- */
 
 static bool was_read(struct verify *v, nvdp_status status) {
     if (status == NVDP_ERR_MEMORY) v->status = status;
@@ -99,17 +99,17 @@ static bool says(struct verify *v, const char *name, const char *word) {
     return text_of(v, name, sizeof text, text) && strcmp(text, word) == 0;
 }
 
-/* As numbers that were computed twice: by this build, and by the writer's. */
+/* Compares two numbers that different builds computed: this one, and the writer's. */
 static bool agree(double a, double b) {
     return a == b || fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
-/* --- nothing else is in the file --- */
+/* --- names: nothing else is in the file --- */
 
 struct names {
     struct verify *v;
     size_t seen;
-    char other[2 * NAME_SIZE]; /* the first that is not of the format; "": none */
+    char other[2 * NAME_SIZE]; /* the first name that is not of the format; "": none */
 };
 
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
@@ -128,11 +128,12 @@ static void take_attribute(struct names *names, const struct nvdp__attribute *at
                      : type != NVDP__ATTRIBUTE_TEXT || attribute->type == NVDP__ATTRIBUTE_TEXT);
 }
 
-/* Reading cuts floats that are wider than the format's: their last digits could say something. */
+/* Takes a dataset.  Reading truncates floats that are wider than the format's, and the lost digits could carry a
+ * message. */
 static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
                          void *user) {
     static const struct {
-        const char *name, *wider; /* digits that a wider float's type begins with */
+        const char *name, *wider; /* first digits of the types of wider floats */
     } all[] = {{"id", ""},     {"label", "6"}, {"log_pi", "36"},
                {"offset", ""}, {"split", ""},  {"z", "36"}};
     struct names *names = user;
@@ -147,7 +148,7 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
     take_name(names, name, known, right_type);
 }
 
-/* A canonical format has nothing else: its bytes were compared. */
+/* Checks that the file has nothing else.  In a canonical format the comparison of bytes has shown this. */
 static nvdp_status check_names(struct verify *v) {
     static const char what[] = "nothing but what the format has";
     struct names datasets = {.v = v}, attributes = {.v = v};
@@ -207,7 +208,7 @@ static void check_grid(struct verify *v) {
           nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
 
-/* Sums up values of z while the file is read. */
+/* Adds values of z to the sums while the file is read. */
 static void sum_values(size_t count, const float *values, void *user) {
     struct verify *v = user;
     for (size_t i = 0; i < count; i++) {
@@ -216,9 +217,9 @@ static void sum_values(size_t count, const float *values, void *user) {
     }
 }
 
-/* A sum of squares of n values, of N samples with means of norm C at most and noise of variance 1, leaves
- * n - 2 sqrt(n x) to n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability 2 e^-x at most (Birge 2001, Lemma 8.1); a
- * rounding by half a step h moves it by h sqrt(n S) and less. */
+/* A sum of squares S of n values, of N samples with means of norm at most C and noise of variance 1, lies between n
+ * - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability at least 1 - 2 e^-x (Birge 2001, Lemma
+ * 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
 static void check_spread(struct verify *v) {
     static const double x = 50;
     const double largest = v->largest, square = v->square;
@@ -230,7 +231,7 @@ static void check_spread(struct verify *v) {
     const double rounding = v->held->z_step * (sqrt(n * square) + n);
     const double low = n - 2 * sqrt(n * x) - rounding;
     const double high = n + means + 2 * sqrt((n + 2 * means) * x) + 2 * x + rounding;
-    /* a normal beyond 13 has probability 1e-38 */
+    /* a normal exceeds 13 with probability 1e-38 */
     const bool holds = square >= low && square <= high && largest <= clip + 13;
     check(v, whether(holds), "values spread as noise of variance 1 about means within the clip",
           "mean square %.6g of %.6g to %.6g, largest %.4g of %.4g", square / n, fmax(low, 0) / n,
@@ -240,13 +241,14 @@ static void check_spread(struct verify *v) {
 static void check_values(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double limit =
-        is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* f16's largest */
+        is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* largest float16 */
     check(v, whether(v->largest <= (float)limit), "values are finite and within the grid",
           "largest %.6g of %.6g", v->largest, limit);
     check_spread(v);
 }
 
-/* Checks the sum of each sample's weights.  Logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
+/* Checks the sum of each sample's weights.  Their logarithms were rounded to the nearest step, or in float16 by a
+ * relative 2^-11. */
 static void check_weights(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     const struct nvdp__embeddings_shape *shape = &held->shape;
@@ -290,7 +292,8 @@ static int by_place(const void *a, const void *b) {
     return p->id < q->id ? -1 : p->id > q->id;
 }
 
-/* A row that is there twice has been released twice as often as the file says.  Two rows may have one text. */
+/* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
+ * have the same text. */
 static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
@@ -344,7 +347,7 @@ static void check_generator(struct verify *v) {
 
 /* --- the mechanism --- */
 
-/* Which of the texts the encoder was trained on, by their splits. */
+/* Determines from the splits whether all, some or possibly none of the texts were training texts. */
 static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
     size_t train = 0;
     for (size_t i = 0; held->split != NULL && i < held->shape.texts; i++) {
@@ -355,7 +358,7 @@ static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
                                         : NVDP__TRAINING_SOME;
 }
 
-/* Takes the attributes of the mechanism; false if they are missing. */
+/* Takes the attributes of the mechanism.  Returns false if they are missing. */
 static bool take_mechanism(struct verify *v) {
     static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
                                          "clip_sequence", "texts"};
@@ -373,7 +376,7 @@ static bool take_mechanism(struct verify *v) {
     nvib->kappa = shape->kappa;
     nvib->length_policy = shape->policy;
     nvib->length = shape->length;
-    nvib->query = NVDP__QUERY_SAMPLED; /* of another model nothing is exported */
+    nvib->query = NVDP__QUERY_SAMPLED; /* nvdp export refuses other models */
     nvib->weights = says(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
     nvib->prior_alpha = real_of(v, "prior_alpha", nvib->prior_alpha);
     nvib->delta = real_of(v, "nvib_delta", nvib->delta);
@@ -389,7 +392,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
     v->facts.limits = nvdp__method_limits(v->info.method, nvib);
-    if (method->own_noise) { /* trained, or an option: nothing else tells it */
+    if (method->own_noise) { /* trained, or an option: no other attribute implies it */
         v->facts.limits.logvar_min = real_of(v, "noise_logvar_min", -INFINITY);
         v->facts.limits.logvar_max = real_of(v, "noise_logvar_max", INFINITY);
     }
@@ -424,7 +427,8 @@ static void check_training(struct verify *v) {
     make_printable(found);
 }
 
-/* The ledger is its owner's: what the file says of it has at least the samples that are in the file. */
+/* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
+ * owner. */
 static void check_count(struct verify *v) {
     static const char what[] = "the sender's ledger counts its samples";
     const struct nvdp__release_facts *facts = &v->facts;
@@ -474,7 +478,7 @@ static void check_bound(struct verify *v) {
           v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
 
-/* Checks that the limits that the file states prove the certificate that it claims. */
+/* Checks that the limits in the file prove the certificate that it claims. */
 static nvdp_status check_certificate(struct verify *v) {
     char letter[NAME_SIZE];
     if (!text_of(v, "certificate", sizeof letter, letter)) {
@@ -534,7 +538,7 @@ static nvdp_status check_certificate(struct verify *v) {
 
 /* --- the statement --- */
 
-/* Words between those that begin a statement and those that end it. */
+/* Checks the words between the opening and the closing of a statement. */
 static bool middle_fits(struct verify *v, const char *middle, size_t size) {
     static const char measured[] = "Measured, not proven: ";
     if (has(v, "divergence_texts"))
@@ -550,7 +554,7 @@ static bool middle_fits(struct verify *v, const char *middle, size_t size) {
     return false;
 }
 
-/* Word for word, but for what was measured. */
+/* Compares word by word, except for the measurements. */
 static bool statement_fits(struct verify *v, const char *text, bool private_training) {
     char begin[NVDP_STATEMENT_SIZE], end[NVDP_STATEMENT_SIZE];
     const size_t size = strlen(text);
@@ -620,9 +624,9 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
     return NVDP_OK;
 }
 
-/* --- all of it --- */
+/* --- nvdp_verify --- */
 
-/* The checks that need whole datasets. */
+/* Runs the checks that need whole datasets. */
 static nvdp_status check_content(struct verify *v) {
     check(v, NVDP_VERDICT_YES, "datasets have the shapes, types and ranges of the format",
           "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
@@ -708,15 +712,15 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct verify v = {.ctx = ctx};
-    char id[NAME_SIZE], *beside = NULL;
+    char id[NAME_SIZE], *key_path = NULL;
     int64_t texts = 0, samples = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file and a ledger"));
     if (key == NULL) {
-        beside = nvdp__format(ctx, "%s.key", ledger_path);
-        NVDP_TRY(NVDP__MADE(beside));
-        key = beside;
+        key_path = nvdp__format(ctx, "%s.key", ledger_path);
+        NVDP_TRY(NVDP__MADE(key_path));
+        key = key_path;
     }
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
@@ -738,7 +742,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
 cleanup:
-    free(beside);
+    free(key_path);
     nvdp__ledger_close(ledger);
     nvdp__release_close(&v.release);
     return status;
