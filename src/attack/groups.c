@@ -1,4 +1,4 @@
-/* Secrets of one kind together. */
+/* Averages the exposure over secrets of one kind, for exposure.c. */
 #include "attack/exposure.h"
 #include "rdp/pairs.h"
 
@@ -18,7 +18,7 @@ static int by_group(const void *x, const void *y) {
                       : (a->occurrences > b->occurrences) - (a->occurrences < b->occurrences);
 }
 
-/* Of n secrets, whose exposures are between 0 and `bits`. */
+/* Summarizes n secrets, whose exposures are between 0 and `bits`. */
 static struct nvdp_exposure_group
 group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits) {
     struct nvdp_exposure_group made = {.window = member[0]->window,
@@ -38,7 +38,8 @@ group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits
         square += pow(member[i]->exposure - made.exposure, 2);
     made.interval =
         nvdp__interval_student(INTERVAL, n, made.exposure, sqrt(square / fmax((double)n - 1, 1)));
-    if (best == n && n > 1) /* no spread: as few as that may be first, Clopper & Pearson 1934 */
+    if (best == n &&
+        n > 1) /* no spread: take the limit of Clopper & Pearson 1934 for the share that ranks first */
         made.interval.low = bits * nvdp__interval_share(INTERVAL, n, n).low;
     if (made.interval.low < 0) made.interval.low = 0;
     if (made.interval.high > bits) made.interval.high = bits;
