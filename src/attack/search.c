@@ -2,13 +2,13 @@
  * place from all others.  Such a masked model has no order to follow.
  *
  * The search starts with the best token at each place and sweeps over the places repeatedly (iterated conditional
- * modes:  Besag 1986; for masked language models:  Wang & Cho 2019), but keeps the best few texts instead of one.  A
+ * modes: Besag 1986; for masked language models: Wang & Cho 2019), but keeps the best few texts instead of one.  A
  * text x whose token x_t at place t is replaced by y gains
  *
  *     s_t(y) + w log p(y | others)  -  s_t(x_t) - w log p(x_t | others)
  *
  * in log likelihood.  This is exact if the language model's answers belong to one distribution over texts (Brook's
- * lemma:  Besag 1974): sums of such steps compare any two texts.  For a masked model it is approximate, as
+ * lemma: Besag 1974): sums of such steps compare any two texts.  For a masked model it is approximate, as
  * pseudo-log-likelihoods are (Salazar et al. 2020). */
 #include "attack/language.h"
 

@@ -153,7 +153,7 @@ double nvdp__unseen(size_t trials) {
 }
 
 /* Splits the error e = hits - ratio of into effects of texts, of seeds and a rest (two-way analysis of variance with
- * random effects:  Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
+ * random effects: Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
  *
  *     of texts  =  n/(n - 1)  sum over texts (sum over seeds e)^2 / N^2
  *     of seeds  =  S/(S - 1)  sum over seeds (sum over texts e)^2 / N^2
