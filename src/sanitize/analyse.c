@@ -1,4 +1,4 @@
-/* Analyzes a table of word vectors and a mechanism over it, for nvdp text-privacy and users of the library:
+/* Analyzes a table of word vectors and a mechanism over it, for analyses in the program and in the library:
  * distances and plausible deniability (nvdp/text_privacy.h). */
 #include "base/random.h"
 #include "dchi/dchi.h"

@@ -1,4 +1,4 @@
-/* Implements nvdp text-privacy: measures what a sanitizer reveals about the texts of a data set.  The order:
+/* Implements nvdp privacy for sanitizers: measures what a sanitizer reveals about the texts of a data set.  The order:
  * options, texts, the folder that nvdp sanitize wrote, report. */
 #include "base/file.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* Describes a file or directory as a JSON object, and prints such objects, for nvdp describe.  The order: untrusted
+/* Describes a file or directory as a JSON object, and prints such objects, for nvdp info.  The order: untrusted
  * text, files, directories, printing in full, printing in few lines. */
 #include "share/describe.h"
 #include "base/bound.h"

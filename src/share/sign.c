@@ -1,4 +1,4 @@
-/* Reads and writes keys, and signs and checks releases with Ed25519, for nvdp key, export and verify.  The order:
+/* Reads and writes keys, and signs and checks releases with Ed25519, for nvdp export and nvdp verify.  The order:
  * keys, then signatures. */
 #include "share/sign.h"
 
