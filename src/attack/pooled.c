@@ -1,6 +1,7 @@
 /* Predicts the words of a text (bag) or its label (attribute) from one vector per text, by logistic regression.  The
- * vector has a mean over all vectors of a sample, the vector of the first token, [CLS], and, if there are weights,
- * the weighted mean.  In the first mean, a row's weight is the share of public texts in which it belongs to a token. */
+ * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
+ * weighted mean if there are weights.  In the first mean, a row's weight is the share of public texts in which it
+ * belongs to a token. */
 #include "attack/texts.h"
 #include "rdp/pairs.h"
 
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 
 enum { WORDS = 300, MIN_TEXTS = 5, HELD_OUT = 10, THRESHOLDS = 19 };
-/* If there are few texts, the attacker learns from several samples of each, at most SAMPLES in all, limited by
- * ANSWERS and NUMBERS in memory and by one at least.  Noise seen only once would be learned as part of the text. */
+/* With few texts, the attacker learns from several samples of each: MAX_DRAWS at most, and one at least.  SAMPLES,
+ * ANSWERS and NUMBERS limit all samples, values of y and values of x together.  Noise seen only once would be
+ * learned as part of the text. */
 enum { MAX_DRAWS = 20, SAMPLES = 10000, ANSWERS = 600000, NUMBERS = 1 << 25 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
 
@@ -357,8 +359,8 @@ static void bound_label(struct nvdp__text_attack *a, const double *count, size_t
     nvdp__bound_score(a, baseline, bound);
 }
 
-/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one, and
- * the joint means of both have norm at most C sqrt(2). */
+/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one.  The
+ * joint means of both texts have norm at most C sqrt(2). */
 static double area_limit(const struct nvdp__text_attack *a) {
     const struct nvdp_posteriors *set = a->attacked.set;
     return isnan(nvdp__guess_limit(set, .5, 1))

@@ -173,10 +173,10 @@ void nvdp__centroids_score(const struct nvdp__text_attack *attack, const struct 
 
 /* --- linear.c: logistic regression --- */
 
-/* Minimizes the mean over n rows of the cross entropy of y [n, outputs] given x [n, width], plus l2/2 times the
- * squares of the weights except those of the last column, where x is 1.  y has one distribution per row with
- * `softmax`, else `outputs` independent shares.  Uses Nesterov's accelerated descent with the step that the largest
- * curvature allows. */
+/* Minimizes the mean over n rows of the cross entropy of y [n, outputs] given x [n, width], plus an l2 penalty.  The
+ * penalty is l2/2 times the squares of the weights without the last column, where x is 1.  y has one distribution
+ * per row with `softmax`, else `outputs` independent shares.  Uses Nesterov's accelerated descent with the step that
+ * the largest curvature allows. */
 nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width, const double *x,
                                size_t outputs, const double *y, bool softmax, double l2,
                                double *weight);

@@ -12,7 +12,7 @@
 /* Adds the keys of a view to an object.  Returns false if a number that must be finite is not, or memory is short. */
 bool nvdp__result_put(json_t *object, const struct nvdp_result_table *table, const char *view,
                       const void *result);
-/* Returns them as a new object, or NULL on failure. */
+/* Returns the keys of a view as a new object, or NULL on failure. */
 json_t *nvdp__result_json(const struct nvdp_result_table *table, const char *view,
                           const void *result);
 

@@ -59,7 +59,7 @@ nvdp_status nvdp__schema_check_texts(struct nvdp_context *ctx, const struct nvdp
                                      const void *values);
 /* Returns every saved option in the form of files, or NULL if memory is short. */
 json_t *nvdp__schema_json(const struct nvdp__schema *schema, const void *values);
-/* The reverse, from `object` of the file `path`.  Options that it does not name keep their values; unknown keys are
+/* Reads options from `object` of the file `path`.  Options that it does not name keep their values; unknown keys are
  * ignored.  Texts stay owned by the object.  NVDP_ERR_INPUT on failure. */
 nvdp_status nvdp__schema_read(struct nvdp_context *ctx, const char *path, const json_t *object,
                               const struct nvdp__schema *schema, void *values);
@@ -97,7 +97,7 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
  * threads to the option `threads`.  Its texts live as long as the configuration. */
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp__schema *schema, void *values);
-/* The same, and checks the values. */
+/* Calls nvdp__config_values() and checks the values. */
 nvdp_status nvdp__config_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                               const struct nvdp__schema *schema, void *values);
 /* Rewrites the message of a failure (NVDP_ERR_ARGUMENT) that a preset contributed to: names the option that the

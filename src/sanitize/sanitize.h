@@ -43,7 +43,7 @@ nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanit
 /* Returns the worst case over all pairs of tokens: eta times the largest distance, +inf for santext-plus, 0 for
  * random. */
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
-/* Returns the same for a word without a vector and one with a vector; +inf if nothing is proven. */
+/* Returns the worst case for a word without a vector and a word with one; +inf if nothing is proven. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done);
 /* Writes the statement in plain English, cut to `size` bytes. */
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
@@ -62,7 +62,8 @@ extern const struct nvdp_option
     nvdp__sanitize_source_rows[]; /* of that struct, except label-column */
 nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source);
-/* Counts the tokens of everything that nvdp_sanitize() would privatize, in all splits.  V_S depends on them. */
+/* Counts the tokens of everything that nvdp_sanitize() would privatize, in all splits.  V_S is chosen from these
+ * counts. */
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer);

@@ -9,7 +9,7 @@
 json_t *nvdp__shown(const char *text);
 /* Sets the kind and the size of the file. */
 void nvdp__describe_start(json_t *object, const char *path, const char *kind);
-/* Also adds an empty list of datasets and an empty object of attributes, both owned by `object`. */
+/* Does the same, and adds an empty list of datasets and an empty object of attributes, both owned by `object`. */
 nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, const char *kind,
                                  json_t *object, json_t **datasets, json_t **attributes);
 /* Adds a dataset to the list `array`. */

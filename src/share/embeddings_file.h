@@ -68,8 +68,8 @@ struct nvdp__embeddings {
     int64_t *id;         /* [N] or NULL */
 };
 
-/* Reads a whole file and keeps z as stored.  Checks the attributes, shapes and ranges, that all values are finite,
- * that log weights are at most 0, and that the file is large enough for the sizes that it declares. */
+/* Reads a whole file and keeps z as stored.  Checks the attributes, shapes and ranges.  All values must be finite
+ * and log weights at most 0, and the file must be large enough for the sizes that it declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
 /* Receives the next `count` values of z, in order. */

@@ -81,7 +81,8 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
-/* Adds up the releases of its texts up to now.  Sets *budget to that of the last record that has one of them. */
+/* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
+ * of the texts. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);

@@ -43,7 +43,8 @@ struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
  * grids. */
 nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__release_grids *grids);
-/* Checks the same for all possible texts, before any text is read: no text influences the refusal. */
+/* Checks the condition of nvdp__release_fits() for all possible texts, before any is read: no text influences the
+ * refusal. */
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                       const struct nvdp__release_grids *grids);
 /* Returns the factor for the means of text i before they are truncated towards zero: 1, or slightly less if rounding

@@ -53,14 +53,14 @@ struct nvdp__release_facts {
 double nvdp__public_number(double value);
 /* Rounds an upper bound as statements print it. */
 double nvdp__public_bound(double value);
-/* Fills the certificate from `limits`.  There is no certificate if the noise is inexact or from a seed, or if the
- * sampler of the weights adds more than a thousandth of delta. */
+/* Fills the certificate from `limits`.  There is none if the noise is inexact or from a seed.  There is none either
+ * if the sampler of the weights adds more than a thousandth of delta. */
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
 /* Returns true if more than half of the samples are named.  Returns false for fewer than 100 texts, where chance
  * names many. */
 bool nvdp__names_most(const struct nvdp_linkage *linkage);
-/* Decides whether the file has a useful guarantee: the certificate's epsilon, for all samples of a text that the
- * ledger counts, is at most NVDP_USEFUL_EPSILON, and no more than half of the samples are named.  Fills `useful` and
+/* Decides whether the file has a useful guarantee.  The certificate's epsilon, for all samples of a text that the
+ * ledger counts, must be at most NVDP_USEFUL_EPSILON.  At most half of the samples may be named.  Fills `useful` and
  * `guarantee`, the first line of the statement: the proven guarantee, or the reason why there is no useful one. */
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a

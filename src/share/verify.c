@@ -217,9 +217,9 @@ static void sum_values(size_t count, const float *values, void *user) {
     }
 }
 
-/* A sum of squares S of n values, of N samples with means of norm at most C and noise of variance 1, lies between n
- * - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability at least 1 - 2 e^-x (Birge 2001, Lemma
- * 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
+/* Let S be the sum of squares of n values, which belong to N samples with means of norm at most C and noise of
+ * variance 1.  With probability at least 1 - 2 e^-x, S lies between n - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N
+ * C^2) x) + 2x (Birge 2001, Lemma 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
 static void check_spread(struct verify *v) {
     static const double x = 50;
     const double largest = v->largest, square = v->square;

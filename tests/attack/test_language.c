@@ -1,5 +1,5 @@
 /* Tests the search for texts under a language model with known answers (a Markov chain), against Viterbi's and the
- * forward-backward algorithm, and intervals over texts and seeds against the truth. */
+ * forward-backward algorithm.  Tests intervals over texts and seeds against the truth. */
 #include "attack/language.h"
 #include "base/random.h"
 #include "support.h"

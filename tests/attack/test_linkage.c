@@ -248,9 +248,9 @@ Test(pair, of_gaussians_has_a_closed_form) {
     nvdp_context_free(ctx);
 }
 
-/* With weights and vectors of unequal variances, no pair shows more than the exact epsilon, and the likelier text is
- * right as often as the best test (4.4 standard deviations, and intervals of 99.99 % confidence, for 10 pairs: one
- * false alarm in 10^4 each). */
+/* With weights and vectors of unequal variances, no pair shows more than the exact epsilon.  The likelier text is
+ * right as often as the best test.  Tolerances are 4.4 standard deviations, and intervals of 99.99 % confidence, for
+ * 10 pairs: one false alarm in 10^4 each. */
 Test(pair, shows_no_more_than_is_exact) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {

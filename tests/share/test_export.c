@@ -229,8 +229,8 @@ Test(export, holds_the_samples_and_nothing_else) {
     bench_close(&bench);
 }
 
-/* Unless requested, the file has nothing that was computed from the texts without noise, in words or numbers, and
- * nothing that a digest of the model could confirm. */
+/* Unless requested, the file has nothing that was computed from the texts without noise, in words or numbers.  It
+ * has nothing that a digest of the model could confirm. */
 Test(export, keeps_what_was_measured_for_the_owner) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "publish-measured", NULL);

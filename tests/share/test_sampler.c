@@ -52,7 +52,7 @@ static void close_both(struct both *both) {
     nvdp_model_free(both->model);
 }
 
-/* With the same streams, samples are equal up to the float32 rounding of z (2^-24 relative) and of log alpha, whose
+/* With the same streams, samples are equal up to float32 rounding: of z (2^-24 relative) and of log alpha, whose
  * error a small pseudo-count multiplies in log g. */
 static void same_sample(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
