@@ -108,7 +108,7 @@ cleanup:
     return status;
 }
 
-static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
+static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) {
     struct nvdp_sample_audit audit;
     const size_t text[2] = {pair->p, pair->q}, n = a->options->samples, count[2] = {n, n};
     const size_t rows = nvdp__linkage_rows(a->set, 2, text);
@@ -185,7 +185,7 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     for (size_t i = 0; i < made.pairs; i++) {
         struct nvdp_pair_attack *pair = &made.pair[i];
         NVDP_TRY(options.pair != NULL ? read_pair(&a, pair) : draw_pair(&a, i, pair));
-        NVDP_TRY(tell_apart(&a, pair));
+        NVDP_TRY(distinguish(&a, pair));
         /* an upper bound may exceed the proven bound */
         const bool proven = pair->bounded || (pair->exact <= certified * (1 + SLACK) + SLACK &&
                                               !(pair->most > made.guess * (1 + SLACK)));

@@ -47,7 +47,7 @@ struct work {
     double *sorted[2];         /* scores of the choosing rows, ascending */
 };
 
-static nvdp_status go_on(struct nvdp_context *ctx) {
+static nvdp_status check_cancelled(struct nvdp_context *ctx) {
     return nvdp__check_cancelled(ctx, "audit: cancelled");
 }
 
@@ -140,7 +140,7 @@ static nvdp_status factorize(struct work *work, const double *cov, size_t rows, 
         const double root = sqrt(l[j * d + j]);
         cblas_dscal((int)(d - j), 1 / root, l + j * d + j, (int)d);
         *log_det += log(root);
-        NVDP_RETURN_IF_FAILED(go_on(work->ctx));
+        NVDP_RETURN_IF_FAILED(check_cancelled(work->ctx));
     }
     return NVDP_OK;
 }
@@ -362,7 +362,7 @@ nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_sampl
             scores(&work, score, &work.side[s]);
         for (int way = 0; way < 2 && tried < SCORES; way++)
             choose(&work, score, way == 1, &made, &best_bound);
-        NVDP_TRY(go_on(ctx));
+        NVDP_TRY(check_cancelled(ctx));
     }
     measure(&work, &made);
     NVDP__GIVE(out, &made);

@@ -102,8 +102,8 @@ void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double
 }
 
 /* Finds the score of the same metric with nothing observed, or NULL. */
-static const struct nvdp_text_score *from_nothing(const struct nvdp__text_attack *a,
-                                                  enum nvdp_text_metric metric) {
+static const struct nvdp_text_score *prior_score(const struct nvdp__text_attack *a,
+                                                 enum nvdp_text_metric metric) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_PRIOR]) == 0 &&
             a->score[i].metric == metric)
@@ -123,7 +123,7 @@ static bool is_control(enum nvdp_text_metric metric) {
 bool nvdp__reads_states(const struct nvdp__text_attack *a) {
     for (size_t i = 0; i < a->scores; i++) {
         const struct nvdp_text_score *score = &a->score[i],
-                                     *nothing = from_nothing(a, score->metric);
+                                     *nothing = prior_score(a, score->metric);
         if (strcmp(score->observed, observed_names[NVDP__OBSERVED_STATES]) == 0 &&
             is_control(score->metric) && nothing != NULL &&
             score->interval.low > fmax(nothing->value, nothing->interval.high))

@@ -311,7 +311,7 @@ static nvdp_status read_value(struct nvdp_config *config, const struct entry *en
 }
 
 /* The source of a value: the caller, or a preset that is being read. */
-enum giver { GIVEN, PRESET };
+enum origin { GIVEN, PRESET };
 
 static nvdp_status take_preset(struct nvdp_config *config, const char *name);
 
@@ -329,7 +329,7 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
 }
 
 /* Returns the current name of a preset, with a notice if an old name was given. */
-static const char *today(struct nvdp_config *config, const char *name) {
+static const char *current_preset(struct nvdp_config *config, const char *name) {
     const char *present = nvdp__preset_name(name);
     if (present != name)
         nvdp__log(
@@ -342,19 +342,19 @@ static const char *today(struct nvdp_config *config, const char *name) {
 
 /* Gives a value to an option.  `as` is the name that the caller used. */
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
-                        const char *path, const char *text, enum giver giver) {
+                        const char *path, const char *text, enum origin origin) {
     union nvdp__value value = entry->fallback;
     const char *const *sets = entry->row.sets;
     const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
-    if (preset) text = today(config, text);
+    if (preset) text = current_preset(config, text);
     const char *value_text = text != NULL ? text : entry->preset;
     if (value_text != NULL)
         NVDP_RETURN_IF_FAILED(read_value(config, entry, path, value_text, &value));
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(
-            give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i], path, text, giver));
+        NVDP_RETURN_IF_FAILED(give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i],
+                                   path, text, origin));
     if (sets != NULL) return NVDP_OK;
-    if (giver == PRESET) {
+    if (origin == PRESET) {
         free(entry->next);
         entry->next = nvdp__strdup(config->ctx, text);
         return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -449,18 +449,18 @@ static bool is_parent(const struct nvdp_config *config, const char *key) {
 }
 
 static nvdp_status load_members(struct nvdp_config *config, const char *path, const char *parent,
-                                const json_t *object, enum giver giver) {
+                                const json_t *object, enum origin origin) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         if (parent == NULL && json_is_object(value) && is_parent(config, key)) {
-            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, giver));
+            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, origin));
             continue;
         }
         struct entry *entry = find_key(config, parent, key);
         bool remark = entry == NULL && parent == NULL && strcmp(key, "description") == 0;
         if (remark && json_is_string(value)) continue;
-        if (entry != NULL && giver == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
+        if (entry != NULL && origin == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "%s: key '%s': a preset cannot name another", path, key);
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
@@ -473,7 +473,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
         char *text = nvdp__option_text(value, list);
         if (text == NULL) return out_of_memory(config);
-        nvdp_status status = give(config, entry, entry->row.name, path, text, giver);
+        nvdp_status status = give(config, entry, entry->row.name, path, text, origin);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -482,34 +482,34 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
 
 /* Loads `root`, which came from `path`, and owns it. */
 static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
-                        const json_error_t *error, enum giver giver) {
+                        const json_error_t *error, enum origin origin) {
     if (root == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
-    config->files += giver == GIVEN;
+    config->files += origin == GIVEN;
     nvdp_status status =
         json_is_object(root)
-            ? load_members(config, path, NULL, root, giver)
+            ? load_members(config, path, NULL, root, origin)
             : nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
                          path, nvdp__json_type(root));
     json_decref(root);
     return status;
 }
 
-static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
+static nvdp_status load_file(struct nvdp_config *config, const char *path, enum origin origin) {
     json_error_t error;
     char *bytes = NULL;
     size_t count = 0;
     NVDP_RETURN_IF_FAILED(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
     json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
     free(bytes);
-    return load(config, path, root, &error, giver);
+    return load(config, path, root, &error, origin);
 }
 
 static nvdp_status load_text(struct nvdp_config *config, const char *source, const char *text,
-                             enum giver giver) {
+                             enum origin origin) {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    return load(config, source, root, &error, giver);
+    return load(config, source, root, &error, origin);
 }
 
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
@@ -628,7 +628,7 @@ static bool of_preset(const struct entry *entry) {
 
 /* Returns the option that a message begins with ("option --clip-mu: ...", "option clip_mu: ..." or "clip_mu: ..."),
  * or NULL. */
-static struct entry *blamed(const struct nvdp_config *config, const char *message) {
+static struct entry *named_option(const struct nvdp_config *config, const char *message) {
     char name[NVDP__KEY_SIZE];
     if (strncmp(message, "option ", 7) == 0) message += 7;
     if (strncmp(message, "--", 2) == 0) message += 2;
@@ -643,7 +643,7 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
         if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
     if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
     nvdp__snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
-    const struct entry *named = blamed(config, reason);
+    const struct entry *named = named_option(config, reason);
     if (named == preset) return status;
     if (named != NULL && of_preset(named)) set = named;
     const bool conflict = check_parts(config) != NVDP_OK && repairs(config, preset);

@@ -161,7 +161,7 @@ struct sanitize {
     bool vectors; /* write vectors, as one file */
     bool folder;  /* write a folder; otherwise a file or lines */
     DIR *lock;    /* of the folder */
-    struct nvdp__table_chunks pieces;
+    struct nvdp__table_chunks input;
     /* rows of one chunk */
     struct chunk {
         struct nvdp__field *field; /* [rows][columns] */
@@ -220,7 +220,7 @@ static nvdp_status report_column(struct sanitize *work, struct part *part, int u
 /* Reads the header from the file's first row.  *pending is set if that row has data. */
 static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
     const struct nvdp__layout *layout = &work->layout;
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
     const char *const names[2] = {layout->text, layout->pair};
     const size_t texts = layout->pair != NULL ? 2 : 1;
     size_t which;
@@ -266,12 +266,12 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
 }
 
 static nvdp_status put_separator(struct sanitize *work) {
-    return put(work, (char[]){nvdp__separator(work->pieces.tsv.format)}, 1);
+    return put(work, (char[]){nvdp__separator(work->input.tsv.format)}, 1);
 }
 
 /* Writes a cell in quotes, if it needs them or with `always`.  Quotes inside are doubled (RFC 4180). */
 static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bool always) {
-    const char separator = nvdp__separator(work->pieces.tsv.format);
+    const char separator = nvdp__separator(work->input.tsv.format);
     bool needed = always;
     for (size_t i = 0; i < cell.size && !needed; i++)
         needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
@@ -294,7 +294,7 @@ static nvdp_status put_cell(struct sanitize *work, const struct part *part,
 
 /* Writes the header.  Quoted TSV is recognized by quotes around its names, so they are always quoted. */
 static nvdp_status write_header(struct sanitize *work, struct part *part) {
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
     work->size = 0;
     for (size_t c = 0; c < tsv->fields; c++) {
         if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
@@ -320,15 +320,15 @@ static nvdp_status put_json_string(struct sanitize *work, const char *text) {
 
 /* --- JSON objects known to be valid: finds members in place --- */
 
-static const char *behind_string(const char *at) {
+static const char *after_string(const char *at) {
     for (at++; *at != '"'; at++)
         at += *at == '\\';
     return at + 1;
 }
 
-static const char *behind_value(const char *at, const char *end) {
+static const char *after_value(const char *at, const char *end) {
     for (int depth = 0; at < end; at++) {
-        if (*at == '"') at = behind_string(at) - 1;
+        if (*at == '"') at = after_string(at) - 1;
         if (depth == 0 && (*at == ',' || *at == '}')) break;
         depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
     }
@@ -350,7 +350,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
     json_t *key = NULL;
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         size_t which;
-        const char *value = behind_string(at);
+        const char *value = after_string(at);
         key = key_of(at, value);
         if (key == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
@@ -359,7 +359,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
         value = (const char *)memchr(value, ':', (size_t)(end - value)) + 1;
         while (*value == ' ' || *value == '\t' || *value == '\r')
             value++;
-        at = behind_value(value, end);
+        at = after_value(value, end);
         if (use != KEPT) {
             NVDP_TRY(put(work, copied, (size_t)(value - copied)));
             NVDP_TRY(put_json_string(work, use == PRIVATIZED ? out[which] : ""));
@@ -379,8 +379,8 @@ cleanup:
 /* Adds the current row to the chunk. */
 static nvdp_status add_row(struct sanitize *work, struct part *part) {
     struct chunk *chunk = &work->chunk;
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
-    const struct nvdp__field bytes = work->pieces.row;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
+    const struct nvdp__field bytes = work->input.row;
     if (tsv->fields != part->columns) {
         const bool quoted = part->format == NVDP__TABLE_TSV && tsv->fields > part->columns &&
                             memchr(bytes.text, '"', bytes.size) != NULL;
@@ -487,7 +487,7 @@ static nvdp_status flush(struct sanitize *work, struct part *part, bool counting
     }
     chunk->row += chunk->rows;
     chunk->rows = 0;
-    nvdp__meter_update(&work->meter, work->bytes + work->pieces.read, (double)work->done.tokens,
+    nvdp__meter_update(&work->meter, work->bytes + work->input.read, (double)work->done.tokens,
                        "tokens", NAN);
     return NVDP_OK;
 }
@@ -503,8 +503,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
         return NVDP_OK;
     }
     while (!row && more) {
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->pieces, &more));
-        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->pieces, &row));
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->input, &more));
+        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->input, &row));
     }
     if (!row)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
@@ -524,21 +524,21 @@ static nvdp_status pass(struct sanitize *work, struct part *part, bool counting)
     nvdp_status status = NVDP_OK;
     bool more = true, row = true;
     work->chunk.row = work->chunk.rows = 0;
-    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->pieces));
+    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
     NVDP_TRY(begin_file(work, part, counting));
     while (more) {
-        NVDP_TRY(nvdp__table_chunks_next(&work->pieces, &row));
+        NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
         if (row) NVDP_TRY(add_row(work, part));
         if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, counting));
-        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->pieces, &more));
+        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
         NVDP_TRY(
             nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
     if (!counting) log_irregularities(work, part);
-    work->bytes += work->pieces.read;
+    work->bytes += work->input.read;
 cleanup:
-    nvdp__table_chunks_close(&work->pieces);
+    nvdp__table_chunks_close(&work->input);
     return status;
 }
 
@@ -653,7 +653,7 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
 
 /* Removes statements and measurements of earlier texts before new texts appear, so that no failure leaves false
  * ones. */
-static nvdp_status remove_words(const struct sanitize *work) {
+static nvdp_status remove_statements(const struct sanitize *work) {
     static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
                                         "measured-*.json"};
     nvdp_status status = NVDP_OK;
@@ -668,8 +668,8 @@ static nvdp_status remove_words(const struct sanitize *work) {
 }
 
 /* Writes the statement and privacy.json to temporary files and flushes them to disk. */
-static nvdp_status write_words(const struct sanitize *work, struct nvdp__output *privacy,
-                               struct nvdp__output *statement) {
+static nvdp_status write_statements(const struct sanitize *work, struct nvdp__output *privacy,
+                                    struct nvdp__output *statement) {
     nvdp_status status = NVDP_OK;
     char *first = statement_path(work, "privacy.json"),
          *second = statement_path(work, "statement.txt");
@@ -696,8 +696,8 @@ static nvdp_status publish(struct sanitize *work) {
     const bool has_statement = work->options->out != NULL;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
-    if (has_statement) NVDP_TRY(write_words(work, &privacy, &statement));
-    if (has_statement) NVDP_TRY(remove_words(work));
+    if (has_statement) NVDP_TRY(write_statements(work, &privacy, &statement));
+    if (has_statement) NVDP_TRY(remove_statements(work));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));

@@ -167,7 +167,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 
 /* ---- the statement in plain English ---- */
 
-static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_mechanism(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     nvdp__append(
@@ -189,7 +189,7 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
 }
 
 /* States which words can be output, and what that reveals by itself. */
-static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
         nvdp__append(
@@ -208,7 +208,7 @@ static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized 
 }
 
 /* Counts the words that can be output but never occur in the input. */
-static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     if (done->info.unmatched > 0)
         nvdp__append(writer,
                      "%zu of the words are found in no text, which is read in lower case, without "
@@ -217,7 +217,7 @@ static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__saniti
 }
 
 /* States the log ratios between a word without a vector and another word. */
-static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp__token_row *row = row_of(done);
     const double bound = nvdp__sanitized_oov_epsilon(done);
     char upper[NVDP__BOUND_TEXT];
@@ -243,7 +243,7 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
         nvdp__append(writer, "between one of them and another word no bound is proven. ");
 }
 
-static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
     if (!row_of(done)->uses_eta) return;
     const double worst = done->info.eta * geometry->diameter_bound;
@@ -262,7 +262,7 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
         nvdp__bound(lower, done->info.eta * geometry->pair_max, NVDP__DOWN));
 }
 
-static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (!row_of(done)->uses_p) return;
     nvdp__append(
@@ -278,7 +278,7 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
                      "choice is not private. ");
 }
 
-static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (done->sampled > 0 && row_of(done)->uses_eta)
         nvdp__append(
@@ -308,13 +308,13 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
             "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
             "knows the seed can undo the draws, and two outputs with one seed reveal "
             "differences to anyone. ");
-    say_words(&writer, done);
-    say_what(&writer, done);
-    say_scale(&writer, done);
-    say_plus(&writer, done);
-    say_unknown(&writer, done);
-    say_unmatched(&writer, done);
-    say_corpus(&writer, done);
+    append_words(&writer, done);
+    append_mechanism(&writer, done);
+    append_scale(&writer, done);
+    append_plus(&writer, done);
+    append_unknown(&writer, done);
+    append_unmatched(&writer, done);
+    append_corpus(&writer, done);
     if (strcmp(done->generator, "os") == 0)
         nvdp__append(&writer,
                      "Every draw came from the operating system's generator and is not repeated; a "

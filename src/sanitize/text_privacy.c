@@ -282,8 +282,8 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
 }
 
 /* Takes the vocabulary.  The folder names a task; a file must be given again, and the digest of the table checks it. */
-static nvdp_status take_words(struct nvdp_context *ctx, const struct folder *folder,
-                              struct nvdp_config *config) {
+static nvdp_status take_vocabulary(struct nvdp_context *ctx, const struct folder *folder,
+                                   struct nvdp_config *config) {
     static const char option[] = "vocabulary-from";
     const json_t *from = json_object_get(json_object_get(folder->privacy, "vocabulary"), "from");
     enum nvdp_task_id task;
@@ -309,7 +309,7 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
             take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
     NVDP_RETURN_IF_FAILED(
         take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
-    NVDP_RETURN_IF_FAILED(take_words(ctx, folder, config));
+    NVDP_RETURN_IF_FAILED(take_vocabulary(ctx, folder, config));
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;

@@ -66,9 +66,9 @@ static void card_words_release(struct card_words *words) {
     free(words->statement);
 }
 
-static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__release *release,
-                            const struct nvdp__release_facts *facts,
-                            const struct card_words *words) {
+static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__release *release,
+                              const struct nvdp__release_facts *facts,
+                              const struct card_words *words) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const char *bold = facts->useful ? "" : "**";
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
@@ -104,7 +104,7 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *na
     const char *last = strrchr(name, '/');
     NVDP_TRY(card_words(release, last != NULL ? last + 1 : name, &escaped));
     NVDP_TRY(nvdp__output_open(release->ctx, path, output));
-    NVDP_TRY(say_card(output, release, facts, &escaped));
+    NVDP_TRY(write_card(output, release, facts, &escaped));
 cleanup:
     card_words_release(&escaped);
     return status;

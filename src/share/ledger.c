@@ -397,7 +397,7 @@ static double epsilon_of(const struct sum *sum) {
     return smallest;
 }
 
-static bool spent_alike(const struct sum *a, const struct sum *b) {
+static bool same_spending(const struct sum *a, const struct sum *b) {
     return memcmp(&a->samples, &b->samples, sizeof *a - offsetof(struct sum, samples)) == 0;
 }
 
@@ -406,7 +406,7 @@ static void find_worst(struct account *account) {
     struct nvdp__spent *worst = &account->spent;
     for (size_t i = 0; i < account->count; i++) {
         const struct sum *sum = &account->sum[i];
-        if (i > 0 && spent_alike(&sum[-1], sum)) continue;
+        if (i > 0 && same_spending(&sum[-1], sum)) continue;
         if (sum->samples > worst->samples) worst->samples = sum->samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(sum));
     }

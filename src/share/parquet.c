@@ -207,26 +207,26 @@ static void put_levels(struct bytes *to, size_t rows, size_t dim, bool starts) {
 }
 
 static void put_vectors(struct nvdp__release *release, struct table *table) {
-    enum { PIECE = 1024 };
+    enum { BUFFER = 1024 };
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t n = table->rows * shape->dim;
     const double step = ldexp(1, shape->z_exponent);
-    float piece[PIECE];
+    float buffer[BUFFER];
     put_levels(&table->page, table->rows, shape->dim, true);
     put_levels(&table->page, table->rows, shape->dim, false);
     if (shape->grid == NVDP__H5_F16) {
         put(&table->page, n * sizeof(float), table->z);
         return;
     }
-    for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__min(n - first, PIECE);
+    for (size_t first = 0; first < n; first += BUFFER) {
+        const size_t count = nvdp__min(n - first, BUFFER);
         const int32_t *steps = (const int32_t *)table->z + first;
         for (size_t i = 0; i < count; i++) {
             const double value = steps[i] * step; /* exact */
-            piece[i] = (float)value;
-            if (piece[i] != value) release->lossy = true;
+            buffer[i] = (float)value;
+            if (buffer[i] != value) release->lossy = true;
         }
-        put(&table->page, count * sizeof(float), piece);
+        put(&table->page, count * sizeof(float), buffer);
     }
 }
 
@@ -372,7 +372,7 @@ static void put_group(struct bytes *to, const struct table *table, size_t group)
     end_struct(to, outer);
 }
 
-static void put_words(struct bytes *to, const struct nvdp__attributes *list) {
+static void put_metadata(struct bytes *to, const struct nvdp__attributes *list) {
     put_list(to, 5, NVDP__T_STRUCT, list->count);
     for (size_t i = 0; i < list->count; i++) {
         const int outer = begin_struct(to);
@@ -394,7 +394,7 @@ static nvdp_status write_footer(struct nvdp__release *release) {
     for (size_t group = 0; group < table->groups; group++) {
         put_group(&footer, table, group);
     }
-    put_words(&footer, &release->attributes);
+    put_metadata(&footer, &release->attributes);
     put_field(&footer, 6, NVDP__T_BINARY);
     put_text(&footer, "nvdp version " NVDP_VERSION);
     end_struct(&footer, 0);

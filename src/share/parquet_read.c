@@ -129,7 +129,7 @@ static void take_column(struct parquet *file, const char *name, size_t size) {
             file->column[file->column_count++] = (enum nvdp__of)of;
 }
 
-static nvdp_status take_words(struct nvdp__release *release, struct thrift *from, size_t count) {
+static nvdp_status take_metadata(struct nvdp__release *release, struct thrift *from, size_t count) {
     for (; count > 0; count--) {
         const char *text[3] = {NULL};
         size_t size[3] = {0};
@@ -177,7 +177,7 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
             file->rows = (size_t)take_int(&from);
         } else if (field == 5 && type == NVDP__T_LIST) {
             (void)take_list(&from, &count);
-            NVDP_RETURN_IF_FAILED(take_words(release, &from, count));
+            NVDP_RETURN_IF_FAILED(take_metadata(release, &from, count));
         } else if (field == 6 && type == NVDP__T_BINARY) {
             writer_size = take_text(&from, &writer);
         } else {

@@ -11,7 +11,7 @@
 
 enum {
     SLICE_VALUES = 1 << 18,
-    PIECE = 4096, /* values converted at once */
+    BUFFER = 4096, /* values converted at once */
     COMPARED = 1 << 16,
     MAX_ROWS = INT32_MAX,
     MAX_DIM = 1 << 20
@@ -126,8 +126,8 @@ nvdp_status nvdp__release_shape_attributes(struct nvdp__release *release) {
                : NVDP_OK;
 }
 
-static nvdp_status whole_word(struct nvdp__release *release, const char *name, int64_t max,
-                              size_t *out) {
+static nvdp_status metadata_integer(struct nvdp__release *release, const char *name, int64_t max,
+                                    size_t *out) {
     const char *text = nvdp__attributes_text(&release->attributes, name);
     char *end = NULL;
     errno = 0;
@@ -139,7 +139,7 @@ static nvdp_status whole_word(struct nvdp__release *release, const char *name, i
     return NVDP_OK;
 }
 
-static nvdp_status exponent_word(struct nvdp__release *release, const char *name, int *out) {
+static nvdp_status metadata_exponent(struct nvdp__release *release, const char *name, int *out) {
     const char *text = nvdp__attributes_text(&release->attributes, name);
     if (!nvdp__step_exponent(nvdp__strtod(text, NULL), out))
         return NVDP__BAD_FILE(release, "metadata '%s': expected a power of two, found '%.40s'",
@@ -160,8 +160,8 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
             "expected what nvdp export writes, 'nvdp_format' embeddings/1 or /2, found "
             "'%.40s'",
             format);
-    NVDP_RETURN_IF_FAILED(whole_word(release, "texts", MAX_ROWS, &shape->texts));
-    NVDP_RETURN_IF_FAILED(whole_word(release, "releases", MAX_ROWS, &shape->samples));
+    NVDP_RETURN_IF_FAILED(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
+    NVDP_RETURN_IF_FAILED(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
     if (rows < 1 || rows > MAX_ROWS || dim < 1 || dim > MAX_DIM ||
         shape->texts > MAX_ROWS / shape->samples)
         return NVDP__BAD_FILE(
@@ -181,9 +181,10 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
         return NVDP__BAD_FILE(
             release, "metadata 'grid': expected float16, int16 or int32, found '%.40s'", grid);
     if (shape->grid != NVDP__H5_F16) {
-        NVDP_RETURN_IF_FAILED(exponent_word(release, "z_step", &shape->z_exponent));
+        NVDP_RETURN_IF_FAILED(metadata_exponent(release, "z_step", &shape->z_exponent));
         if (weights)
-            NVDP_RETURN_IF_FAILED(exponent_word(release, "log_pi_step", &shape->log_pi_exponent));
+            NVDP_RETURN_IF_FAILED(
+                metadata_exponent(release, "log_pi_step", &shape->log_pi_exponent));
     }
     return nvdp__release_shape_attributes(release); /* as nvdp export prints them */
 }
@@ -417,11 +418,11 @@ nvdp_status nvdp__release_datasets(struct nvdp__release *release, nvdp__dataset_
 static void feed_stored(crypto_hash_sha256_state *sha, enum nvdp__h5_type type, size_t n,
                         const void *values) {
     const bool wide = type == NVDP__H5_I64 || type == NVDP__H5_F64;
-    unsigned char piece[PIECE * sizeof(int64_t)];
-    for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__min(n - first, PIECE);
-        nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), piece);
-        crypto_hash_sha256_update(sha, piece, count * nvdp__stored_size(type));
+    unsigned char buffer[BUFFER * sizeof(int64_t)];
+    for (size_t first = 0; first < n; first += BUFFER) {
+        const size_t count = nvdp__min(n - first, BUFFER);
+        nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), buffer);
+        crypto_hash_sha256_update(sha, buffer, count * nvdp__stored_size(type));
     }
 }
 

@@ -15,12 +15,12 @@ static const enum nvdp_dtype dtypes[] = {
     [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
     [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
 
-enum { MAX_TENSORS = 6, PIECE = 1 << 15 };
+enum { MAX_TENSORS = 6, BUFFER = 1 << 15 };
 
 struct tensors {
     struct nvdp_safetensors *file; /* of a reader */
     uint64_t start[MAX_TENSORS];   /* of a writer: first bytes of z, log_pi and the other tensors */
-    unsigned char *piece;          /* [PIECE] stored values */
+    unsigned char *buffer;         /* [BUFFER] stored values */
 };
 
 static struct nvdp_safetensors *file_of(const struct nvdp__release *release) {
@@ -88,8 +88,8 @@ static nvdp_status open_writer(struct nvdp__release *release) {
     struct tensors *of = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
-    of->piece = nvdp__calloc(release->ctx, PIECE, sizeof(int32_t));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->piece));
+    of->buffer = nvdp__calloc(release->ctx, BUFFER, sizeof(int32_t));
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->buffer));
     NVDP_RETURN_IF_FAILED(write_header(release));
     const size_t count = list_tensors(release, source);
     for (size_t i = 0; i < count; i++)
@@ -104,11 +104,11 @@ static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum
                               size_t first, size_t n, const void *values) {
     const struct tensors *of = release->of;
     const size_t size = nvdp__stored_size(type);
-    for (size_t done = 0; done < n; done += PIECE) {
-        const size_t count = nvdp__min(n - done, PIECE);
-        nvdp__store(type, count, (const int32_t *)values + done, of->piece); /* float or int32_t */
+    for (size_t done = 0; done < n; done += BUFFER) {
+        const size_t count = nvdp__min(n - done, BUFFER);
+        nvdp__store(type, count, (const int32_t *)values + done, of->buffer); /* float or int32_t */
         NVDP_RETURN_IF_FAILED(nvdp__release_put(release, of->start[tensor] + (first + done) * size,
-                                                count * size, of->piece));
+                                                count * size, of->buffer));
     }
     return NVDP_OK;
 }
@@ -230,7 +230,7 @@ static nvdp_status open_reader(struct nvdp__release *release) {
 static void close_file(struct nvdp__release *release) {
     struct tensors *of = release->of;
     if (of != NULL) nvdp_safetensors_close(of->file);
-    if (of != NULL) free(of->piece);
+    if (of != NULL) free(of->buffer);
     free(of);
     release->of = NULL;
 }

@@ -59,7 +59,7 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     make_printable(made->found);
 }
 
-static enum nvdp_verdict whether(bool holds) {
+static enum nvdp_verdict verdict_of(bool holds) {
     return holds ? NVDP_VERDICT_YES : NVDP_VERDICT_NO;
 }
 
@@ -94,7 +94,7 @@ static bool text_of(struct verify *v, const char *name, size_t size, char *out) 
     return true;
 }
 
-static bool says(struct verify *v, const char *name, const char *word) {
+static bool text_is(struct verify *v, const char *name, const char *word) {
     char text[NAME_SIZE];
     return text_of(v, name, sizeof text, text) && strcmp(text, word) == 0;
 }
@@ -142,7 +142,7 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
     (void)shape;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strcmp(name, all[i].name) != 0) continue;
-        known = strcmp(name, "offset") != 0 || says(names->v, "length_policy", "public");
+        known = strcmp(name, "offset") != 0 || text_is(names->v, "length_policy", "public");
         right_type = type[0] != 'f' || strchr(all[i].wider, type[1]) == NULL;
     }
     take_name(names, name, known, right_type);
@@ -195,15 +195,15 @@ static void check_grid(struct verify *v) {
     const double clip = real_of(v, "clip_sequence", INFINITY);
     v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
     if (!is_whole(v)) {
-        check(v, whether(says(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
+        check(v, verdict_of(text_is(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
               "the grid is that of the format", "float16%s",
               isfinite(clip) ? ", whose noise no bound of a sequence clip is about" : "");
         return;
     }
-    bool right = says(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
+    bool right = text_is(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
                  shape->z_exponent == v->grids.z.exponent &&
                  (!shape->weights || shape->log_pi_exponent == v->grids.log_pi.exponent);
-    check(v, whether(right), "the grid is the same for every text, and the mechanism's",
+    check(v, verdict_of(right), "the grid is the same for every text, and the mechanism's",
           "%s, steps of 2^%d; expected %s, 2^%d", nvdp__grid_names[shape->grid], shape->z_exponent,
           nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
@@ -233,7 +233,7 @@ static void check_spread(struct verify *v) {
     const double high = n + means + 2 * sqrt((n + 2 * means) * x) + 2 * x + rounding;
     /* a normal exceeds 13 with probability 1e-38 */
     const bool holds = square >= low && square <= high && largest <= clip + 13;
-    check(v, whether(holds), "values spread as noise of variance 1 about means within the clip",
+    check(v, verdict_of(holds), "values spread as noise of variance 1 about means within the clip",
           "mean square %.6g of %.6g to %.6g, largest %.4g of %.4g", square / n, fmax(low, 0) / n,
           high / n, largest, clip + 13);
 }
@@ -242,7 +242,7 @@ static void check_values(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double limit =
         is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* largest float16 */
-    check(v, whether(v->largest <= (float)limit), "values are finite and within the grid",
+    check(v, verdict_of(v->largest <= (float)limit), "values are finite and within the grid",
           "largest %.6g of %.6g", v->largest, limit);
     check_spread(v);
 }
@@ -273,7 +273,7 @@ static void check_weights(struct verify *v) {
         at = k;
     }
     const double lowest = step > 0 ? -v->grids.log_pi.limit * step : -INFINITY;
-    check(v, whether(holds && least >= lowest),
+    check(v, verdict_of(holds && least >= lowest),
           "the weights of every sample sum to 1, but for the grid's rounding",
           "%.3g from it at most, in sample %zu of text %zu, from 0; least logarithm %.6g of %.6g",
           worst, at % shape->samples, at / shape->samples, least, lowest);
@@ -313,7 +313,7 @@ static nvdp_status check_ids(struct verify *v) {
         twice = place[i].id;
     }
     free(place);
-    check(v, whether(holds), "no row of the texts' file is there twice",
+    check(v, verdict_of(holds), "no row of the texts' file is there twice",
           holds ? "row numbers differ" : "row number %" PRId64, twice);
     return NVDP_OK;
 }
@@ -326,7 +326,7 @@ static void check_counts(struct verify *v) {
         return;
     }
     const bool read = was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
-    check(v, whether(read && texts >= 0 && (uint64_t)texts == shape->texts),
+    check(v, verdict_of(read && texts >= 0 && (uint64_t)texts == shape->texts),
           "as many texts and samples as it says",
           "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
           shape->samples, shape->samples == 1 ? "" : "s", texts);
@@ -341,7 +341,7 @@ static void check_generator(struct verify *v) {
     }
     const bool os = strcmp(name, "os") == 0;
     v->facts.insecure_seed = !os;
-    check(v, whether(os), "the noise is from no seed",
+    check(v, verdict_of(os), "the noise is from no seed",
           os ? "of the operating system's generator, it says" : "generator '%.60s', it says", name);
 }
 
@@ -377,7 +377,8 @@ static bool take_mechanism(struct verify *v) {
     nvib->length_policy = shape->policy;
     nvib->length = shape->length;
     nvib->query = NVDP__QUERY_SAMPLED; /* nvdp export refuses other models */
-    nvib->weights = says(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
+    nvib->weights =
+        text_is(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
     nvib->prior_alpha = real_of(v, "prior_alpha", nvib->prior_alpha);
     nvib->delta = real_of(v, "nvib_delta", nvib->delta);
     nvib->vib.vtdp_pool = single ? NVDP__VTDP_POOL_FIRST : NVDP__VTDP_POOL_LAST;
@@ -407,8 +408,8 @@ static bool take_mechanism(struct verify *v) {
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     v->facts.training = training_of(held);
     v->facts.named = has(v, "named_share");
-    v->facts.spent.again = says(v, "ledger", "again");
-    v->facts.counted = v->facts.spent.again > 0 || says(v, "ledger", "first");
+    v->facts.spent.again = text_is(v, "ledger", "again");
+    v->facts.counted = v->facts.spent.again > 0 || text_is(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
     return true;
@@ -422,7 +423,7 @@ static void check_training(struct verify *v) {
     if (!text_of(v, "training_texts", sizeof v->found.training_texts, found))
         check(v, NVDP_VERDICT_OPEN, what, "it does not say");
     else
-        check(v, whether(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
+        check(v, verdict_of(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
               expected);
     make_printable(found);
 }
@@ -441,8 +442,8 @@ static void check_count(struct verify *v) {
         check(v, NVDP_VERDICT_OPEN, what, "it says that none does");
     else
         check(v,
-              whether(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
-                      real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+              verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
+                         real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
               what, "up to %" PRIu64 " of a text, %zu in this file; epsilon %s at delta %g",
               spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon, NVDP__UP),
               NVDP__LEDGER_DELTA);
@@ -452,7 +453,7 @@ static void check_pseudo_counts(struct verify *v) {
     if (!v->facts.form.weights) return;
     if (has(v, "pad_alpha")) {
         const double stated = real_of(v, "pad_alpha", NAN);
-        check(v, whether(agree(stated, v->facts.form.pad_alpha)),
+        check(v, verdict_of(agree(stated, v->facts.form.pad_alpha)),
               "padding's pseudo-count is the mechanism's", "%.6g, computed %.6g", stated,
               v->facts.form.pad_alpha);
     }
@@ -460,7 +461,7 @@ static void check_pseudo_counts(struct verify *v) {
     const double stated = real_of(v, "weights_distance", NAN);
     const double made = nvdp__release_weights_distance(&v->facts);
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    check(v, whether(agree(stated, made)),
+    check(v, verdict_of(agree(stated, made)),
           "the weights' sampler is as near to a Dirichlet as stated", "%s, computed %s",
           nvdp__bound(a, stated, NVDP__UP), nvdp__bound(b, made, NVDP__UP));
 }
@@ -473,7 +474,7 @@ static void check_bound(struct verify *v) {
     const double made = nvdp__public_bound(nvdp__release_bound(&v->facts));
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
-    check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
+    check(v, verdict_of(applies && agree(is, made)), "the divergence bound is what the clip proves",
           "%s nats at order %g in one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
           v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
@@ -494,7 +495,7 @@ static nvdp_status check_certificate(struct verify *v) {
     }
     const struct nvdp_certificate *made = &v->facts.certificate;
     if (strcmp(letter, "none") == 0) {
-        check(v, whether(!v->facts.certified), "what is proven over all texts is stated",
+        check(v, verdict_of(!v->facts.certified), "what is proven over all texts is stated",
               v->facts.certified ? "theorem (%s) holds, none is stated" : "nothing is, nor stated",
               nvdp__theorem_letter(made->theorem));
         return NVDP_OK;
@@ -507,10 +508,10 @@ static nvdp_status check_certificate(struct verify *v) {
     const struct nvdp_claim *claim = theorem < NVDP_THEOREMS ? &made->claim[theorem] : NULL;
     for (size_t i = 0; claim != NULL && i < claim->conditions; i++) {
         const struct nvdp_condition *condition = &claim->condition[i];
-        check(v, whether(condition->holds), condition->what, "%s", condition->found);
+        check(v, verdict_of(condition->holds), condition->what, "%s", condition->found);
     }
     const bool right = v->facts.certified && (int)made->theorem == theorem;
-    check(v, whether(right), "the certificate is the theorem that proves most",
+    check(v, verdict_of(right), "the certificate is the theorem that proves most",
           "(%.40s), found (%s)", letter,
           v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
@@ -521,12 +522,12 @@ static nvdp_status check_certificate(struct verify *v) {
     const double epsilon = real_of(v, "certificate_epsilon", NAN),
                  delta = real_of(v, "certificate_delta", NAN),
                  mu = real_of(v, "certificate_mu", NAN);
-    check(v, whether(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
+    check(v, verdict_of(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
           "epsilon is what the certificate proves",
           "%s at delta %g, computed %s at delta %g, of %s", nvdp__bound(a, epsilon, NVDP__UP),
           delta, nvdp__bound(b, made->epsilon, NVDP__UP), made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
-        check(v, whether(agree(mu, made->mu)), "mu is what the certificate proves",
+        check(v, verdict_of(agree(mu, made->mu)), "mu is what the certificate proves",
               "%s, computed %s, of %s", nvdp__bound(a, mu, NVDP__UP),
               nvdp__bound(b, made->mu, NVDP__UP), samples);
     v->found.certified = true;
@@ -576,12 +577,12 @@ static void check_statement(struct verify *v, bool known) {
         check(v, NVDP_VERDICT_OPEN, what, "there is none");
     else if (!known)
         check(v, NVDP_VERDICT_OPEN, what, "the mechanism is not told: its words are not compared");
-    else if (!says(v, "nvdp_version", nvdp_version()) ||
+    else if (!text_is(v, "nvdp_version", nvdp_version()) ||
              real_of(v, "statement_words", 1) != NVDP__STATEMENT_WORDS)
         check(v, NVDP_VERDICT_OPEN, what,
               "another version of this program wrote it: its words are not compared");
     else
-        check(v, whether(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
+        check(v, verdict_of(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
               "compared word for word%s",
               has(v, "divergence_texts") ? " but for what was measured" : "");
 }
@@ -605,7 +606,7 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
     sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
     v->found.is_signed = valid;
     v->found.is_known = known;
-    check(v, whether(valid), old ? "signed, and no value or attribute changed since" : what,
+    check(v, verdict_of(valid), old ? "signed, and no value or attribute changed since" : what,
           "%s key %s%s", valid ? "by" : "not by", v->found.public_key,
           covers == NVDP__SIGNED_BYTES ? ", over every byte of the file"
           : valid && !old ? ", over every value and attribute, which decide every byte of the file"
@@ -619,7 +620,7 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
               "anybody can sign with a key of his own: give the sender's (%s)",
               nvdp__as_option(v->ctx, "public-key").text);
     else
-        check(v, whether(known), "by whom one trusts",
+        check(v, verdict_of(known), "by whom one trusts",
               known ? "by the key that was given" : "not by the key that was given");
     return NVDP_OK;
 }
@@ -699,7 +700,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
-    check(v, whether(nvdp__within_budget(&budget, &worst)),
+    check(v, verdict_of(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon, NVDP__UP), epsilon,
@@ -733,11 +734,12 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
               nvdp__ledger_count(ledger), id);
     else
-        check(&v,
-              whether((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-              "its release is in the ledger",
-              "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
-              release->texts, release->samples, texts, samples);
+        check(
+            &v,
+            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
+            "its release is in the ledger",
+            "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
+            release->texts, release->samples, texts, samples);
     if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
     NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
