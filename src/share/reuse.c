@@ -24,7 +24,7 @@ enum {
 };
 
 struct options {
-    const char *file;        /* embeddings/1 */
+    const char *file;        /* a file of embeddings */
     const char *labels;      /* NULL: the labels of the file */
     const char *eval_file;   /* another file to score on; NULL: part of the file */
     const char *eval_labels; /* NULL: the labels of eval_file */

@@ -152,7 +152,7 @@ Test(reuse, gives_the_same_for_the_same_seed) {
 }
 
 /* The reader of a real run's file is as good as the sender.  One word decides the task and the sender is always
- * right, so the reader must be within 2 points, and noise. */
+ * right, so the reader must be within 2 points plus noise. */
 Test(reuse, is_as_good_as_the_sender) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
