@@ -1,4 +1,5 @@
-/* Any attack by its row: the options, the run, its result as JSON, text and verdict. */
+/* Runs any attack by its row in the table of attacks, for nvdp attack: the options, the run, the result as JSON,
+ * text and verdict.  Read attack.h first. */
 #include "attack/attack.h"
 #include "base/json.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERDICT_ROOM = 8192 }; /* a path and two lines */
+enum { VERDICT_ROOM = 8192 }; /* for a path and two lines */
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
@@ -79,7 +80,7 @@ nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
 struct nvdp_attack_result {
     struct nvdp__attacked attacked;
     struct nvdp_config *config;
-    void *found; /* zeroed, or filled by `run` */
+    void *found; /* zero, or filled by `run` */
 };
 
 void nvdp_attack_free(struct nvdp_attack_result *result) {
@@ -90,7 +91,7 @@ void nvdp_attack_free(struct nvdp_attack_result *result) {
     free(result);
 }
 
-/* Reads the posteriors of a file or a run. */
+/* Reads the posteriors of a file, or computes those of a run. */
 static nvdp_status open_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                    const char *path, struct nvdp_posteriors **out) {
     if ((path != NULL) == (nvdp_config_get(config, "run") != NULL))
@@ -122,7 +123,8 @@ nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *conf
         NVDP_TRY(open_posteriors(ctx, config, values.posteriors, &posteriors));
     made->found = nvdp__calloc(ctx, 1, row->size);
     NVDP_TRY(NVDP__MADE(made->found));
-    memcpy(made->found, &row->size, sizeof row->size); /* as NVDP_RESULT() does */
+    memcpy(made->found, &row->size,
+           sizeof row->size); /* the struct size, as NVDP_RESULT() sets it */
     made->attacked.posteriors = posteriors;
     NVDP_TRY(row->run(&made->attacked, made->found));
     made->attacked.posteriors = NULL;
@@ -134,7 +136,7 @@ cleanup:
     return status;
 }
 
-/* --- its result --- */
+/* --- the result --- */
 
 nvdp_status nvdp_attack_json(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                              char **out) {
@@ -177,7 +179,7 @@ void nvdp__print_weak(FILE *to, bool weak) {
                             "nothing.");
 }
 
-/* An attack above a bound that is proven: sampler, densities, clip or proof are wrong, or it is chance. */
+/* Reports a share that exceeds its proven bound: the sampler, densities, clip or proof is wrong, or it is chance. */
 void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
                          const struct nvdp_interval *interval, double baseline, double bound,
                          struct nvdp__writer *say) {

@@ -1,4 +1,5 @@
-/* What an attacker's guesses show (nvdp/audit.h). */
+/* Computes lower bounds on epsilon from an attacker's guesses about canaries (nvdp/audit.h), for exposure.c and
+ * users of the library.  The order: p-value, epsilon, canaries. */
 #include "options/schema.h"
 
 #include <math.h>
@@ -9,14 +10,15 @@ static double log_choose(double n, double k) {
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
 }
 
-/* log P[Binomial(r, q) = v], q = 1/(1 + e^-epsilon):
+/* log P[Binomial(r, q) = v] with q = 1/(1 + e^-epsilon):
  *     log C(r, v) + v log q + (r - v) log(1 - q),   log q = -log1p(e^-epsilon), log(1-q) = log q - epsilon. */
 static double log_mass(double r, double v, double epsilon) {
     const double log_q = -log1p(exp(-epsilon));
     return log_choose(r, v) + r * log_q - (r - v) * epsilon;
 }
 
-/* f(v) = P[W >= v], from whichever side is shorter in mass: the sum of the smaller tail keeps its digits. */
+/* Computes the p-value from f(v) = P[W >= v] and the differences f(v - i) - f(v).  Both are sums of probabilities,
+ * so small tails keep their digits. */
 double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double epsilon,
                           double delta) {
     const double r = (double)guesses, m = (double)canaries;
@@ -32,8 +34,8 @@ double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct,
     return fmin(1, tail + 2 * m * delta * steepest);
 }
 
-/* Whatever epsilon has a p-value of 1 - confidence or less is a bound, also where p does not rise with epsilon
- * everywhere: a mechanism that is epsilon-private is so at any larger epsilon. */
+/* Any epsilon whose p-value is at most 1 - confidence is a lower bound, even if p does not rise with epsilon
+ * everywhere: an epsilon-private mechanism is also private with any larger epsilon. */
 double nvdp_audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
                           double confidence) {
     enum { LARGEST = 64, HALVINGS = 60 };
@@ -61,14 +63,14 @@ struct canary {
     bool in;
 };
 
-/* From the largest score on. */
+/* Sorts by descending score. */
 static int by_score(const void *x, const void *y) {
     const struct canary *a = x, *b = y;
     if (a->score != b->score) return a->score > b->score ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Probability that one that was in scores above one that was not, equal scores counting half. */
+/* Returns the probability that a canary that was in scores above one that was not.  Equal scores count half. */
 static double area(size_t n, const struct canary *canary, double in) {
     double above = 0, wins = 0;
     for (size_t i = 0, end; i < n; i = end) {

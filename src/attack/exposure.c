@@ -1,5 +1,6 @@
-/* How far planted secrets can be read off a masked language model (Carlini et al. 2019; Hoory et al. 2021,
- * section 5.2), and the audit of canaries in one run (Steinke, Nasr & Jagielski 2023). */
+/* Measures the exposure of planted secrets in a masked language model (Carlini et al. 2019; Hoory et al. 2021,
+ * section 5.2), and audits canaries of one run (Steinke, Nasr & Jagielski 2023).  The order: one answer, questions,
+ * models, results, the attack. */
 #include "attack/options.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -28,7 +29,7 @@ static int by_group(const void *x, const void *y) {
                       : (a->occurrences > b->occurrences) - (a->occurrences < b->occurrences);
 }
 
-/* Of n secrets, whose exposures are between 0 and `bits`. */
+/* Summarizes n secrets, whose exposures are between 0 and `bits`. */
 static struct nvdp_exposure_group
 group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits) {
     struct nvdp_exposure_group made = {.window = member[0]->window,
@@ -48,7 +49,8 @@ group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits
         square += pow(member[i]->exposure - made.exposure, 2);
     made.interval =
         nvdp__interval_student(INTERVAL, n, made.exposure, sqrt(square / fmax((double)n - 1, 1)));
-    if (best == n && n > 1) /* no spread: as few as that may be first, Clopper & Pearson 1934 */
+    if (best == n &&
+        n > 1) /* no spread: take the limit of Clopper & Pearson 1934 for the share that ranks first */
         made.interval.low = bits * nvdp__interval_share(INTERVAL, n, n).low;
     if (made.interval.low < 0) made.interval.low = 0;
     if (made.interval.high > bits) made.interval.high = bits;
@@ -83,10 +85,10 @@ cleanup:
 
 /* ---- what the model says ---- */
 
-/* A word of a secret that is asked for. */
+/* A word of a secret that the model is asked for. */
 struct question {
     size_t secret;
-    bool slot; /* it is S */
+    bool slot; /* the word is S */
 };
 
 struct asked {
@@ -99,16 +101,17 @@ struct asked {
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
     struct question question[TOGETHER];
-    int32_t *word; /* [words] a copy that candidates are drawn from */
+    int32_t *word; /* [words] copy from which candidates are drawn */
     struct nvdp_secret_exposure *found;
-    double sign; /* of log p in the scores: -1 for the reference */
+    double sign; /* factor of log p in the scores: -1 for the reference */
     struct nvdp__meter meter;
     size_t seen;
 };
 
 /* ---- one answer ---- */
 
-/* Candidates behind the secret itself: all others, or some that are drawn to the front. */
+/* Moves the candidates to the front of a->word: all words but the secret, or some drawn at random.  Returns their
+ * number. */
 static size_t draw_candidates(struct asked *a, size_t secret, int32_t slot) {
     const size_t words = a->secrets.words, others = words - 1;
     const size_t wanted = a->options->candidates > 0 ? a->options->candidates - 1 : others;
@@ -130,7 +133,7 @@ static size_t draw_candidates(struct asked *a, size_t secret, int32_t slot) {
     return wanted;
 }
 
-/* 1 + those that are likelier, and half of those that are as likely. */
+/* Computes the rank: 1, plus the number of likelier candidates, plus half the number of equally likely ones. */
 static void rank(struct asked *a, size_t secret, const float *weight) {
     const struct nvdp__secret *s = &a->secrets.at[secret];
     const int32_t slot = a->secrets.id[s->first + s->slot];
@@ -167,7 +170,7 @@ static nvdp_status answer(struct asked *a) {
 
 /* ---- questions ---- */
 
-/* [CLS] the secret with word `which` covered [SEP] */
+/* Adds the question: [CLS] the secret with word `which` masked [SEP]. */
 static nvdp_status ask(struct asked *a, size_t secret, size_t which) {
     const struct nvdp__secret *s = &a->secrets.at[secret];
     const int32_t *id = a->secrets.id + s->first;
@@ -186,7 +189,7 @@ static nvdp_status ask(struct asked *a, size_t secret, size_t which) {
     return a->batch->texts < a->together ? NVDP_OK : answer(a);
 }
 
-/* Every word of canaries, S alone of others. */
+/* Asks for every word of canaries, and for S alone of other secrets. */
 static nvdp_status ask_all(struct asked *a) {
     size_t words = 0;
     for (size_t i = 0; i < a->secrets.count; i++)
@@ -214,7 +217,7 @@ static void close_model(struct asked *a) {
     a->tokenizer = NULL;
 }
 
-/* The secrets are known: the longest decides the memory. */
+/* Allocates memory for the longest secret. */
 static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
     size_t longest = 0;
     for (size_t i = 0; i < a->secrets.count; i++)
@@ -264,7 +267,7 @@ static nvdp_status ask_reference(struct asked *a, const char *directory) {
     return ask_model(a, directory, NULL);
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static void describe(struct asked *a) {
     for (size_t i = 0; i < a->secrets.count; i++) {
@@ -277,7 +280,7 @@ static void describe(struct asked *a) {
     }
 }
 
-/* The object `dp` of config.json (nvdp__dp_statement): what the accountant promises at its delta. */
+/* Reads the accountant's guarantee at its delta, the object `dp` of config.json (nvdp__dp_statement). */
 static nvdp_status read_account(struct asked *a, const char *directory,
                                 struct nvdp_exposures *out) {
     nvdp_status status = NVDP_OK;
@@ -297,7 +300,7 @@ static nvdp_status read_account(struct asked *a, const char *directory,
     NVDP_TRY(nvdp__json_real(a->ctx, where, json_object_get(dp, "pld"), "epsilon", INFINITY, 0,
                              INFINITY, &out->upper));
     NVDP_TRY(nvdp__json_bool(a->ctx, where, dp, "insecure_seed", false, &out->seeded));
-    /* An epsilon at its delta is one at any larger delta, too. */
+    /* An epsilon at some delta also holds at any larger delta. */
     if (a->options->delta == 0 && delta > 0) out->audit.delta = delta;
     if (!(delta <= out->audit.delta)) out->upper = INFINITY;
 cleanup:
@@ -342,7 +345,7 @@ void nvdp_exposures_free(struct nvdp_exposures *exposures) {
     *exposures = (struct nvdp_exposures){0};
 }
 
-/* A directory of training has its model in a folder of its own. */
+/* Returns the path of the model.  A training directory has it in a folder of its own. */
 static char *model_of(struct nvdp_context *ctx, const char *directory) {
     char *inner = nvdp__join(ctx, directory, "model/config.json");
     char *path = inner == NULL         ? NULL

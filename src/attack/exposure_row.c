@@ -1,4 +1,4 @@
-/* Exposure's row of the table of attacks, and its results as JSON and text. */
+/* The row of exposure in the table of attacks, and its results as JSON and text. */
 #include "attack/attack.h"
 #include "base/json.h"
 
@@ -98,8 +98,9 @@ static void print_exposure(const struct nvdp__attacked *attacked, const void *of
     print_audit(to, found);
 }
 
-/* No attack may find more than an accountant promises: one of the two is wrong, or the training is. */
-static void judge(const struct nvdp__attacked *attacked, const void *of, struct nvdp__writer *say) {
+/* Reports an epsilon above the accountant's: then the attack, the accountant or the training is wrong. */
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
     const struct nvdp_exposures *found = of;
     const struct nvdp_canary_audit *a = &found->audit;
     if (a->canaries == 0 || a->epsilon <= found->upper) return;
@@ -127,5 +128,5 @@ const struct nvdp__attack nvdp__attack_row_exposure = {.target = NVDP_ATTACK_MOD
                                                        .run = run,
                                                        .json = exposure_json,
                                                        .print = print_exposure,
-                                                       .verdict = judge,
+                                                       .verdict = write_verdict,
                                                        .release = release};

@@ -1,10 +1,11 @@
-/* Which text is this sample of?  Nearly Bayes' answer: vectors are scored as nearest's are, and what texts are likely is told
- * by a masked language model beside the tokens' frequencies,
+/* Names the text of a sample, close to Bayes' answer.  Vectors are scored as in nearest.c; a masked language model and
+ * the frequencies of tokens give the prior probability of texts.  A text maximizes the sum
  *
- *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others),
+ *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
- * over all places (search.c).  The exponent e and the weight w are those that name the most tokens of public texts that were
- * left out: first the exponent without the model, which is nearest; then both, twice, given what was found with the last. */
+ * over all places (search.c).  The exponent e and the weight w are those that name the most tokens of public texts that
+ * were held out.  First e is chosen without the model, which is nearest; then both are chosen, twice, each time for the
+ * texts found with the previous choice. */
 #include "attack/language.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ enum { ROUNDS = 2, GROUP = 16 };
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
 enum { TRIES = sizeof WEIGHTS / sizeof *WEIGHTS };
 
-/* How much what counts. */
+/* The exponent of the densities and the weight of the language model. */
 struct mixture {
     double exponent, weight;
 };
@@ -25,7 +26,7 @@ struct reader {
     struct nvdp__masked_lm *model; /* NULL: frequencies alone */
     struct nvdp__language language;
     double *frequency; /* [count] log f */
-    size_t rows;       /* most of a group of texts */
+    size_t rows;       /* max. rows of a group of texts */
     double *score;     /* [rows, count] */
     double *log_p;     /* [rows, count] */
     double *row;       /* [count] */
@@ -47,7 +48,7 @@ static void release(struct reader *r) {
     free(r->open);
 }
 
-/* As many texts as are searched for at once. */
+/* Returns the number of texts to search for at once. */
 static size_t group_of(const struct reader *r) {
     if (r->model == NULL) return GROUP;
     const size_t group = r->language.together / r->attack->options->beam;
@@ -78,7 +79,7 @@ static nvdp_status reserve(struct reader *r) {
 
 /* --- a group of texts --- */
 
-/* What a token's density is mixed to, but for the model's part; and the density of what was mixed. */
+/* Returns a token's score under a mixture, without the part of the language model; unmixed() inverts it. */
 static double mixed(const struct reader *r, const struct mixture *by, double density, size_t k) {
     return by->exponent * density + (1 - by->weight) * r->frequency[k];
 }
@@ -87,8 +88,8 @@ static double unmixed(const struct reader *r, const struct mixture *by, double s
     return (score - (1 - by->weight) * r->frequency[k]) / by->exponent;
 }
 
-/* Of n texts from `first` on: what their vectors say of them, and the texts that are found; with `answers` also what the
- * model says of these where it counts for nothing. */
+/* Scores the vectors of n texts from `first` on and finds the texts.  With `answers`, also asks the language model
+ * about the found texts if its weight is 0. */
 static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
                         enum nvdp__observed observed, uint64_t seed, size_t first, size_t n,
                         const struct mixture *by, bool answers) {
@@ -108,7 +109,7 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
         for (size_t j = 0; j < rows; j++, at++) {
             double *score = r->score + at * count;
             r->open[at] = nvdp__token_counts(r->attack, id[j]);
-            r->id[at] = id[j]; /* found anew where it is open */
+            r->id[at] = id[j]; /* replaced by search where it is open */
             for (size_t k = 0; k < count; k++)
                 score[k] = mixed(r, by, score[k] - r->frequency[k], k);
         }
@@ -118,11 +119,11 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
                             r->attack->options->beam, n, r->text);
 }
 
-/* Counts what was found by a mixture, for `text` and those behind it; or, with `alone`, what each place alone says, with the
- * exponent that is best then. */
-static void judge(struct reader *r, const struct nvdp_dataset *data, size_t first, size_t n,
-                  size_t text, const struct mixture *by, const struct mixture *alone,
-                  const struct nvdp__correct *hits) {
+/* Counts the tokens found with a mixture, for `text` and the next ones.  With `alone`, counts those found at each
+ * place by itself, with the exponent that is best in that case. */
+static void count_found(struct reader *r, const struct nvdp_dataset *data, size_t first, size_t n,
+                        size_t text, const struct mixture *by, const struct mixture *alone,
+                        const struct nvdp__correct *hits) {
     struct nvdp__tokens *known = &r->centroids.known;
     const size_t count = known->count;
     for (size_t i = 0, at = 0; i < n; i++) {
@@ -132,7 +133,7 @@ static void judge(struct reader *r, const struct nvdp_dataset *data, size_t firs
             for (size_t k = 0; k < count; k++)
                 r->row[k] = alone != NULL ? mixed(r, alone, unmixed(r, by, score[k], k), k)
                                           : score[k] + by->weight * log_p[k];
-            if (alone == NULL && by->weight > 0) /* it goes by the whole text */
+            if (alone == NULL && by->weight > 0) /* the search decided on the whole text */
                 r->row[known->place[r->id[at]] - 1] = INFINITY;
             nvdp__judge(known, text + i, data->ids[q], r->row, hits);
         }
@@ -142,7 +143,7 @@ static void judge(struct reader *r, const struct nvdp_dataset *data, size_t firs
 
 /* --- the mixture --- */
 
-/* How many tokens of a group each mixture would name, given what was found by one. */
+/* Counts the tokens of a group that each mixture would name, given the texts found with one mixture. */
 static void count_right(const struct reader *r, const struct nvdp_dataset *data, size_t first,
                         size_t n, const struct mixture *by, size_t exponents, size_t weights,
                         double right[][TRIES]) {
@@ -158,17 +159,17 @@ static void count_right(const struct reader *r, const struct nvdp_dataset *data,
             for (size_t w = 0; w < weights; w++) {
                 const struct mixture to = {nvdp__exponents[e], WEIGHTS[w]};
                 const size_t own = place - 1;
-                const double least = mixed(r, &to, r->row[own], own) + to.weight * log_p[own];
+                const double own_score = mixed(r, &to, r->row[own], own) + to.weight * log_p[own];
                 size_t above = 0;
                 for (size_t k = 0; k < count && above == 0; k++)
                     above += nvdp__goes_before(mixed(r, &to, r->row[k], k) + to.weight * log_p[k],
-                                               k, least, own);
+                                               k, own_score, own);
                 right[e][w] += above == 0;
             }
     }
 }
 
-/* The best mixture of public texts that were left out, and the best exponent without the model. */
+/* Finds the best mixture, and the best exponent without the model, on held-out public texts. */
 static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct mixture *by,
                           struct mixture *alone) {
     const struct nvdp__texts *texts = &r->attack->known;
@@ -188,7 +189,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
             r->done += n;
             nvdp__meter_update(&r->meter, r->done, (double)r->done, "text", NAN);
         }
-        for (size_t w = 0; w < weights; w++) /* in doubt without the model */
+        for (size_t w = 0; w < weights; w++) /* on ties, prefers the smaller weight of the model */
             for (size_t e = 0; e < exponents; e++) {
                 if (!(right[e][w] > best)) continue;
                 best = right[e][w];
@@ -196,7 +197,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
             }
         if (round == 0) *alone = *by;
         if (round == 0 || by->exponent != last.exponent || by->weight != last.weight) continue;
-        r->done += (rounds - 1 - round) * (end - from); /* would be found again */
+        r->done += (rounds - 1 - round) * (end - from); /* further rounds would find the same */
         break;
     }
     return NVDP_OK;
@@ -229,8 +230,8 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
             for (size_t i = 0; i < n; i += group) {
                 const size_t m = nvdp__min(n - i, group);
                 NVDP_TRY(find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
-                judge(&r, a->attacked.data, i, m, s * n + i, &by, NULL, &hits);
-                judge(&r, a->attacked.data, i, m, s * n + i, &by, &alone, &nearest);
+                count_found(&r, a->attacked.data, i, m, s * n + i, &by, NULL, &hits);
+                count_found(&r, a->attacked.data, i, m, s * n + i, &by, &alone, &nearest);
                 r.done += m;
                 nvdp__meter_update(&r.meter, r.done, (double)r.done, "text", NAN);
             }

@@ -1,4 +1,5 @@
-/* What the learners (texts.h) share in their rows of the table of attacks: the run, and its results as JSON and text. */
+/* The parts of the rows in the table of attacks that all learners (texts.h) share: the run, and the results as JSON
+ * and text. */
 #include "attack/texts.h"
 #include "base/json.h"
 #include "base/sentence.h"
@@ -16,7 +17,7 @@ void nvdp__learner_release(void *found) {
     nvdp_text_attack_free(found);
 }
 
-/* Says what an attacker with a language model goes by beside vectors. */
+/* Prints the prior of an attacker that uses a language model besides the vectors. */
 static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
                         const struct nvdp_text_attack *found) {
     const char *prior = nvdp_config_get(attacked->config, "prior");
@@ -33,7 +34,7 @@ static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
 
 enum { INTERVAL_WIDTH = 17 };
 
-/* Returns whether any score has a proven bound. */
+/* Returns true if any score has a proven bound. */
 static bool bounded(const struct nvdp_text_attack *found) {
     for (size_t i = 0; i < found->scores; i++)
         if (!isnan(found->score[i].bound)) return true;

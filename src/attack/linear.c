@@ -1,4 +1,4 @@
-/* Logistic regression, for attackers that look at one vector a text. */
+/* Logistic regression, for the attackers of pooled.c, which see one vector per text. */
 #include "attack/texts.h"
 
 #include <cblas.h>
@@ -34,7 +34,7 @@ double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const doub
     return sum / (double)n;
 }
 
-/* The largest eigenvalue of x'x / n, from below, by power iteration. */
+/* Returns a lower estimate of the largest eigenvalue of x'x / n, by power iteration. */
 static double largest(size_t n, size_t width, const double *x, double *v, double *xv) {
     double value = 1;
     for (size_t d = 0; d < width; d++)

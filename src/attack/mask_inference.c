@@ -1,8 +1,8 @@
-/* Mask token inference (Yue et al. 2021, section 5.3): an attacker who sees a sanitized text covers one
- * position after the other by [MASK], and lets a masked LM say from the others what stood there.
+/* Mask token inference (Yue et al. 2021, section 5.3): an attacker who sees a sanitized text masks one position
+ * after the other and lets a masked LM predict the original token from the others.
  *
- * A token is its piece in the mask model's vocabulary, or the pieces that its word has there; it is covered
- * by one [MASK] and guessed as one piece.  A text longer than the model takes is asked in stretches. */
+ * A token is its piece in the mask model's vocabulary, or the pieces of its word there.  One [MASK] covers the
+ * token, and the guess is one piece.  A text that is longer than the model's limit is asked in parts. */
 #include "dchi/sanitizer.h"
 #include "pretrain/evaluate.h"
 #include "rdp/pairs.h"
@@ -17,13 +17,13 @@ struct attack {
     const struct nvdp_sanitizer *sanitizer;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pretrain_model model;
-    size_t length; /* most tokens at once, special ones included */
+    size_t length; /* max. tokens at once, including special tokens */
     struct nvdp__batch *batch;
     struct nvdp__masked masked; /* labels: the original pieces */
-    int32_t in_text[TOGETHER];  /* the piece that was covered; -1: there were several */
+    int32_t in_text[TOGETHER];  /* the piece that was masked; -1: several pieces */
     struct nvdp_tokens pieces;  /* of a word */
     size_t *start;              /* [tokens of the longest text + 1] */
-    int32_t *piece;             /* [start[n]] of a text, end to end */
+    int32_t *piece;             /* [start[n]] pieces of a text, concatenated */
     size_t start_capacity, piece_capacity;
     struct nvdp__meter meter;
     size_t seen, original, sanitized;
@@ -32,7 +32,7 @@ struct attack {
 
 /* ---- tokens as pieces ---- */
 
-/* The one piece that is the token; -1: there is none. */
+/* Returns the piece that is the token, or -1 if there is none. */
 static int32_t one_piece(const struct attack *a, int32_t token) {
     return token < 0 ? -1
                      : nvdp_tokenizer_find(a->tokenizer, nvdp_sanitizer_word(a->sanitizer, token));
@@ -72,7 +72,7 @@ static nvdp_status put_text(struct attack *a, size_t n, const int32_t *token) {
 
 /* ---- guesses ---- */
 
-/* Adds [CLS] tokens from .. end of the text, number `which` covered, [SEP]. */
+/* Adds [CLS], the tokens from .. end - 1 of the text with number `which` masked, [SEP]. */
 static void add_question(struct attack *a, size_t from, size_t end, size_t which, int32_t label) {
     struct nvdp__batch *batch = a->batch;
     nvdp__batch_put(batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_CLS));
@@ -107,7 +107,7 @@ static nvdp_status ask(struct attack *a) {
     return NVDP_OK;
 }
 
-/* One text: its tokens as they were, and as they are in the sanitized one. */
+/* Asks about one text, given its original and its sanitized tokens. */
 static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
                             const int32_t *sanitized) {
     const size_t room = a->length - SPECIALS;
@@ -131,8 +131,8 @@ static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
 static nvdp_status open_attack(struct attack *a, const char *model, size_t length) {
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, model, &bert, &a->tokenizer, &a->model));
-    const size_t most = bert.max_position_embeddings;
-    a->length = length > 0 ? length : most < USUAL_LENGTH ? most : USUAL_LENGTH;
+    const size_t limit = bert.max_position_embeddings;
+    a->length = length > 0 ? length : limit < USUAL_LENGTH ? limit : USUAL_LENGTH;
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, &bert, a->length));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, a->length, &a->batch));
     NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));

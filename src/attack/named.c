@@ -1,4 +1,5 @@
-/* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
+/* Shared by the attackers that name the token of each vector: the tokens that can be named, and the counts of right
+ * names. The order: tokens, counts, best guesses without samples, scores. */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/likelihood.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200, BOUNDED = 5 };
+enum { TOP = 10, RARE = 10, HELD_OUT = 10, MAX_HELD = 200, BOUNDED = 5 };
 
 void nvdp__tokens_release(struct nvdp__tokens *t) {
     free(t->place);
@@ -32,7 +33,7 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a method with a vector for each token, found %s", attacker,
                           a->attacked.set->method);
-    t->texts = data->count - nvdp__min(data->count / HELD_OUT, MOST_HELD);
+    t->texts = data->count - nvdp__min(data->count / HELD_OUT, MAX_HELD);
     const size_t rows = data->offset[t->texts];
     t->stamp = 1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, vocabulary));
@@ -61,7 +62,7 @@ double nvdp__tokens_frequency(const struct nvdp__tokens *t, double *log_f) {
     return all;
 }
 
-/* What is counted of every text. */
+/* The counts per text. */
 enum {
     FIRST,
     AMONG_TEN,
@@ -136,7 +137,7 @@ void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
 
 /* --- the best guesses without samples --- */
 
-/* A token's id with its place and its text's length; or a whole text's key, with place 0. */
+/* The id of a token with its place and the length of its text; or the key of a whole text, with place 0. */
 struct spot {
     size_t length, place;
     int64_t key;
@@ -150,8 +151,8 @@ static int by_spot(const void *x, const void *y) {
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Sums up, over lengths and places, the counts of the `top` most frequent keys there.  The spots are sorted; with `rare` only
- * rare ones count.  Scratch: times [n]. */
+/* Sums the counts of the `top` most frequent keys over all lengths and places.  The spots are sorted; with `rare`,
+ * only rare tokens count.  Scratch: times [n]. */
 static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t top,
                             double *times) {
     double sum = 0;
@@ -170,9 +171,9 @@ static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t
     return sum;
 }
 
-/* Computes the success of the best guesses without samples, share [BOUNDED], in the order of the first scores below.  The
- * attackers are told each text's length and each token's place.  That is side information, so the best guess names the most
- * frequent token (ten, whole text) among the attacked ones of this length and place. */
+/* Computes the success of the best guesses without samples, share [BOUNDED], in the order of the first scores below.
+ * Attackers know the length of each text and the place of each token.  With this side information the best guess is
+ * the most frequent token (ten tokens, whole text) among the attacked ones of the same length and place. */
 static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__tokens *t,
                                 double *share) {
     nvdp_status status = NVDP_OK;

@@ -1,7 +1,8 @@
-/* Which token is this vector of?  Every token that the public texts have gets a Gaussian: the mean of its posteriors' means
- * over its occurrences, their variance (drawn towards that of all tokens where there are few) and that of the mean, and the
- * noise's; a token is as likely as it is frequent.  Dimensions that go together count too much where they are taken for
- * independent: densities have an exponent, that which names the most tokens of public texts that were left out. */
+/* Names the token of each vector.  Every token of the public texts gets a Gaussian, whose mean is that of the
+ * posteriors' means over the occurrences.  Its variance sums the variance of these means, that of the mean itself,
+ * and the noise.  The first of these is shrunk towards that of all tokens if there are few.  The prior is the
+ * token's frequency.  Treating dependent dimensions as independent counts them too much, so densities get an
+ * exponent: the one that names the most tokens of held-out public texts. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
 
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double SHRINK = 10; /* occurrences that the variance of all tokens counts for */
+static const double SHRINK = 10; /* occurrences that the pooled variance counts for */
 const double nvdp__exponents[NVDP__EXPONENTS] = {1, 0.3, 0.1, 0.03, 0.01};
 
 void nvdp__centroids_release(struct nvdp__centroids *t) {
@@ -30,7 +31,7 @@ static nvdp_status reserve(struct nvdp__text_attack *a, const char *attacker,
                            struct nvdp__centroids *t) {
     NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, attacker, &t->known));
     const size_t count = t->known.count, p = t->dim = a->known.set->dim;
-    const size_t most = nvdp__most_rows(a), longest = nvdp__longest(a);
+    const size_t max_rows = nvdp__most_rows(a), longest = nvdp__longest(a);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, count * p));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, count * p));
@@ -38,10 +39,10 @@ static nvdp_status reserve(struct nvdp__text_attack *a, const char *attacker,
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->pooled, p));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->factor, count * 2 * p));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->constant, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->z, most * (p + 1)));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->z, max_rows * (p + 1)));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->vectors, longest * p));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->x, NVDP__ROWS * 2 * p));
-    t->log_pi = t->z + most * p;
+    t->log_pi = t->z + max_rows * p;
     return NVDP_OK;
 }
 
@@ -73,7 +74,7 @@ nvdp_status nvdp__centroids_create(struct nvdp__text_attack *a, const char *atta
     return NVDP_OK;
 }
 
-/* Without noise a thousandth of the spread is left, for what was seen once. */
+/* Without noise, adds a thousandth of the pooled variance, for tokens seen only once. */
 void nvdp__centroids_prepare(const struct nvdp__text_attack *a, enum nvdp__observed observed,
                              double exponent, struct nvdp__centroids *t) {
     const size_t p = t->dim;
@@ -94,8 +95,8 @@ void nvdp__centroids_prepare(const struct nvdp__text_attack *a, enum nvdp__obser
     }
 }
 
-/* The mean of each token's vectors [n, p], over kappa and releases: the token's own spread is one for all of them, so that
- * their densities do not multiply; that of their mean is what they tell. */
+/* Computes the mean of each token's vectors [n, p] over kappa and releases.  All of them share the spread of the
+ * token, so their densities do not multiply; only the spread of their mean counts. */
 static void observe(const struct nvdp__text_attack *a, const struct nvdp__texts *corpus,
                     enum nvdp__observed observed, uint64_t seed, size_t i, size_t n,
                     const struct nvdp__centroids *t) {
@@ -131,7 +132,7 @@ void nvdp__centroids_score(const struct nvdp__text_attack *a, const struct nvdp_
                 t->x, (int)(2 * p), t->factor, (int)(2 * p), 1, score, (int)count);
 }
 
-/* The tokens of text i, whose counts are those of `text`; score is [NVDP__ROWS, count]. */
+/* Guesses the tokens of text i and counts the result for `text`.  score is [NVDP__ROWS, count]. */
 static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                   const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                   size_t i, size_t text, double *score, const struct nvdp__correct *hits) {
@@ -149,7 +150,7 @@ static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
     nvdp__judge_set(&t->known, a, data, i, text, hits);
 }
 
-/* The exponent that names the most tokens of the public texts that were left out. */
+/* Chooses the exponent that names the most tokens of the held-out public texts. */
 static double choose(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                      enum nvdp__observed observed, double *score) {
     double best = -1, exponent = 1;

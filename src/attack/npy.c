@@ -1,9 +1,10 @@
-/* Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0, u32 in 2.0), the header, the values.
- * The header is a dictionary of Python with exactly three keys, in any order, then blanks and a line end:
+/* Reads NPY files, for audits of samples.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
+ * u32 in 2.0), the header, the values.  The header is a Python dictionary with exactly three keys in any order,
+ * followed by blanks and a line end:
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 8), }
  *
- * Of Python's literals no more is read than that. */
+ * No other Python literals are accepted. */
 #include "attack/audit.h"
 #include "base/file.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC = 6, MOST_RANK = 32, EXCERPT = 40 };
+enum { MAGIC = 6, MAX_RANK = 32, EXCERPT = 40 };
 
 struct header {
     struct nvdp_context *ctx;
@@ -22,7 +23,7 @@ struct header {
     size_t rank, shape[2];
 };
 
-/* What stands at the cursor, for a message. */
+/* Fails with the text at the cursor in the message. */
 static nvdp_status expected(struct header *h, const char *what) {
     char found[EXCERPT + 1];
     size_t n = 0;
@@ -33,7 +34,7 @@ static nvdp_status expected(struct header *h, const char *what) {
                       what, n > 0 ? "\"" : "its end", found, n > 0 ? "\"" : "");
 }
 
-/* Passes blanks, then the text if it is there. */
+/* Skips blanks, then `text` if it follows.  Returns true if it did. */
 static bool take(struct header *h, const char *text) {
     const size_t size = strlen(text);
     while (h->at < h->end && *h->at == ' ')
@@ -68,7 +69,7 @@ static nvdp_status read_shape(struct header *h) {
     if (!take(h, "(")) return expected(h, "a shape (rows, columns)");
     for (h->rank = 0; !take(h, ")"); h->rank++) {
         size_t side = 0;
-        if (h->rank == MOST_RANK || h->at == h->end || !isdigit((unsigned char)*h->at))
+        if (h->rank == MAX_RANK || h->at == h->end || !isdigit((unsigned char)*h->at))
             return expected(h, "a number of the shape");
         for (; h->at < h->end && isdigit((unsigned char)*h->at); h->at++)
             if (!nvdp__mul(side, 10, &side) ||

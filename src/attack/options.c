@@ -1,4 +1,4 @@
-/* The options of attacks: one row each (options/schema.h). */
+/* The options of attacks, one row per option (options/schema.h): on models, on shared data, of learning attackers. */
 #include "attack/options.h"
 
 #include "options/rows.h"
@@ -70,7 +70,7 @@ nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_co
     return nvdp__config_create(ctx, &nvdp__exposure_schema, out);
 }
 
-/* ---- on what a run shares ---- */
+/* ---- attacks on shared data of a run ---- */
 
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct nvdp__attack_options, member)
@@ -100,7 +100,7 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
     return nvdp__config_create(ctx, &nvdp__attack_schema, out);
 }
 
-/* ---- by attackers that learn from public texts ---- */
+/* ---- attackers that learn from public texts ---- */
 
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct nvdp__text_attack_options, member)

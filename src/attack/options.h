@@ -1,4 +1,4 @@
-/* The options of attacks: one plain struct for each of what is attacked. */
+/* The options of attacks: one struct per kind of target. */
 #ifndef NVDP_SRC_ATTACK_OPTIONS_H
 #define NVDP_SRC_ATTACK_OPTIONS_H
 
@@ -7,15 +7,15 @@
 
 struct nvdp__exposure_options {
     const char *model, *secrets,
-        *reference;    /* secrets NULL: planted.json of the model's directory */
+        *reference;    /* secrets NULL: planted.json in the model's directory */
     size_t candidates; /* 0: all */
     uint64_t seed;
-    size_t guess_in, guess_out; /* both 0: several */
-    double delta, confidence;   /* delta 0: of the model's account, or 1e-5 */
+    size_t guess_in, guess_out; /* both 0: several numbers are tried */
+    double delta, confidence;   /* delta 0: the delta of the model's account, or 1e-5 */
 };
 extern const struct nvdp__schema nvdp__exposure_schema;
 
-/* Of attacks on what a run shares. */
+/* Options of attacks on the data that a run shares. */
 struct nvdp__attack_options {
     int releases;
     uint64_t seed;
@@ -26,7 +26,7 @@ struct nvdp__attack_options {
 };
 extern const struct nvdp__schema nvdp__attack_schema;
 
-/* Of attackers that learn from public texts. */
+/* Options of attackers that learn from public texts. */
 struct nvdp__text_attack_options {
     uint64_t seed;
     const char *known; /* a file of public texts */
@@ -34,7 +34,7 @@ struct nvdp__text_attack_options {
     const char *prior; /* directory of a masked language model; NULL: none */
     size_t beam;
     int releases;
-    const char *shared; /* a file with the samples; NULL: they are drawn */
+    const char *shared; /* a file with the samples; NULL: samples are drawn */
 };
 extern const struct nvdp__schema nvdp__text_attack_schema;
 

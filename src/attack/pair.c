@@ -1,4 +1,5 @@
-/* Two texts told apart by the likelihood ratio of their samples: what that shows of epsilon, beside what it is. */
+/* Distinguishes two texts by the likelihood ratio of their samples, and compares the epsilon that this shows with
+ * the exact one and the certified one. */
 #include "attack/audit.h"
 #include "attack/options.h"
 #include "base/random.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 
 enum { BLOCK = 64 };
-/* How far rounding may lift an epsilon: of the exact one its bisection, of means within a clip float32. */
+/* The relative rounding error of an epsilon: from the bisection of the exact one, and from means clipped in float32. */
 static const double SLACK = 1e-6;
 
 struct attack {
@@ -19,11 +20,11 @@ struct attack {
     const struct nvdp__attack_options *options;
     struct nvdp__likelihood likelihood;
     struct nvdp__evidence evidence[BLOCK];
-    double *loss[2]; /* [samples] log P/Q of samples of P, of Q */
+    double *loss[2]; /* [samples] log P/Q of samples of P, and of samples of Q */
     double confidence;
 };
 
-/* --- which pairs --- */
+/* --- the choice of pairs --- */
 
 static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
     char more;
@@ -42,7 +43,8 @@ static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
                       a->options->pair, nvdp__rows(a->set, pair->p), nvdp__rows(a->set, pair->q));
 }
 
-/* Uniformly of those that lengths do not tell apart; after many tries in vain there are none. */
+/* Draws uniformly among pairs of equal length (any pair if lengths are hidden).  Fails after many tries without
+ * success. */
 static nvdp_status draw_pair(struct attack *a, size_t number, struct nvdp_pair_attack *pair) {
     enum { TRIES = 100000 };
     const struct nvdp__noise noise = {.seed = a->options->seed};
@@ -83,7 +85,7 @@ static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *
     return NVDP_OK;
 }
 
-/* The larger of both directions, and what no test exceeds. */
+/* Computes the larger exact epsilon of both directions, and the max. accuracy of any test. */
 static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
     nvdp_status status = NVDP_OK;
     struct nvdp_exact *exact = NULL;
@@ -106,7 +108,7 @@ cleanup:
     return status;
 }
 
-static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
+static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) {
     struct nvdp_sample_audit audit;
     const size_t text[2] = {pair->p, pair->q}, n = a->options->samples, count[2] = {n, n};
     const size_t rows = nvdp__linkage_rows(a->set, 2, text);
@@ -119,9 +121,10 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
     for (size_t i = 0; i < n; i++)
         pair->right += (a->loss[0][i] > 0) + (a->loss[1][i] < 0) +
                        ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
-    const double right = pair->right; /* tied ones are no whole ones */
+    const double right = pair->right; /* ties count half */
     pair->right /= 2 * (double)n;
-    /* The two texts' samples are right with different probabilities: the interval is no wider than for one (Hoeffding 1956). */
+    /* The probabilities of being right differ between the two texts' samples.  The interval is no wider than for
+     * equal ones (Hoeffding 1956). */
     pair->right_interval.low = nvdp__interval_share(a->confidence, 2 * n, (size_t)floor(right)).low;
     pair->right_interval.high =
         nvdp__interval_share(a->confidence, 2 * n, (size_t)ceil(right)).high;
@@ -137,7 +140,7 @@ static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
     return integrate(a, pair);
 }
 
-/* --- all of them --- */
+/* --- all pairs --- */
 
 void nvdp_pair_attacks_free(struct nvdp_pair_attacks *attacks) {
     free(attacks->pair);
@@ -169,8 +172,9 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     made.samples = options.samples;
     made.pairs = options.pair != NULL ? 1 : options.pairs;
     made.holds = true;
-    a.confidence = 1 - (1 - options.confidence) /
-                           (2 * (double)made.pairs); /* Bonferroni: of epsilon and of right */
+    a.confidence =
+        1 - (1 - options.confidence) /
+                (2 * (double)made.pairs); /* Bonferroni over pairs, and over epsilon and accuracy */
     made.guess = nvdp__guess_limit(posteriors, .5, options.releases);
     made.weak = true;
     NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
@@ -181,8 +185,8 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     for (size_t i = 0; i < made.pairs; i++) {
         struct nvdp_pair_attack *pair = &made.pair[i];
         NVDP_TRY(options.pair != NULL ? read_pair(&a, pair) : draw_pair(&a, i, pair));
-        NVDP_TRY(tell_apart(&a, pair));
-        /* an upper bound may be above what is proven */
+        NVDP_TRY(distinguish(&a, pair));
+        /* an upper bound may exceed the proven bound */
         const bool proven = pair->bounded || (pair->exact <= certified * (1 + SLACK) + SLACK &&
                                               !(pair->most > made.guess * (1 + SLACK)));
         pair->holds = pair->shown <= fmin(pair->exact, certified + SLACK) * (1 + SLACK) &&

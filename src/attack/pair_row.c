@@ -1,4 +1,4 @@
-/* Pair's row of the table of attacks: the epsilon that it is compared with, and its results as JSON and text. */
+/* The row of pair in the table of attacks: the epsilon to compare with, and the results as JSON and text. */
 #include "attack/attack.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -10,12 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Names what the pairs' exact epsilons are not to exceed. */
+/* Names the epsilon that the exact epsilons of the pairs must not exceed. */
 static const char *promise(const struct nvdp__attacked *attacked) {
     return isnan(attacked->claimed) ? "certified" : "claimed";
 }
 
-/* Gives the epsilon that is proven of the run's mechanism at the attack's delta, or what is claimed. */
+/* Computes the epsilon that is proven for the run's mechanism at the attack's delta, or takes the claimed one. */
 static nvdp_status certified(const struct nvdp__attacked *attacked, double *epsilon) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = attacked->ctx;
@@ -103,8 +103,9 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
     nvdp__print_weak(to, found->weak);
 }
 
-/* Sampler, densities, integral or proof are wrong where an attack shows more than is possible, or it is chance. */
-static void judge(const struct nvdp__attacked *attacked, const void *of, struct nvdp__writer *say) {
+/* Reports the first pair above a proven limit: the sampler, densities, integral or proof is wrong, or it is chance. */
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
     const struct nvdp_pair_attacks *found = of;
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
@@ -147,5 +148,5 @@ const struct nvdp__attack nvdp__attack_row_pair = {.target = NVDP_ATTACK_POSTERI
                                                    .run = run,
                                                    .json = pairs_json,
                                                    .print = print_pairs,
-                                                   .verdict = judge,
+                                                   .verdict = write_verdict,
                                                    .release = release};

@@ -1,6 +1,7 @@
-/* What one vector a text tells, read by logistic regression: of its words (bag), or of its label (attribute).  The vector is
- * that of the first token, [CLS], beside a mean of all of a sample's vectors, and where there are weights their weighted
- * mean.  The first mean's weights are the shares of public texts in which a row is a token's, and no padding. */
+/* Predicts the words of a text (bag) or its label (attribute) from one vector per text, by logistic regression.  The
+ * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
+ * weighted mean if there are weights.  In the first mean, a row's weight is the share of public texts in which it
+ * belongs to a token. */
 #include "attack/texts.h"
 #include "rdp/pairs.h"
 
@@ -9,25 +10,27 @@
 #include <nvdp/guess.h>
 #include <stdlib.h>
 
-enum { WORDS = 300, FEWEST = 5, HELD_OUT = 10, THRESHOLDS = 19 };
-/* What is learned from where there are few texts: so many samples of each, no more than SAMPLES in all, that ANSWERS are
- * learned and NUMBERS are seen in them; one at least.  Noise that is seen once is learned as if the text said it. */
-enum { MOST_DRAWS = 20, SAMPLES = 10000, ANSWERS = 600000, NUMBERS = 1 << 25 };
+enum { WORDS = 300, MIN_TEXTS = 5, HELD_OUT = 10, THRESHOLDS = 19 };
+/* With few texts, the attacker learns from several samples of each: MAX_DRAWS at most, and one at least.  SAMPLES,
+ * ANSWERS and NUMBERS limit all samples, values of y and values of x together.  Noise seen only once would be
+ * learned as part of the text. */
+enum { MAX_DRAWS = 20, SAMPLES = 10000, ANSWERS = 600000, NUMBERS = 1 << 25 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
 
-/* What is learned and guessed: y of the public texts. */
+/* The data to learn from and the guesses; y belongs to the public texts. */
 struct reader {
     struct nvdp__text_attack *attack;
     size_t width, outputs, draws;
     bool softmax;
-    double *all_x, *all_y;  /* `draws` - 1 other samples of the texts that are learned from, then */
-    double *x, *y;          /* [known, width], [known, outputs] */
-    double *p;              /* [known, outputs] */
+    double *all_x,
+        *all_y;    /* first the `draws` - 1 further samples of the training texts, then x and y */
+    double *x, *y; /* [known, width], [known, outputs] */
+    double *p;     /* [known, outputs] */
     double *seen, *guess;   /* [attacked, width], [attacked, outputs] */
     double *weight, *trial; /* [outputs, width] */
     double penalty;         /* 0: not chosen yet */
     double *z;              /* of one sample */
-    double *own; /* [most rows]: of the public texts' k-th rows the share that are tokens' */
+    double *own; /* [max. rows]: the share of public texts whose k-th row belongs to a token */
 };
 
 static void release(struct reader *r) {
@@ -47,14 +50,14 @@ static size_t trained(const struct reader *r) {
     return known - known / HELD_OUT;
 }
 
-/* A row that is padding, or the prior's, is noise alone. */
+/* Computes r->own.  A row of padding or of the prior has noise only. */
 static nvdp_status count_own(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
-    const size_t most = nvdp__most_rows(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->own, most));
-    for (size_t k = 0; k < most; k++) {
+    const size_t largest = nvdp__most_rows(a);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->own, largest));
+    for (size_t k = 0; k < largest; k++) {
         size_t own = 0, all = 0;
         for (size_t i = 0; i < a->known.data->count; i++) {
             if (k >= nvdp__release_rows(set, i)) continue;
@@ -72,7 +75,7 @@ static nvdp_status reserve(struct reader *r) {
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
-    r->draws = nvdp__max(1, nvdp__min(MOST_DRAWS, samples / known));
+    r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
@@ -87,7 +90,7 @@ static nvdp_status reserve(struct reader *r) {
     return NVDP__NEW(a->ctx, r->z, nvdp__most_rows(a) * (set->dim + 1));
 }
 
-/* x [texts, width] of a corpus' first ones; the last column is 1. */
+/* Computes x [texts, width] for the first texts of a corpus.  The last column is 1. */
 static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                  uint64_t seed, uint32_t draw, size_t texts, double *x) {
     const struct nvdp_posteriors *set = corpus->set;
@@ -113,8 +116,8 @@ static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__
     }
 }
 
-/* In units of the standard deviations of x [n], the public texts', about its means. */
-static void standardise(struct reader *r, size_t n, double *x) {
+/* Scales x [n] of the public texts to mean 0 and standard deviation 1, and the attacked texts in the same way. */
+static void standardize(struct reader *r, size_t n, double *x) {
     const size_t attacked = r->attack->attacked.data->count;
     for (size_t d = 0; d + 1 < r->width; d++) {
         double mean = 0, square = 0;
@@ -130,7 +133,7 @@ static void standardise(struct reader *r, size_t n, double *x) {
     }
 }
 
-/* Learns from nine tenths of the public texts; the tenth chooses the penalty, once.  p and guess are filled. */
+/* Learns from nine tenths of the public texts, and chooses the penalty on the rest, once.  Fills p and guess. */
 static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_t seed) {
     struct nvdp__text_attack *a = r->attack;
     const size_t known = a->known.data->count, n = trained(r), held = known - n;
@@ -156,7 +159,7 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
     pool(r, &a->attacked, observed, seed, 0, attacked, r->seen);
     for (size_t i = 0; i < before; i += n)
         memcpy(r->y - (before - i) * r->outputs, r->y, n * r->outputs * sizeof *r->y);
-    standardise(r, before + known, x);
+    standardize(r, before + known, x);
     const size_t tries = r->penalty > 0 ? 1 : sizeof PENALTIES / sizeof *PENALTIES;
     for (size_t k = 0; k < tries; k++) {
         const double l2 = tries == 1 ? r->penalty : PENALTIES[k];
@@ -190,7 +193,8 @@ static int by_texts(const void *x, const void *y) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Distinct pieces of text i, into `mark` [vocabulary], which holds i + 1 for them; calls of rising i. */
+/* Sets mark [vocabulary] to i + 1 for the distinct pieces of text i, and returns their number.  i must rise between
+ * calls. */
 static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_dataset *data, size_t i,
                        size_t *mark) {
     size_t found = 0;
@@ -203,7 +207,7 @@ static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_data
     return found;
 }
 
-/* Hits, guesses and words of the texts at a threshold. */
+/* Counts hits, guesses and words of the texts at a threshold. */
 static void compare(const struct reader *r, const struct nvdp_dataset *data,
                     const struct word *word, size_t first, size_t texts, const double *p,
                     double threshold, size_t *mark, double *hits, double *guesses, double *words) {
@@ -231,18 +235,19 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
-    const size_t n = attacked->count, most = nvdp__max(known->count, n);
+    const size_t n = attacked->count, largest = nvdp__max(known->count, n);
     struct reader r = {.attack = a};
     struct word *word = NULL;
     size_t *mark = NULL;
-    double *count = NULL, *of[5] = {NULL}; /* [seeds, n]: hits, guesses, words, twice hits, both */
+    double *count = NULL,
+           *of[5] = {NULL}; /* [seeds, n]: hits, guesses, words, 2 hits, guesses + words */
     NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
     NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, count, 3 * most));
+    NVDP_TRY(NVDP__NEW(a->ctx, count, 3 * largest));
     NVDP_TRY(NVDP__NEW(a->ctx, of[0], 5 * a->options->seeds * n));
     for (size_t c = 1; c < 5; c++)
         of[c] = of[0] + c * a->options->seeds * n;
-    double *hits = count, *guesses = count + most, *words = count + 2 * most;
+    double *hits = count, *guesses = count + largest, *words = count + 2 * largest;
     for (size_t i = 0; i < vocabulary; i++)
         word[i].id = (int32_t)i;
     for (size_t i = 0; i < known->count; i++) {
@@ -250,15 +255,15 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
         for (size_t k = known->offset[i]; k < known->offset[i + 1]; k++)
             if (mark[known->ids[k]] == i + 1) {
                 word[known->ids[k]].texts++;
-                mark[known->ids[k]] = SIZE_MAX; /* once a text */
+                mark[known->ids[k]] = SIZE_MAX; /* once per text */
             }
     }
     qsort(word, vocabulary, sizeof *word, by_texts);
-    while (r.outputs < WORDS && r.outputs < vocabulary && word[r.outputs].texts >= FEWEST)
+    while (r.outputs < WORDS && r.outputs < vocabulary && word[r.outputs].texts >= MIN_TEXTS)
         r.outputs++;
     if (r.outputs == 0)
         NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                            "public: expected words that %d texts have, found none", FEWEST));
+                            "public: expected words that %d texts have, found none", MIN_TEXTS));
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
     for (size_t i = 0; i < known->count; i++) {
@@ -273,16 +278,16 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
         for (size_t s = 0; s < seeds; s++) {
             double best = -1, threshold = 0.5;
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
-            for (int k = 1; k <= THRESHOLDS; k++) { /* the tenth's best F1 */
+            for (int k = 1; k <= THRESHOLDS; k++) { /* best F1 on the held-out tenth */
                 const double here = k / (THRESHOLDS + 1.);
-                memset(count, 0, 3 * most * sizeof *count);
+                memset(count, 0, 3 * largest * sizeof *count);
                 compare(&r, known, word, from, held, r.p, here, mark, hits, guesses, words);
                 const double f1 =
                     2 * total(held, hits) / (total(held, guesses) + total(held, words));
                 if (f1 > best) threshold = here;
                 best = fmax(best, f1);
             }
-            memset(count, 0, 3 * most * sizeof *count);
+            memset(count, 0, 3 * largest * sizeof *count);
             compare(&r, attacked, word, 0, n, r.guess, threshold, mark, hits, guesses, words);
             for (size_t i = 0; i < n; i++) {
                 of[0][s * n + i] = hits[i];
@@ -325,7 +330,7 @@ static nvdp_status check_labels(struct nvdp__text_attack *a) {
     return NVDP_OK;
 }
 
-/* Of two classes: the area under the curve. */
+/* Computes the area under the ROC curve for two classes. */
 static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, double *scores,
                         unsigned char *positive, double *out) {
     const struct nvdp_dataset *data = a->attacked.data;
@@ -354,8 +359,8 @@ static void bound_label(struct nvdp__text_attack *a, const double *count, size_t
     nvdp__bound_score(a, baseline, bound);
 }
 
-/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one, and the means of
- * both together have norm C sqrt(2) at most. */
+/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one.  The
+ * joint means of both texts have norm at most C sqrt(2). */
 static double area_limit(const struct nvdp__text_attack *a) {
     const struct nvdp_posteriors *set = a->attacked.set;
     return isnan(nvdp__guess_limit(set, .5, 1))
@@ -368,7 +373,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
     struct reader r = {.attack = a, .softmax = true};
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     const size_t n = attacked->count;
-    double *hits = NULL, *of = NULL, *scores = NULL, *count = NULL; /* [outputs] texts of a class */
+    double *hits = NULL, *of = NULL, *scores = NULL, *count = NULL; /* [outputs] texts per class */
     unsigned char *positive = NULL;
     NVDP_TRY(check_labels(a));
     r.outputs = (size_t)known->task.classes;
@@ -405,13 +410,13 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
         if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
-        /* Hanley & McNeil 1982, and what differs between seeds */
+        /* variance over texts (Hanley & McNeil 1982), and over seeds */
         const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
         const double of_texts =
             (auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
             (yes * no);
         const double of_seeds = seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0;
-        /* of so many pairs that have no text in common */
+        /* the number of disjoint pairs */
         const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
                                                 : nvdp__half_width(of_texts, n, of_seeds, seeds);
         NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));

@@ -1,8 +1,9 @@
-/* A pretrained masked language model as what texts are likely: p(token | the others), of the tokens that the public texts have.
+/* Uses a pretrained masked language model as the prior of texts, for language.c: p(token | the others), over the
+ * tokens of the public texts.
  *
- * It may have a vocabulary of its own.  A token is read to it as its piece there, or as the pieces that its word has there,
- * and is answered as its piece; tokens that are no piece of its vocabulary are as likely as they are frequent in the public
- * texts, all together and each among them.  A text that is longer than it takes is asked in stretches. */
+ * The model may have its own vocabulary.  It reads a token as its piece there, or as the pieces of its word, and
+ * answers with the piece.  Tokens that are not a piece of the vocabulary get their frequency in the public texts.  A
+ * text that is longer than the model's limit is asked in parts. */
 #include "attack/language.h"
 #include "pretrain/corpus.h"
 #include "pretrain/evaluate.h"
@@ -19,14 +20,14 @@ struct nvdp__masked_lm {
     const struct nvdp__tokens *known;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pretrain_model model;
-    size_t vocabulary, length; /* most tokens at once, special ones included */
+    size_t vocabulary, length; /* max. tokens at once, including special tokens */
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
-    int32_t *one;   /* [count] the piece; -1: there is none */
-    double *rest;   /* [count] log p of a token without one */
-    double share;   /* log p that a token has one */
+    int32_t *one;   /* [count] the piece; -1: none */
+    double *rest;   /* [count] log p of a token without a piece */
+    double share;   /* log p that a token has a piece */
     size_t *start;  /* [count + 1] */
-    int32_t *piece; /* [start[count]] what is read */
+    int32_t *piece; /* [start[count]] the pieces to read */
     size_t capacity;
     struct nvdp_tokens pieces; /* of a word */
 };
@@ -45,7 +46,7 @@ void nvdp__masked_lm_free(struct nvdp__masked_lm *m) {
     free(m);
 }
 
-/* --- tokens as its pieces --- */
+/* --- tokens as pieces of the model --- */
 
 static nvdp_status read_token(struct nvdp__masked_lm *m, size_t k) {
     const char *word = nvdp_tokenizer_piece(m->run, m->known->id[k]);
@@ -83,7 +84,7 @@ static nvdp_status read_tokens(struct nvdp__masked_lm *m) {
 
 /* --- questions --- */
 
-/* What a token of a text is to it; *n pieces. */
+/* Returns the *n pieces that stand for a token of a text. */
 static const int32_t *pieces_of(const struct nvdp__masked_lm *m, int32_t id, size_t *n,
                                 int32_t *special) {
     const size_t place = m->known->place[id];
@@ -96,10 +97,10 @@ static const int32_t *pieces_of(const struct nvdp__masked_lm *m, int32_t id, siz
     return m->piece + m->start[place - 1];
 }
 
-/* [CLS] what is about the place, as much as there is room for, [SEP] */
+/* Adds [CLS], as much of the text around the place as fits, [SEP]. */
 static void add(struct nvdp__masked_lm *m, const struct nvdp__question *q) {
     size_t from = q->which, end = q->which + 1, room = m->length - SPECIALS - 1, n;
-    const size_t last = q->n - 1; /* [CLS] and [SEP] stand at the ends */
+    const size_t last = q->n - 1; /* [CLS] and [SEP] are at the ends */
     bool before = true, behind = true;
     int32_t special;
     while (before || behind) {
@@ -117,7 +118,7 @@ static void add(struct nvdp__masked_lm *m, const struct nvdp__question *q) {
         const int32_t *piece = pieces_of(m, q->id[i], &n, &special);
         if (i == q->which) {
             m->masked.row[m->masked.count] = (int32_t)m->batch->tokens;
-            m->masked.label[m->masked.count++] = 0; /* nobody knows */
+            m->masked.label[m->masked.count++] = 0; /* unused */
             special = nvdp_tokenizer_special(m->tokenizer, NVDP_TOKEN_MASK);
             piece = &special;
             n = 1;
@@ -141,7 +142,7 @@ static nvdp_status ask(void *of, size_t n, const struct nvdp__question *question
     NVDP_RETURN_IF_FAILED(
         nvdp__pretrain_model_step(&m->model, m->batch, &m->masked, &pass, &losses));
     for (size_t i = 0; i < n; i++) {
-        const float *weight = m->model.heads.logits + i * m->vocabulary; /* exp(logit - largest) */
+        const float *weight = m->model.heads.logits + i * m->vocabulary; /* exp(logit - max) */
         double sum = 0;
         for (size_t k = 0; k < count; k++)
             sum += m->one[k] >= 0 ? (double)weight[m->one[k]] : 0;

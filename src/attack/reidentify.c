@@ -1,4 +1,4 @@
-/* Reidentify: whose sample is it?  Its row of the table of attacks, and its results as JSON and text. */
+/* Finds the text of a sample (reidentify): the row in the table of attacks, and the results as JSON and text. */
 #include "attack/attack.h"
 #include "base/json.h"
 #include "base/sentence.h"
@@ -17,7 +17,8 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
                                       options.seed, found);
 }
 
-/* Returns whether the attacker is too weak to conclude anything: without noise it is right no more often than by chance. */
+/* Returns true if the attacker is too weak for any conclusion: without noise it is right no more often than by
+ * chance. */
 static bool is_weak(const struct nvdp_linkage *found) {
     return found->states <= found->first_chance * (1 + 1e-9);
 }
@@ -64,7 +65,8 @@ static void print_linkage(const struct nvdp__attacked *attacked, const void *of,
     nvdp__print_weak(to, is_weak(found));
 }
 
-static void judge(const struct nvdp__attacked *attacked, const void *of, struct nvdp__writer *say) {
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
     const struct nvdp_linkage *found = of;
     nvdp__share_verdict(attacked, "the right text", &found->first_interval, found->first_chance,
                         found->first_bound, say);
@@ -72,7 +74,7 @@ static void judge(const struct nvdp__attacked *attacked, const void *of, struct 
                         found->ten_bound, say);
 }
 
-/* What it found has no memory of its own. */
+/* Does nothing: the result owns no memory. */
 static void release(void *found) {
     (void)found;
 }
@@ -89,5 +91,5 @@ const struct nvdp__attack nvdp__attack_row_reidentify = {.target = NVDP_ATTACK_P
                                                          .run = run,
                                                          .json = linkage_json,
                                                          .print = print_linkage,
-                                                         .verdict = judge,
+                                                         .verdict = write_verdict,
                                                          .release = release};

@@ -1,5 +1,5 @@
-/* What samples of any mechanism show (nvdp/audit.h): scores that are fitted to a third of them, a test that another
- * sixth chooses, and its error rates on the half that nothing has seen. */
+/* Audits any mechanism by its samples (nvdp/audit.h): fits scores to a third of the samples, chooses a test on
+ * another sixth, and measures its error rates on the remaining half.  The order: samples, scores, test. */
 #include "attack/audit.h"
 #include "base/random.h"
 #include "options/schema.h"
@@ -26,13 +26,13 @@ void nvdp_samples_free(struct nvdp_samples *samples) {
     *samples = (struct nvdp_samples){0};
 }
 
-/* One file in the drawn order: rows [0, train) fit, [train, held) choose, [held, count) measure. */
+/* One file in random order: rows [0, train) fit, [train, held) choose, [held, count) measure. */
 struct side {
     size_t count, train, held;
-    double *x;     /* [count, dim] in units of the dimensions' spread */
-    double *mean;  /* [dim] of the fitted rows */
-    double *cov;   /* [dim, dim] of them */
-    double *score; /* [count - train] of the score being tried */
+    double *x;     /* [count, dim] in standard deviations of each dimension */
+    double *mean;  /* [dim] of the fitting rows */
+    double *cov;   /* [dim, dim] of the fitting rows */
+    double *score; /* [count - train] under the current score */
 };
 
 struct work {
@@ -40,13 +40,13 @@ struct work {
     size_t dim;
     struct side side[2]; /* P, Q */
     double *factor[SCORES]
-                  [2]; /* [dim, dim] lower Cholesky factors; both the same of the linear score */
+                  [2]; /* [dim, dim] lower Cholesky factors; the linear score uses one for both */
     double log_det[SCORES][2]; /* of the factors */
     double *pooled, *row;      /* [dim, dim], [BLOCK, dim] */
-    double *sorted[2];         /* the choosing rows' scores, ascending */
+    double *sorted[2];         /* scores of the choosing rows, ascending */
 };
 
-static nvdp_status go_on(struct nvdp_context *ctx) {
+static nvdp_status check_cancelled(struct nvdp_context *ctx) {
     return nvdp__check_cancelled(ctx, "audit: cancelled");
 }
 
@@ -78,8 +78,8 @@ cleanup:
     return status;
 }
 
-/* Every dimension less its mean over both files' fitted rows, by its standard deviation there. */
-static void standardise(struct work *work) {
+/* Standardizes every dimension by the mean and standard deviation of both files' fitting rows. */
+static void standardize(struct work *work) {
     const size_t d = work->dim;
     const double rows = (double)(work->side[0].train + work->side[1].train);
     for (size_t j = 0; j < d; j++) {
@@ -101,7 +101,7 @@ static void standardise(struct work *work) {
 
 /* --- the scores --- */
 
-/* Mean and covariance (the lower triangle) of the fitted rows. */
+/* Computes mean and covariance (the lower triangle) of the fitting rows. */
 static void moments(struct work *work, struct side *side) {
     const int d = (int)work->dim;
     const double share = 1 / (double)side->train;
@@ -117,16 +117,17 @@ static void moments(struct work *work, struct side *side) {
     }
 }
 
-/* Cholesky's factor L of (1 - a) S + a tr(S)/d I, S the covariance of `rows` rows, and its log determinant.  What
- * few rows leave open in many dimensions, a = d / (rows + d), is taken to be the same in all of them. */
-static nvdp_status factorise(struct work *work, const double *cov, size_t rows, double *l,
+/* Computes the Cholesky factor L of (1 - a) S + a tr(S)/d I, where S is the covariance of `rows` rows, and its log
+ * determinant.  The shrinkage a = d / (rows + d) makes up for few rows in many dimensions. */
+static nvdp_status factorize(struct work *work, const double *cov, size_t rows, double *l,
                              double *log_det) {
     const size_t d = work->dim;
     const double a = (double)d / (double)(rows + d);
     double trace = 0;
     for (size_t i = 0; i < d; i++)
         trace += cov[i * d + i];
-    const double floor = a * fmax(trace / (double)d, 1e-12); /* a mechanism without noise */
+    const double floor =
+        a * fmax(trace / (double)d, 1e-12); /* positive even for a mechanism without noise */
     *log_det = 0;
     for (size_t j = 0; j < d; j++) {
         for (size_t i = j; i < d; i++)
@@ -138,7 +139,7 @@ static nvdp_status factorise(struct work *work, const double *cov, size_t rows, 
         const double root = sqrt(l[j * d + j]);
         cblas_dscal((int)(d - j), 1 / root, l + j * d + j, (int)d);
         *log_det += log(root);
-        NVDP_RETURN_IF_FAILED(go_on(work->ctx));
+        NVDP_RETURN_IF_FAILED(check_cancelled(work->ctx));
     }
     return NVDP_OK;
 }
@@ -151,14 +152,14 @@ static nvdp_status fit(struct work *work) {
     for (size_t i = 0; i < d * d; i++)
         work->pooled[i] = share * work->side[0].cov[i] + (1 - share) * work->side[1].cov[i];
     for (int s = 0; s < 2; s++)
-        NVDP_RETURN_IF_FAILED(factorise(work, work->side[s].cov, rows[s],
+        NVDP_RETURN_IF_FAILED(factorize(work, work->side[s].cov, rows[s],
                                         work->factor[NVDP_AUDIT_GAUSSIAN][s],
                                         &work->log_det[NVDP_AUDIT_GAUSSIAN][s]));
-    return factorise(work, work->pooled, rows[0] + rows[1], work->factor[NVDP_AUDIT_LINEAR][0],
+    return factorize(work, work->pooled, rows[0] + rows[1], work->factor[NVDP_AUDIT_LINEAR][0],
                      &work->log_det[NVDP_AUDIT_LINEAR][0]);
 }
 
-/* log N(x; P's) - log N(x; Q's) of every row behind the fitted ones. */
+/* Computes log N(x; P's moments) - log N(x; Q's moments) for every row after the fitting ones. */
 static void scores(struct work *work, enum nvdp_audit_score score, struct side *side) {
     const int d = (int)work->dim;
     const size_t rows = side->count - side->train;
@@ -185,15 +186,16 @@ static void scores(struct work *work, enum nvdp_audit_score score, struct side *
 
 /* --- the test --- */
 
-/* log((TPR - delta) / FPR) by the limits of both; below 0, down to -inf, where nothing is shown. */
+/* Returns log((TPR - delta) / FPR) at the confidence limits of both rates.  It is negative, down to -inf, if nothing
+ * is shown. */
 static double bound(double delta, double confidence, const size_t n[2], const size_t hits[2],
-                    double *least_true, double *most_false) {
-    *least_true = nvdp__interval_share(confidence, n[0], hits[0]).low;
-    *most_false = nvdp__interval_share(confidence, n[1], hits[1]).high;
-    return *least_true > delta ? log((*least_true - delta) / *most_false) : -INFINITY;
+                    double *true_low, double *false_high) {
+    *true_low = nvdp__interval_share(confidence, n[0], hits[0]).low;
+    *false_high = nvdp__interval_share(confidence, n[1], hits[1]).high;
+    return *true_low > delta ? log((*true_low - delta) / *false_high) : -INFINITY;
 }
 
-/* How many of the ascending x are above t. */
+/* Returns the number of elements of the ascending x above t. */
 static size_t above(size_t n, const double *x, double t) {
     size_t low = 0, high = n;
     while (low < high) {
@@ -206,10 +208,10 @@ static size_t above(size_t n, const double *x, double t) {
     return n - low;
 }
 
-/* The threshold with the best bound on the choosing rows, of those that k of the false ones are above, k = 0, 1,
- * 2, ... and from there by a fifth: in the middle between such a one and the true one above it. */
+/* Chooses the threshold with the best bound on the choosing rows.  The candidates have k false rows above them, for
+ * k = 0, 1, 2, ... with steps of a fifth later, and lie midway between such a row and the true row above it. */
 static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q,
-                   struct nvdp_sample_audit *best, double *most) {
+                   struct nvdp_sample_audit *best, double *best_bound) {
     const double sign = favors_q ? -1 : 1;
     size_t n[2];
     for (int s = 0; s < 2; s++) {
@@ -220,25 +222,26 @@ static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q
         qsort(work->sorted[s], n[s], sizeof(double), nvdp__by_double);
     }
     for (size_t k = 0; k < n[1]; k += 1 + k / 5) {
-        double t = work->sorted[1][n[1] - 1 - k], least, false_;
+        double t = work->sorted[1][n[1] - 1 - k], low, false_;
         const size_t true_ = above(n[0], work->sorted[0], t);
         if (true_ > 0) t += (work->sorted[0][n[0] - true_] - t) / 2;
         const size_t hits[2] = {above(n[0], work->sorted[0], t), above(n[1], work->sorted[1], t)};
         const double share = (double)hits[0] / (double)n[0] - best->delta;
-        if (share * (double)n[1] <= exp(*most) * (double)hits[1]) continue; /* limits are worse */
-        const double here = bound(best->delta, best->confidence, n, hits, &least, &false_);
-        if (here <= *most) continue;
-        *most = here;
+        if (share * (double)n[1] <= exp(*best_bound) * (double)hits[1])
+            continue; /* the limits would be worse still */
+        const double here = bound(best->delta, best->confidence, n, hits, &low, &false_);
+        if (here <= *best_bound) continue;
+        *best_bound = here;
         best->score = score;
         best->favors_q = favors_q;
         best->threshold = t;
     }
 }
 
-/* On the held-out rows, of which side->score has those of the chosen score. */
+/* Measures the chosen test on the held-out rows.  side->score must have the chosen score. */
 static void measure(struct work *work, struct nvdp_sample_audit *audit) {
     const double sign = audit->favors_q ? -1 : 1;
-    double least, most;
+    double low, ignored;
     size_t n[2], hits[2];
     for (int s = 0; s < 2; s++) {
         const struct side *side = &work->side[s];
@@ -253,7 +256,7 @@ static void measure(struct work *work, struct nvdp_sample_audit *audit) {
     audit->epsilon = fmax(
         0, bound(audit->delta, audit->confidence, n, hits, &audit->least_true, &audit->most_false));
     audit->ceiling = fmax(
-        0, bound(audit->delta, audit->confidence, n, (const size_t[]){n[0], 0}, &least, &most));
+        0, bound(audit->delta, audit->confidence, n, (const size_t[]){n[0], 0}, &low, &ignored));
 }
 
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
@@ -289,7 +292,8 @@ static nvdp_status reserve(struct work *work) {
     if (status == NVDP_OK) status = NVDP__NEW(work->ctx, work->row, BLOCK * d);
     for (int s = 0; s < 2 && status == NVDP_OK; s++) {
         status = NVDP__NEW(work->ctx, work->sorted[s],
-                           work->side[0].count + work->side[1].count); /* either may stand here */
+                           work->side[0].count +
+                               work->side[1].count); /* either side may be stored here */
         for (int score = 0; score < SCORES && status == NVDP_OK; score++)
             if (s == 0 || score == NVDP_AUDIT_GAUSSIAN)
                 status = NVDP__NEW(work->ctx, work->factor[score][s], d * d);
@@ -319,13 +323,13 @@ nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
     struct work work = {.ctx = ctx};
     struct nvdp_sample_audit made = {
         .struct_size = sizeof made, .delta = delta, .confidence = confidence};
-    double most = -INFINITY;
+    double best_bound = -INFINITY;
     for (int s = 0; s < 2; s++) {
         work.side[s] = (struct side){.count = count[s], .held = count[s] / 2, .score = score[s]};
         NVDP_TRY(NVDP__NEW(ctx, work.sorted[s], count[0] + count[1]));
     }
     for (int way = 0; way < 2; way++)
-        choose(&work, NVDP_AUDIT_LINEAR, way == 1, &made, &most);
+        choose(&work, NVDP_AUDIT_LINEAR, way == 1, &made, &best_bound);
     measure(&work, &made);
     *out = made;
 cleanup:
@@ -341,22 +345,23 @@ nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_sampl
     struct work work = {.ctx = ctx, .dim = p->dim};
     struct nvdp_sample_audit made = {
         .struct_size = sizeof made, .delta = delta, .confidence = confidence};
-    double most = -INFINITY;
+    double best_bound = -INFINITY;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, p, q, delta, confidence));
     NVDP_TRY(order(&work, p, seed, 0));
     NVDP_TRY(order(&work, q, seed, 1));
     NVDP_TRY(reserve(&work));
-    standardise(&work);
+    standardize(&work);
     NVDP_TRY(fit(&work));
-    for (int tried = 0; tried <= SCORES; tried++) { /* the chosen one once more, to be measured */
+    for (int tried = 0; tried <= SCORES;
+         tried++) { /* recomputes the chosen score at the end, to measure it */
         const enum nvdp_audit_score score =
             tried < SCORES ? (enum nvdp_audit_score)tried : made.score;
         for (int s = 0; s < 2; s++)
             scores(&work, score, &work.side[s]);
         for (int way = 0; way < 2 && tried < SCORES; way++)
-            choose(&work, score, way == 1, &made, &most);
-        NVDP_TRY(go_on(ctx));
+            choose(&work, score, way == 1, &made, &best_bound);
+        NVDP_TRY(check_cancelled(ctx));
     }
     measure(&work, &made);
     NVDP__GIVE(out, &made);

@@ -1,36 +1,37 @@
-/* The text that is likeliest under scores of each token at each place and a language model that says what stands at one place
- * given all others: a masked one, which has no order to go by.
+/* Searches for the likeliest text under scores of each token at each place and a language model that predicts one
+ * place from all others.  Such a masked model has no order to follow.
  *
- * It starts with what is best at each place alone and goes over the places again and again (iterated conditional modes:
- * Besag 1986; masked language models so: Wang & Cho 2019), with the best few texts in place of one.  A text x that has
- * y at place t in place of x_t is likelier by
+ * The search starts with the best token at each place and sweeps over the places repeatedly (iterated conditional
+ * modes: Besag 1986; for masked language models: Wang & Cho 2019), but keeps the best few texts instead of one.  A
+ * text x whose token x_t at place t is replaced by y gains
  *
- *     s_t(y) + w log p(y | others)  -  s_t(x_t) - w log p(x_t | others),
+ *     s_t(y) + w log p(y | others)  -  s_t(x_t) - w log p(x_t | others)
  *
- * which is exact for a language model whose answers are those of one distribution over texts (Brook's lemma: Besag 1974):
- * sums of such steps compare any two texts.  A masked one's are not quite; pseudo-log-likelihoods (Salazar et al. 2020) leave
- * out the same. */
+ * in log likelihood.  This is exact if the language model's answers belong to one distribution over texts (Brook's
+ * lemma: Besag 1974): sums of such steps compare any two texts.  For a masked model it is approximate, as
+ * pseudo-log-likelihoods are (Salazar et al. 2020). */
 #include "attack/language.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { SWEEPS = 4 };
-static const double DECIDED = 20; /* nats ahead of all others: nobody is asked */
+static const double DECIDED = 20; /* nats ahead of all other tokens: the model is not asked */
 
-struct one { /* a text that it may be */
+struct candidate { /* a candidate text */
     int32_t *id;
-    double score; /* relative to others of this text */
+    double score; /* relative to the other candidates */
 };
 
 struct beam {
-    struct one *all, *best, *next; /* [2 beam], of which these are one half each; best first */
+    struct candidate *all, *best,
+        *next; /* [2 beam] both halves: the present candidates, best first, and the next ones */
     size_t count;
-    int32_t *memory;      /* theirs */
-    int32_t *before;      /* [n] the best one before this sweep */
+    int32_t *memory;      /* of the ids */
+    int32_t *before;      /* [n] the best candidate before this sweep */
     unsigned char *asked; /* [n] */
     size_t *as,
-        *question; /* [beam] the first that differs from each at this place alone; its question */
+        *question; /* [beam] the first candidate that equals each one except at this place; its question */
     bool done;
 };
 
@@ -71,7 +72,7 @@ static size_t top_of(size_t count, const double *score) {
     return top;
 }
 
-/* What is best at each place alone. */
+/* Takes the best token at each place alone. */
 static nvdp_status begin(struct search *s, size_t i) {
     const struct nvdp__found_text *text = &s->text[i];
     struct beam *b = &s->beam[i];
@@ -107,7 +108,7 @@ static nvdp_status ask(struct search *s, size_t n) {
     return n == 0 ? NVDP_OK : s->language->ask(s->language->of, n, s->question, s->log_p);
 }
 
-/* One question for all texts that are equal but for place j. */
+/* Adds one question for all candidates that are equal except at place j. */
 static void add_questions(struct search *s, size_t i, size_t j, size_t *questions) {
     struct beam *b = &s->beam[i];
     const size_t n = s->text[i].n;
@@ -124,7 +125,7 @@ static void add_questions(struct search *s, size_t i, size_t j, size_t *question
     }
 }
 
-/* The best of what place j may be in each of the texts. */
+/* Keeps the best candidates over all tokens at place j. */
 static void extend(struct search *s, size_t i, size_t j) {
     struct beam *b = &s->beam[i];
     const size_t count = s->language->count, n = s->text[i].n;
@@ -133,7 +134,7 @@ static void extend(struct search *s, size_t i, size_t j) {
     for (size_t from = 0; from < b->count; from++) {
         if (b->as[from] < from) continue;
         const double *log_p = s->log_p + b->question[from] * count;
-        double rest = -INFINITY; /* of the text but for place j */
+        double rest = -INFINITY; /* score of the text without place j */
         for (size_t m = from; m < b->count; m++)
             for (size_t k = 0; k < count && b->as[m] == from; k++)
                 if (s->token[k] == b->best[m].id[j])
@@ -152,7 +153,7 @@ static void extend(struct search *s, size_t i, size_t j) {
         b->next[k].id[j] = s->token[s->pick[k].k];
         b->next[k].score = s->pick[k].score;
     }
-    struct one *swapped = b->best;
+    struct candidate *swapped = b->best;
     b->best = b->next;
     b->next = swapped;
     b->count = picks;
@@ -176,7 +177,7 @@ static nvdp_status sweep(struct search *s, size_t longest) {
     return NVDP_OK;
 }
 
-/* What the language model says of each place of the texts that were found. */
+/* Asks the language model about each place of the found texts. */
 static nvdp_status finish(struct search *s) {
     const size_t count = s->language->count;
     size_t n = 0;

@@ -1,4 +1,5 @@
-/* Whose are the samples in a shared file? */
+/* Attacks the samples in a shared file: finds its texts, checks that the samples belong to them, and re-identifies
+ * them. */
 #include "attack/texts.h"
 
 #include "rdp/pairs.h"
@@ -7,8 +8,8 @@
 #include <nvdp/attack.h>
 #include <stdlib.h>
 
-enum { BLOCK = 16, MOST_SAMPLES = 8 };
-/* Standard deviations by which a file's samples may name fewer texts than drawn ones: a false alarm in 10^5. */
+enum { BLOCK = 16, MAX_SAMPLES = 8 };
+/* Standard deviations by which a file's samples may name fewer texts than drawn ones do: one false alarm in 10^5. */
 static const double APART = 4.4;
 
 void nvdp__shared_release(struct nvdp__shared_texts *shared) {
@@ -17,7 +18,7 @@ void nvdp__shared_release(struct nvdp__shared_texts *shared) {
     *shared = (struct nvdp__shared_texts){0};
 }
 
-/* --- which texts --- */
+/* --- the texts of the file --- */
 
 struct entry {
     int64_t id;
@@ -88,7 +89,8 @@ nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp
 
 /* --- their samples --- */
 
-/* Steps of a grid's end: the least int16 but one, as a release rounds (share/release.c). */
+/* Returns the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds
+ * (share/release.c). */
 static double end_of(const struct nvdp__embeddings *file) {
     return file->shape.grid == NVDP__H5_F16 ? -65504
                                             : -ldexp(INT16_MAX, file->shape.log_pi_exponent);
@@ -100,7 +102,7 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
     const struct nvdp__embeddings *file = s->file;
     const size_t p = file->shape.dim, at = s->text[i] * file->shape.samples + sample;
     const size_t first = (size_t)file->offset[at];
-    float *narrow = (float *)(void *)z; /* widened from its end on */
+    float *narrow = (float *)(void *)z; /* narrow values are widened in place, from the last on */
     nvdp__embeddings_values(file, first * p, vectors * p, narrow);
     for (size_t k = vectors * p; k-- > 0;) {
         float value;
@@ -111,9 +113,9 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
         log_pi[r] = (double)file->log_pi[first + r];
 }
 
-/* --- whether they can be of these texts --- */
+/* --- checks --- */
 
-/* The next one of the same number of rows; itself where there is none. */
+/* Returns the next text with the same number of rows, or i if there is none. */
 static size_t other_text(const struct nvdp_posteriors *set, size_t i) {
     size_t k = (i + 1) % set->texts;
     while (k != i && nvdp__release_rows(set, k) != nvdp__release_rows(set, i))
@@ -121,8 +123,8 @@ static size_t other_text(const struct nvdp_posteriors *set, size_t i) {
     return k;
 }
 
-/* How many samples, `samples` of each text, are likelier under its posterior than under another one's, of `all` of texts that
- * have another. */
+/* Counts the samples that are likelier under the posterior of their text than under that of another text of equal
+ * length: *own of *all.  Takes `samples` samples of each text. */
 static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                              const struct nvdp__likelihood *likelihood,
                              const struct nvdp__sample_source *source, size_t samples,
@@ -147,7 +149,8 @@ static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteri
     return NVDP_OK;
 }
 
-/* Samples of other texts, or of another model, do not know their own text: where drawn ones do, it shows. */
+/* Fails if the file's samples match their texts less often than drawn samples do: then they belong to other texts or
+ * another model. */
 static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  const struct nvdp__shared_texts *s) {
     nvdp_status status = NVDP_OK;
@@ -157,7 +160,7 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
                                      shared = {nvdp__shared_take, s, end_of(s->file)};
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);
-    const size_t samples = nvdp__min(s->file->shape.samples, MOST_SAMPLES);
+    const size_t samples = nvdp__min(s->file->shape.samples, MAX_SAMPLES);
     double want, found, n;
     NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
     for (size_t i = 0; i < BLOCK; i++)
@@ -216,14 +219,14 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
     return check_samples(ctx, set, s);
 }
 
-/* --- whose are they --- */
+/* --- the attack --- */
 
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
     const struct nvdp_posteriors *set = posteriors;
-    struct nvdp_posteriors *present = NULL; /* where some are not there */
+    struct nvdp_posteriors *present = NULL; /* set if some texts are not in the file */
     struct nvdp_linkage made;
     size_t *there = NULL, texts;
     NVDP_TRY(nvdp__can_give(ctx, out));

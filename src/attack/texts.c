@@ -1,4 +1,4 @@
-/* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
+/* Runs attackers that learn from public texts: samples, scores with intervals, and the attack.  Read texts.h first. */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/divergence.h"
@@ -56,11 +56,11 @@ size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed o
 
 size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
     const struct nvdp__texts *const both[] = {&attack->known, &attack->attacked};
-    size_t most = 0;
+    size_t largest = 0;
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < both[c]->data->count; i++)
-            most = nvdp__max(most, nvdp__release_rows(both[c]->set, i));
-    return most;
+            largest = nvdp__max(largest, nvdp__release_rows(both[c]->set, i));
+    return largest;
 }
 
 size_t nvdp__longest(const struct nvdp__text_attack *attack) {
@@ -81,7 +81,7 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric) {
 }
 
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            enum nvdp_text_metric metric, double value, double off, double least) {
+                            enum nvdp_text_metric metric, double value, double off, double min) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
                                         attack->scores + 1, sizeof *attack->score));
     struct nvdp_text_score *to = &attack->score[attack->scores++];
@@ -91,7 +91,7 @@ nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observe
     to->baseline = to->bound = NAN;
     to->interval = isnan(off)
                        ? (struct nvdp_interval){NAN, NAN}
-                       : (struct nvdp_interval){fmax(value - off, least), fmin(value + off, 1)};
+                       : (struct nvdp_interval){fmax(value - off, min), fmin(value + off, 1)};
     return NVDP_OK;
 }
 
@@ -101,9 +101,9 @@ void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double
     last->bound = bound;
 }
 
-/* Finds the same metric from nothing; NULL: there is none. */
-static const struct nvdp_text_score *from_nothing(const struct nvdp__text_attack *a,
-                                                  enum nvdp_text_metric metric) {
+/* Finds the score of the same metric with nothing observed, or NULL. */
+static const struct nvdp_text_score *prior_score(const struct nvdp__text_attack *a,
+                                                 enum nvdp_text_metric metric) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_PRIOR]) == 0 &&
             a->score[i].metric == metric)
@@ -111,19 +111,19 @@ static const struct nvdp_text_score *from_nothing(const struct nvdp__text_attack
     return NULL;
 }
 
-/* Returns whether a score compares an attacker with nothing.  A set's recall and F1 do not: naming many tokens at random raises
- * them. */
+/* Returns true if a score is a valid comparison with nothing observed.  A set's recall and F1 are not: naming many
+ * random tokens raises them. */
 static bool is_control(enum nvdp_text_metric metric) {
     return metric <= NVDP_TEXT_METRIC_WHOLE_TEXT || metric == NVDP_TEXT_METRIC_F1 ||
            metric == NVDP_TEXT_METRIC_ACCURACY || metric == NVDP_TEXT_METRIC_AUC;
 }
 
-/* Two 95 % intervals of one width are disjoint this way round by chance in one of 350 cases, of five independent scores in
- * one of 70. */
+/* Two 95 % intervals of equal width are disjoint in this direction by chance in one of 350 cases; for five
+ * independent scores, in one of 70. */
 bool nvdp__reads_states(const struct nvdp__text_attack *a) {
     for (size_t i = 0; i < a->scores; i++) {
         const struct nvdp_text_score *score = &a->score[i],
-                                     *nothing = from_nothing(a, score->metric);
+                                     *nothing = prior_score(a, score->metric);
         if (strcmp(score->observed, observed_names[NVDP__OBSERVED_STATES]) == 0 &&
             is_control(score->metric) && nothing != NULL &&
             score->interval.low > fmax(nothing->value, nothing->interval.high))
@@ -134,11 +134,12 @@ bool nvdp__reads_states(const struct nvdp__text_attack *a) {
 
 bool nvdp__scores_hold(const struct nvdp__text_attack *a) {
     for (size_t i = 0; i < a->scores; i++)
-        if (a->score[i].interval.low > a->score[i].bound) return false; /* NaN is not */
+        if (a->score[i].interval.low > a->score[i].bound)
+            return false; /* false if the bound is NaN */
     return true;
 }
 
-/* Student's, with as many degrees of freedom as the sum of both has (Satterthwaite 1946). */
+/* Uses Student's t with the degrees of freedom of the sum of both variances (Satterthwaite 1946). */
 double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds) {
     const double all = of_texts + of_seeds;
     if (!(all > 0)) return all;
@@ -151,17 +152,17 @@ double nvdp__unseen(size_t trials) {
     return nvdp__interval_share(.95, trials, 0).high;
 }
 
-/* What is off by chance, e = hits - ratio of, is a text's, a seed's, and the rest (two-way analysis of variance with random
- * effects: Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
+/* Splits the error e = hits - ratio of into effects of texts, of seeds and a rest (two-way analysis of variance with
+ * random effects: Searle, Casella & McCulloch 1992, 4.3), with N = sum of `of`:
  *
  *     of texts  =  n/(n - 1)  sum over texts (sum over seeds e)^2 / N^2
  *     of seeds  =  S/(S - 1)  sum over seeds (sum over texts e)^2 / N^2
  *
- * Both have the rest's part, which is not taken off again: what is left of it from three seeds is too uncertain.  Where
- * none or all are right there is nothing off, which does not show that it never happens: Clopper & Pearson's limit. */
+ * Both include the rest, which is not subtracted: three seeds estimate it too poorly.  If none or all are right, the
+ * errors are 0, which does not prove that none can occur: then Clopper & Pearson's limit applies. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             enum nvdp_text_metric metric, size_t seeds, size_t n,
-                            const double *hits, const double *of, double least) {
+                            const double *hits, const double *of, double min) {
     double sum = 0, all = 0, texts = 0, columns = 0;
     size_t trials = 0;
     for (size_t k = 0; k < seeds * n; k++) {
@@ -186,13 +187,13 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
     }
     const double of_seeds = seeds > 1 ? columns * S / (S - 1) : 0;
     if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, 0);
-    const double off = least == 0 && (ratio == 0 || ratio == 1)
+    const double off = min == 0 && (ratio == 0 || ratio == 1)
                            ? nvdp__unseen(trials)
                            : nvdp__half_width(texts * N / (N - 1), n, of_seeds, seeds) / all;
-    return nvdp__add_value(attack, observed, metric, ratio, off, least);
+    return nvdp__add_value(attack, observed, metric, ratio, off, min);
 }
 
-/* --- all of it --- */
+/* --- the attack --- */
 
 nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     struct nvdp_config *made = NULL, *more = NULL;
@@ -233,7 +234,7 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
     return NVDP_OK;
 }
 
-/* Keys of texts, by their tokens (of two texts in 10^19 they are alike), ascending. */
+/* Makes a sorted key for each text from its tokens.  Two texts have the same key with probability 10^-19. */
 static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
                              int64_t **out) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
@@ -247,7 +248,7 @@ static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset
     return NVDP_OK;
 }
 
-/* How many of the attacked texts are public ones. */
+/* Counts the attacked texts that are also public. */
 static nvdp_status count_both(const struct nvdp__text_attack *a, size_t *both) {
     nvdp_status status = NVDP_OK;
     int64_t *known = NULL, *attacked = NULL;
@@ -262,7 +263,7 @@ cleanup:
     return status;
 }
 
-/* The texts of the split that are in the file, alone. */
+/* Restricts the split to the texts that the shared file contains. */
 static nvdp_status open_shared(struct nvdp__text_attack *a, struct nvdp__shared_texts *shared) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *all = a->run.dataset, *there = NULL;

@@ -1,7 +1,7 @@
-/* Which token is each vector of, seen among the text's others?  One transformer layer (Vaswani et al. 2017, as in BERT) over
- * a sample's vectors, and a softmax over the tokens that the public texts have; trained on samples of these, with fresh
- * noise in each epoch, and kept as it was after the epoch that fits public texts which were left out best.  It begins with
- * the tokens' frequencies, and stays there where nothing better is to be learned. */
+/* Names the token of each vector from all vectors of the sample: one transformer layer (Vaswani et al. 2017, as in
+ * BERT), and a softmax over the tokens of the public texts.  It is trained on their samples, with fresh noise in
+ * each epoch, and keeps the epoch that fits held-out public texts best.  It starts as the tokens' frequencies, and
+ * remains so if nothing better can be learned. */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "bert/encoder.h"
@@ -12,26 +12,26 @@
 
 enum {
     EPOCHS = 10,
-    FEWEST_STEPS = 1000,
+    MIN_STEPS = 1000,
     BATCH = 16,
     HEADS = 4,
     WIDTH_STEP = 16,
-    MOST_WIDE = 128,
+    MAX_WIDTH = 128,
     ROWS = 256
 };
-static const double RATE = 3e-3, FAINTEST = -20; /* of a log weight */
+static const double RATE = 3e-3, MIN_LOG_WEIGHT = -20; /* min. log weight */
 
 struct layer {
     struct nvdp__text_attack *attack;
     struct nvdp__tokens known;
-    size_t inputs, width; /* p, and 1 where there are weights; of the layer */
+    size_t inputs, width; /* p, plus 1 if there are weights; width of the layer */
     struct nvdp__device dev;
     struct nvdp__params params;
-    struct nvdp__bert bert; /* whose words are given: what `in` makes of the vectors */
+    struct nvdp__bert bert; /* its word embeddings are given: the output of `in` */
     struct nvdp__bert_cache cache;
     struct nvdp__dense in, out;
     struct nvdp__optimizer optimizer;
-    float *best; /* parameters */
+    float *best; /* the best parameters */
     struct nvdp__arena arena;
     float *x, *words, *d;              /* [tokens, inputs], [tokens, width] twice */
     float *rows, *d_rows, *logits;     /* [ROWS, width] twice, [ROWS, count] */
@@ -39,7 +39,7 @@ struct layer {
     double *z, *log_pi;                /* of one sample */
     float *host;                       /* [tokens, inputs] */
     double *shift, *scale;             /* [inputs] */
-    int32_t *row, *label, *id, *first; /* [tokens] vectors that are named, their labels; [ROWS] */
+    int32_t *row, *label, *id, *first; /* [tokens] vectors to name, their labels; [ROWS] */
     double *nll, *score;               /* [ROWS], [count] */
     float *answer;                     /* [ROWS, count] logits on the host */
     int64_t *order;                    /* [texts] */
@@ -96,11 +96,11 @@ static void carve(struct layer *l, size_t tokens, size_t longest) {
 
 static nvdp_status reserve(struct layer *l) {
     struct nvdp__text_attack *a = l->attack;
-    const size_t longest = nvdp__longest(a), most = nvdp__most_rows(a);
+    const size_t longest = nvdp__longest(a), max_rows = nvdp__most_rows(a);
     const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
-    l->width = nvdp__min((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
+    l->width = nvdp__min((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MAX_WIDTH);
     NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, "token", &l->known));
     NVDP_RETURN_IF_FAILED(declare(l, longest));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
@@ -109,13 +109,13 @@ static nvdp_status reserve(struct layer *l) {
     carve(l, tokens, longest);
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(a->ctx, &l->arena));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->best, l->params.total));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->z, most * (p + 1)));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->z, max_rows * (p + 1)));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->host, tokens * l->inputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->shift, 2 * l->inputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->row, 3 * tokens + ROWS));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->nll, ROWS + l->known.count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->answer, ROWS * l->known.count));
-    l->log_pi = l->z + most * p;
+    l->log_pi = l->z + max_rows * p;
     l->scale = l->shift + l->inputs;
     l->label = l->row + tokens;
     l->id = l->label + tokens;
@@ -124,8 +124,8 @@ static nvdp_status reserve(struct layer *l) {
     return NVDP__NEW(a->ctx, l->order, a->known.data->count);
 }
 
-/* Weights at random, but what comes out are the tokens' frequencies. */
-static void initialise(struct layer *l, uint64_t seed) {
+/* Sets random weights whose output is the tokens' frequencies. */
+static void initialize(struct layer *l, uint64_t seed) {
     nvdp__bert_initialize(&l->bert, &l->dev, &l->params, seed);
     nvdp__params_normal(&l->dev, &l->params, l->in.weight, 1 / sqrt((double)l->inputs), seed);
     nvdp__params_fill(&l->dev, &l->params, l->in.bias, 0);
@@ -135,9 +135,9 @@ static void initialise(struct layer *l, uint64_t seed) {
                                (float)log(l->known.times[k]));
 }
 
-/* --- what it sees --- */
+/* --- the observations --- */
 
-/* One sample each of n texts, by `rows` or from the first on, into the batch and l->host, unscaled. */
+/* Puts one sample of each of n texts, by `rows` or from `first` on, into the batch and l->host, unscaled. */
 static void observe(struct layer *l, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                     uint64_t seed, uint32_t draw, const int64_t *rows, size_t first, size_t n) {
     const struct nvdp_posteriors *set = corpus->set;
@@ -157,13 +157,13 @@ static void observe(struct layer *l, const struct nvdp__texts *corpus, enum nvdp
                     to[d] += (float)(l->z[k * p + d] / (double)kappa);
                 if (prior > 0) share += exp(l->log_pi[k]);
             }
-            if (prior > 0) to[p] = (float)fmax(log(share), FAINTEST);
+            if (prior > 0) to[p] = (float)fmax(log(share), MIN_LOG_WEIGHT);
         }
     }
 }
 
-/* In units of the public texts' standard deviations about their means. */
-static void standardise(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
+/* Computes the shift and scale that standardize the public texts. */
+static void standardize(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
     double count = 0;
     memset(l->shift, 0, 2 * l->inputs * sizeof *l->shift);
     for (size_t i = 0; i < l->known.texts; i++) {
@@ -181,7 +181,7 @@ static void standardise(struct layer *l, enum nvdp__observed observed, uint64_t 
         l->scale[d] = l->scale[d] > 0 ? sqrt(count / l->scale[d]) : 0;
 }
 
-/* The last hidden state [tokens, width] of what was observed. */
+/* Returns the last hidden state [tokens, width] of the observed batch. */
 static const float *forward(struct layer *l, const struct nvdp__pass *pass) {
     const size_t tokens = l->batch->tokens;
     const struct nvdp__linear in = nvdp__dense_linear(&l->params, &l->in, tokens);
@@ -198,7 +198,7 @@ static const float *forward(struct layer *l, const struct nvdp__pass *pass) {
     return l->cache.hidden[1];
 }
 
-/* Logits of rows `index` [n <= ROWS]. */
+/* Computes the logits of rows `index` [n <= ROWS]. */
 static struct nvdp__linear head(struct layer *l, const float *hidden, size_t n,
                                 const int32_t *index) {
     const struct nvdp__linear out = nvdp__dense_linear(&l->params, &l->out, n);
@@ -208,8 +208,8 @@ static struct nvdp__linear head(struct layer *l, const float *hidden, size_t n,
     return out;
 }
 
-/* The sum of -log p over the observed public texts' tokens, whose number is added to *tokens.  In training l->d and the
- * head's gradients become those of its mean. */
+/* Returns the sum of -log p over the tokens of the observed public texts, and adds their number to *tokens.  In
+ * training, computes the gradients of the mean in l->d and the head. */
 static double loss(struct layer *l, const struct nvdp__pass *pass, double *tokens) {
     const float *hidden = forward(l, pass);
     size_t n = 0;
@@ -259,7 +259,7 @@ static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double f
     return advance(l, sum / count);
 }
 
-/* Mean -log p over the public texts that were left out. */
+/* Returns the mean -log p over held-out public texts. */
 static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
     static const struct nvdp__pass pass = {.training = false};
     const size_t end = l->attack->known.data->count;
@@ -271,10 +271,10 @@ static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t s
     return sum / tokens;
 }
 
-/* Ten, more of few texts. */
+/* Returns the number of epochs: ten, or more if there are few texts. */
 static size_t epochs_of(const struct layer *l, size_t *steps) {
     const size_t each = (l->known.texts + BATCH - 1) / BATCH;
-    const size_t epochs = nvdp__max(EPOCHS, (FEWEST_STEPS + each - 1) / each);
+    const size_t epochs = nvdp__max(EPOCHS, (MIN_STEPS + each - 1) / each);
     *steps = epochs * each;
     return epochs;
 }
@@ -291,9 +291,9 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
                                                       .weight_decay = .01,
                                                       .clip_norm = 1}};
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
-    standardise(l, observed, seed);
-    initialise(l, seed);
-    double least = held_out(l, observed, seed);
+    standardize(l, observed, seed);
+    initialize(l, seed);
+    double smallest = held_out(l, observed, seed);
     nvdp__copy(&l->dev, l->params.total, l->params.value, l->best);
     for (uint32_t epoch = 0; epoch < epochs; epoch++) {
         nvdp__epoch_order(seed, epoch, texts, l->order);
@@ -303,8 +303,8 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
             NVDP_RETURN_IF_FAILED(step(l, &pass, nvdp__lr_factor(pass.step, steps, .1)));
         }
         const double found = held_out(l, observed, seed);
-        if (!(found < least)) continue;
-        least = found;
+        if (!(found < smallest)) continue;
+        smallest = found;
         nvdp__copy(&l->dev, l->params.total, l->params.value, l->best);
     }
     nvdp__copy(&l->dev, l->params.total, l->best, l->params.value);
@@ -314,7 +314,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
 
 /* --- the attack --- */
 
-/* Names the vectors of text i, by the tokens' frequencies alone where nothing is observed; counts for `text`. */
+/* Names the vectors of text i and counts the result for `text`.  Uses frequencies alone if nothing is observed. */
 static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, size_t i,
                   size_t text, const struct nvdp__correct *hits) {
     static const struct nvdp__pass pass = {.training = false};

@@ -1,4 +1,5 @@
-/* Configurations: options by name, of one kind of work or of several, with presets and files. */
+/* Configurations: options by name, for one or several kinds of work, with presets and files.  The order: entries,
+ * values, files, presets, conflicts of presets, structs. */
 #include "options/option.h"
 
 #include "base/file.h"
@@ -9,17 +10,19 @@
 
 struct entry {
     struct nvdp_option row; /* with its parent, its place and its default filled in */
-    void *at;               /* where its value is; NULL for synonyms */
-    struct entry *twin; /* the option of this name of another kind of work; has the same value */
-    bool own;           /* a program's */
+    void *at;               /* address of its value; NULL for synonyms */
+    struct entry
+        *twin; /* the option of the same name in another kind of work; has the same value */
+    bool own;  /* an option of the program */
     bool given;
-    const char *as;             /* the name under which it was given: its own, or a synonym's */
-    size_t source;              /* the file, counted from 1, that gave it; 0: none */
-    union nvdp__value kept;     /* of rows that fill no struct */
-    union nvdp__value fallback; /* of a program's row without a default: what the struct held */
-    char *text;                 /* the present value */
-    char *usual;                /* the default */
-    char *preset, *next; /* the preset's value; that of one which is being read; NULL: none */
+    const char *as;         /* the name under which it was given: its own or a synonym */
+    size_t source;          /* number of the file that gave it, from 1; 0: none */
+    union nvdp__value kept; /* for rows that fill no struct */
+    union nvdp__value
+        fallback; /* the default; for a program's row without one, the struct's previous value */
+    char *text;   /* the current value */
+    char *usual;  /* the default */
+    char *preset, *next; /* value from the preset; from the preset being read; NULL: none */
 };
 
 enum { PARTS = 5, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
@@ -34,9 +37,9 @@ struct nvdp_config {
     struct nvdp_context *ctx;
     struct part part[PARTS];
     size_t parts;
-    struct entry **entry; /* in the order of help */
+    struct entry **entry; /* in the order of the help */
     size_t entries, capacity;
-    size_t files; /* that were read */
+    size_t files; /* files read */
 };
 
 static nvdp_status out_of_memory(const struct nvdp_config *config) {
@@ -64,7 +67,7 @@ static void free_entry(struct entry *entry) {
     }
 }
 
-/* Gives an entry a value; texts are copied. */
+/* Sets the value of an entry.  Copies texts. */
 static nvdp_status store(struct nvdp_config *config, struct entry *entry, union nvdp__value value) {
     char number[NVDP__NUMBER_SIZE];
     const char *text = nvdp__option_format(&entry->row, &value, number);
@@ -78,13 +81,13 @@ static nvdp_status store(struct nvdp_config *config, struct entry *entry, union 
     return NVDP_OK;
 }
 
-/* Puts an entry behind the option that it names, or last, but before `threads`; owns it. */
+/* Inserts an entry after the option that it names, or at the end but before `threads`.  Owns the entry. */
 static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
     size_t at = config->entries;
     if (at > 0 && strcmp(config->entry[at - 1]->row.name, threads_name) == 0) at--;
     struct entry *known = find(config, entry->row.name);
     if (known != NULL) {
-        struct entry *last = entry; /* of its own twins */
+        struct entry *last = entry; /* last of the entry's own twins */
         while (last->twin != NULL)
             last = last->twin;
         last->twin = known->twin;
@@ -92,7 +95,7 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
         nvdp_status status = NVDP_OK;
         if (known->at != NULL)
             status = store(config, known, nvdp__option_at(&known->row, known->at));
-        if (status != NVDP_OK) { /* it stays the caller's */
+        if (status != NVDP_OK) { /* the caller still owns it */
             known->twin = last->twin;
             last->twin = NULL;
         }
@@ -129,7 +132,7 @@ static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option 
     return entry->text != NULL && entry->usual == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
-/* The option that every kind of work has.  Its value stands behind the struct of the schema. */
+/* Adds the option that every kind of work has.  Its value is stored after the struct of the schema. */
 static nvdp_status add_threads(struct nvdp_config *config, const struct part *part) {
     char usual[NVDP__NUMBER_SIZE];
     nvdp__snprintf(usual, sizeof usual, "%d", nvdp_context_threads(config->ctx));
@@ -263,35 +266,36 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
     }
 }
 
-/* Given itself, or by the preset. */
-static bool said(const struct entry *entry) {
+/* Returns true if the caller or the preset gave a value. */
+static bool is_set(const struct entry *entry) {
     return entry->given || entry->preset != NULL;
 }
 
 static bool implies(const struct nvdp__implied *implied, const struct entry *when) {
     const char *is = implied->is != NULL ? implied->is : when->usual;
-    if (when->text == NULL || is == NULL) return when->text != NULL; /* no text is the usual one */
+    if (when->text == NULL || is == NULL)
+        return when->text != NULL; /* without a text it is the default */
     return (strcmp(when->text, is) == 0) == (implied->is != NULL);
 }
 
-/* What follows from other options, where nothing else was given. */
+/* Applies implied defaults to options that were not given. */
 static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
     for (size_t i = 0; i < schema->implications; i++) {
         struct entry *entry = find(config, schema->implied[i].option);
-        if (!said(entry)) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+        if (!is_set(entry)) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
     }
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
         struct entry *entry = find(config, implied->option);
         union nvdp__value value;
-        if (said(entry) || !implies(implied, find(config, implied->when))) continue;
+        if (is_set(entry) || !implies(implied, find(config, implied->when))) continue;
         (void)nvdp__option_parse(&entry->row, implied->value, &value);
         NVDP_RETURN_IF_FAILED(store(config, entry, value));
     }
     return NVDP_OK;
 }
 
-/* The value that `text` tells.  `path` (NULL: none) is the file that gives it. */
+/* Parses `text`.  `path` (NULL: none) is the file that gives it. */
 static nvdp_status read_value(struct nvdp_config *config, const struct entry *entry,
                               const char *path, const char *text, union nvdp__value *value) {
     char expected[NVDP__EXPECTED_SIZE];
@@ -306,12 +310,12 @@ static nvdp_status read_value(struct nvdp_config *config, const struct entry *en
     return nvdp__option_check(config->ctx, path, &entry->row, value);
 }
 
-/* Who gives a value: the caller, or a preset that is being read. */
-enum giver { GIVEN, PRESET };
+/* The source of a value: the caller, or a preset that is being read. */
+enum origin { GIVEN, PRESET };
 
 static nvdp_status take_preset(struct nvdp_config *config, const char *name);
 
-/* An option under two of its names, both by the caller or both in one file: no order says which counts. */
+/* Fails if the caller, or one file, gives an option under two of its names: no order decides which one counts. */
 static nvdp_status check_name(struct nvdp_config *config, const struct entry *entry, const char *as,
                               const char *path) {
     const size_t source = path != NULL ? config->files : 0;
@@ -324,8 +328,8 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
                       path != NULL ? as : nvdp__as_option(config->ctx, as).text);
 }
 
-/* A preset under its present name, with a notice where it was given under an old one. */
-static const char *today(struct nvdp_config *config, const char *name) {
+/* Returns the current name of a preset, with a notice if an old name was given. */
+static const char *current_preset(struct nvdp_config *config, const char *name) {
     const char *present = nvdp__preset_name(name);
     if (present != name)
         nvdp__log(
@@ -336,20 +340,21 @@ static const char *today(struct nvdp_config *config, const char *name) {
     return present;
 }
 
-/* `as` is the name by which the caller has it. */
+/* Gives a value to an option.  `as` is the name that the caller used. */
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
-                        const char *path, const char *text, enum giver giver) {
+                        const char *path, const char *text, enum origin origin) {
     union nvdp__value value = entry->fallback;
     const char *const *sets = entry->row.sets;
     const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
-    if (preset) text = today(config, text);
-    const char *tells = text != NULL ? text : entry->preset;
-    if (tells != NULL) NVDP_RETURN_IF_FAILED(read_value(config, entry, path, tells, &value));
+    if (preset) text = current_preset(config, text);
+    const char *value_text = text != NULL ? text : entry->preset;
+    if (value_text != NULL)
+        NVDP_RETURN_IF_FAILED(read_value(config, entry, path, value_text, &value));
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(
-            give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i], path, text, giver));
+        NVDP_RETURN_IF_FAILED(give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i],
+                                   path, text, origin));
     if (sets != NULL) return NVDP_OK;
-    if (giver == PRESET) {
+    if (origin == PRESET) {
         free(entry->next);
         entry->next = nvdp__strdup(config->ctx, text);
         return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -406,7 +411,7 @@ const struct nvdp_option *nvdp_config_option(const struct nvdp_config *config, s
     return i < config->entries ? &config->entry[i]->row : NULL;
 }
 
-/* The option of a file's key, in the object `parent` (NULL: the outermost, where names do too). */
+/* Finds the option of a file's key in the object `parent` (NULL: the outermost object, where option names work too). */
 static struct entry *find_key(const struct nvdp_config *config, const char *parent,
                               const char *key) {
     for (size_t i = 0; i < config->entries; i++) {
@@ -421,7 +426,7 @@ static struct entry *find_key(const struct nvdp_config *config, const char *pare
     return NULL;
 }
 
-/* A key that is not there, and the one that may have been meant. */
+/* Fails because of an unknown key, and suggests a similar one. */
 static nvdp_status unknown_key(const struct nvdp_config *config, const char *path,
                                const char *parent, const char *key) {
     struct nvdp__guess guess = {.word = key};
@@ -444,18 +449,18 @@ static bool is_parent(const struct nvdp_config *config, const char *key) {
 }
 
 static nvdp_status load_members(struct nvdp_config *config, const char *path, const char *parent,
-                                const json_t *object, enum giver giver) {
+                                const json_t *object, enum origin origin) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         if (parent == NULL && json_is_object(value) && is_parent(config, key)) {
-            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, giver));
+            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, origin));
             continue;
         }
         struct entry *entry = find_key(config, parent, key);
         bool remark = entry == NULL && parent == NULL && strcmp(key, "description") == 0;
         if (remark && json_is_string(value)) continue;
-        if (entry != NULL && giver == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
+        if (entry != NULL && origin == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "%s: key '%s': a preset cannot name another", path, key);
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
@@ -463,48 +468,48 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (json_is_null(value) && nvdp__option_is_text(&entry->row)) continue;
         NVDP_RETURN_IF_FAILED(
             nvdp__option_check_json(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));
-        /* saved lists are strings of joined items; of others, written by hand, a string is one */
+        /* saved lists are strings of joined items; in hand-written lists a string is one item */
         bool list =
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
         char *text = nvdp__option_text(value, list);
         if (text == NULL) return out_of_memory(config);
-        nvdp_status status = give(config, entry, entry->row.name, path, text, giver);
+        nvdp_status status = give(config, entry, entry->row.name, path, text, origin);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
     return NVDP_OK;
 }
 
-/* Takes over root, which came from `path`. */
+/* Loads `root`, which came from `path`, and owns it. */
 static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
-                        const json_error_t *error, enum giver giver) {
+                        const json_error_t *error, enum origin origin) {
     if (root == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
-    config->files += giver == GIVEN;
+    config->files += origin == GIVEN;
     nvdp_status status =
         json_is_object(root)
-            ? load_members(config, path, NULL, root, giver)
+            ? load_members(config, path, NULL, root, origin)
             : nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
                          path, nvdp__json_type(root));
     json_decref(root);
     return status;
 }
 
-static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
+static nvdp_status load_file(struct nvdp_config *config, const char *path, enum origin origin) {
     json_error_t error;
     char *bytes = NULL;
     size_t count = 0;
     NVDP_RETURN_IF_FAILED(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
     json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
     free(bytes);
-    return load(config, path, root, &error, giver);
+    return load(config, path, root, &error, origin);
 }
 
 static nvdp_status load_text(struct nvdp_config *config, const char *source, const char *text,
-                             enum giver giver) {
+                             enum origin origin) {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    return load(config, source, root, &error, giver);
+    return load(config, source, root, &error, origin);
 }
 
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
@@ -554,7 +559,7 @@ static bool is_path(const char *name) {
     return strchr(name, '/') != NULL || nvdp__ends_with(name, ".json");
 }
 
-/* Its values as `next` of its options. */
+/* Reads the values of a preset into `next` of its options. */
 static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     char source[NVDP__KEY_SIZE];
     const struct nvdp__preset *preset = nvdp__presets;
@@ -566,7 +571,7 @@ static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     return load_text(config, source, preset->text, PRESET);
 }
 
-/* In place of the one before; NULL: none.  Where it cannot be read nothing changes. */
+/* Replaces the previous preset; NULL removes it.  Changes nothing if the preset cannot be read. */
 static nvdp_status take_preset(struct nvdp_config *config, const char *name) {
     nvdp_status status = name != NULL ? read_preset(config, name) : NVDP_OK;
     bool read = status == NVDP_OK;
@@ -600,14 +605,14 @@ static nvdp_status check_parts(const struct nvdp_config *config) {
     return NVDP_OK;
 }
 
-/* ---- a preset that does not go with what was given ---- */
+/* ---- conflicts between a preset and given options ---- */
 
-/* Whether the options go together once one of them is not given, or has not the preset's value. */
+/* Returns true if the options are consistent once one of them is not given or loses the preset's value. */
 static bool repairs(const struct nvdp_config *config, const struct entry *without) {
     struct nvdp_config *copy = NULL;
     if (nvdp_config_copy(config, &copy) != NVDP_OK) return false;
     struct entry *entry = find(copy, without->row.name);
-    if (entry != NULL && !entry->given) { /* NULL: a program's own, without effect */
+    if (entry != NULL && !entry->given) { /* NULL: an option of the program, without effect */
         free(entry->preset);
         entry->preset = NULL;
     }
@@ -621,8 +626,9 @@ static bool of_preset(const struct entry *entry) {
     return entry->preset != NULL && !entry->given;
 }
 
-/* The option that a message begins with, "option --clip-mu: ...", "option clip_mu: ..." or "clip_mu: ..."; NULL: none. */
-static struct entry *blamed(const struct nvdp_config *config, const char *message) {
+/* Returns the option that a message begins with ("option --clip-mu: ...", "option clip_mu: ..." or "clip_mu: ..."),
+ * or NULL. */
+static struct entry *named_option(const struct nvdp_config *config, const char *message) {
     char name[NVDP__KEY_SIZE];
     if (strncmp(message, "option ", 7) == 0) message += 7;
     if (strncmp(message, "--", 2) == 0) message += 2;
@@ -637,7 +643,7 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
         if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
     if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
     nvdp__snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
-    const struct entry *named = blamed(config, reason);
+    const struct entry *named = named_option(config, reason);
     if (named == preset) return status;
     if (named != NULL && of_preset(named)) set = named;
     const bool conflict = check_parts(config) != NVDP_OK && repairs(config, preset);
@@ -694,7 +700,7 @@ nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_conf
         const struct entry *threads = find(config, threads_name);
         if (config->part[i].schema != schema) continue;
         memcpy(values, config->part[i].values, schema->size);
-        if (!said(threads)) return NVDP_OK;
+        if (!is_set(threads)) return NVDP_OK;
         return nvdp_context_set_threads(ctx, nvdp__option_at(&threads->row, threads->at).whole);
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a configuration of %s, found %s",
@@ -721,7 +727,7 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
         const char *earlier = nvdp__option_format(row, &value, number);
         if ((row->traits & NVDP_TRAIT_NO_EFFECT) != 0) {
             bool call =
-                (row->traits & NVDP_TRAIT_UNSAVED) != 0; /* nothing is known of the earlier */
+                (row->traits & NVDP_TRAIT_UNSAVED) != 0; /* nothing is known of the earlier call */
             if (entry->given || call) memcpy(at, entry->at, row->width);
         } else if (entry->given &&
                    (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {

@@ -1,4 +1,4 @@
-/* One option: its value from text and JSON, as text and JSON. */
+/* One option: parses its value from text and JSON, and formats it as both.  Read option.h first. */
 #include "options/option.h"
 
 #include "base/json.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- text to bytes, bytes to text --- */
+/* --- text --- */
 
 bool nvdp__option_is_text(const struct nvdp_option *row) {
     return row->type == NVDP_OPTION_TEXT || row->type == NVDP_OPTION_LIST;
@@ -43,7 +43,7 @@ size_t nvdp__option_width(const struct nvdp_option *row) {
 }
 
 static bool read_whole(const char *text, uint64_t limit, uint64_t *value) {
-    if (*text < '0' || *text > '9') return false; /* strtoull would take signs and spaces */
+    if (*text < '0' || *text > '9') return false; /* strtoull would accept signs and spaces */
     char *end;
     errno = 0;
     unsigned long long read = strtoull(text, &end, 10);
@@ -168,7 +168,7 @@ union nvdp__value nvdp__option_at(const struct nvdp_option *row, const void *at)
     return value;
 }
 
-/* --- in files --- */
+/* --- JSON --- */
 
 const char *nvdp__json_type(const json_t *value) {
     static const char *const names[] = {
@@ -217,7 +217,7 @@ json_t *nvdp__option_json(const struct nvdp_option *row, const union nvdp__value
         return json_boolean(value->flag);
     case NVDP_OPTION_INTEGER:
         return json_integer(row->width == sizeof(int) ? value->whole : (json_int_t)value->size);
-    case NVDP_OPTION_SEED: /* JSON's integers have a sign: the same 64 bits */
+    case NVDP_OPTION_SEED: /* JSON's integers are signed: keeps the 64 bits */
         return json_integer((json_int_t)value->seed);
     case NVDP_OPTION_REAL:
         return nvdp__json_number(value->real);

@@ -1,5 +1,5 @@
-/* One option, which a row tells: its value from text and from JSON, and as both.  Beneath schema.c, which fills structs, and
- * config.c. */
+/* One option, described by a row: its value from text and from JSON, and as both.  schema.c, which fills structs,
+ * and config.c use it. */
 #ifndef NVDP_SRC_OPTIONS_OPTION_H
 #define NVDP_SRC_OPTIONS_OPTION_H
 
@@ -18,38 +18,38 @@ union nvdp__value {
 };
 
 bool nvdp__option_is_text(const struct nvdp_option *row);
-/* '_' counts as '-'. */
+/* Treats '_' and '-' as equal. */
 bool nvdp__option_same(const char *name, const char *given);
-/* The row's key in files: its own, or the name with '_' for '-'. */
+/* Returns the row's key in files: its own, or the name with '_' for '-'. */
 void nvdp__option_key(const struct nvdp_option *row, char key[NVDP__KEY_SIZE]);
-/* Bytes of a value: the row's where it fills a struct. */
+/* Returns the size of a value: that of the row if it fills a struct. */
 size_t nvdp__option_width(const struct nvdp_option *row);
-/* The type's zero where the row tells no default. */
+/* Returns the default, or the zero of the type if the row has none. */
 union nvdp__value nvdp__option_default(const struct nvdp_option *row);
 union nvdp__value nvdp__option_at(const struct nvdp_option *row, const void *at);
 
-/* The value that `text` says; false where it says none. */
+/* Parses `text`.  Returns false if it is not a valid value. */
 bool nvdp__option_parse(const struct nvdp_option *row, const char *text, union nvdp__value *value);
-/* What that takes, for messages; `separator` stands between choices. */
+/* Describes the valid values, for messages.  `separator` is put between choices. */
 const char *nvdp__option_expected(const struct nvdp_option *row, const char *separator,
                                   char text[NVDP__EXPECTED_SIZE]);
-/* Its range.  `prefix` (NULL: none) stands before the message: the file that says so. */
+/* Checks the range.  `prefix` (NULL: none) precedes the message: the file that has the value. */
 nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
                                const struct nvdp_option *row, const union nvdp__value *value);
-/* Numbers in as few digits as give the same bits again. */
+/* Formats numbers in the fewest digits that restore the same bits. */
 const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,
                                 char text[NVDP__NUMBER_SIZE]);
 
 json_t *nvdp__option_json(const struct nvdp_option *row, const union nvdp__value *value);
-/* Whether a file's value can be one of the row's; `status` is for messages. */
+/* Checks that a value in a file can be one of the row's.  `status` is the status of a failure. */
 nvdp_status nvdp__option_check_json(struct nvdp_context *ctx, nvdp_status status, const char *path,
                                     const char *key, const struct nvdp_option *row,
                                     const json_t *value);
 nvdp_status nvdp__option_read(struct nvdp_context *ctx, const char *path, const json_t *member,
                               const struct nvdp__place *place, void *to);
-/* The text that would stand on the command line; where `list`, a single string is one item,
- * whatever commas it has.  NULL: out of memory. */
+/* Returns the text as it would be on the command line.  With `list`, a single string is one item, whatever commas it
+ * has. NULL: out of memory. */
 char *nvdp__option_text(const json_t *value, bool list);
-const char *nvdp__json_type(const json_t *value); /* "a number" */
+const char *nvdp__json_type(const json_t *value); /* for example "a number" */
 
 #endif

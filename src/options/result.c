@@ -1,4 +1,5 @@
-/* The engine of result tables: JSON and lines for people from a struct's rows. */
+/* The engine of result tables: prints a struct as JSON and as lines, from its rows.  The order: tables, views,
+ * values, JSON, lines. */
 #include "options/result.h"
 
 #include "base/json.h"
@@ -29,7 +30,7 @@ const struct nvdp_result_table *nvdp_result_table_find(const char *name) {
     return NULL;
 }
 
-/* --- a row in a view --- */
+/* --- the rows of a view --- */
 
 /* A struct of a table, or item k of several. */
 struct place {
@@ -38,10 +39,10 @@ struct place {
     enum nvdp_result_absent absent; /* not inherited */
     const char *result;
     size_t k;
-    size_t room; /* bytes that the struct has */
+    size_t room; /* bytes of the struct */
 };
 
-/* A row there, and what the view says of it. */
+/* A row of the struct, with the settings of the view. */
 struct entry {
     const struct nvdp_result_row *row;
     const char *key, *view;
@@ -68,7 +69,7 @@ static const struct nvdp_result_key *find_key(const struct nvdp_result_view *vie
     return NULL;
 }
 
-/* The i-th row of a view: those that it names, then the others.  False beyond the last. */
+/* Finds the i-th row of a view: first the rows that it names, then the others.  Returns false after the last one. */
 static bool next_entry(const struct place *at, size_t i, struct entry *out) {
     const struct nvdp_result_view *view = find_view(at->table, at->view);
     const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
@@ -92,7 +93,7 @@ static bool next_entry(const struct place *at, size_t i, struct entry *out) {
 
 /* --- values --- */
 
-/* Item k of a list of structs, or of arrays side by side. */
+/* Returns item k of a list of structs, or of parallel arrays. */
 static const char *item(const struct place *at, const struct nvdp_result_row *row) {
     return at->result + at->k * (at->table->size > 0 ? at->table->size : row->width);
 }
@@ -135,7 +136,7 @@ static bool is_there(const struct place *at, const struct nvdp_result_row *row) 
     }
 }
 
-/* The struct of a row that has a table, or the k-th of its list. */
+/* Returns the struct of a row that has a table, or the k-th of its list. */
 static struct place inner(const struct place *at, const struct entry *entry, size_t k) {
     const struct nvdp_result_table *table = entry->row->of;
     const struct nvdp_result_view *view = find_view(table, entry->view);
@@ -212,7 +213,7 @@ static json_t *value_json(const struct place *at, const struct entry *entry) {
     }
 }
 
-/* All rows but one. */
+/* Puts all rows except `but`. */
 static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but) {
     struct entry entry;
     for (size_t i = 0; next_entry(at, i, &entry); i++) {
@@ -256,7 +257,7 @@ nvdp_status nvdp_result_json(struct nvdp_context *ctx, const struct nvdp_result_
     return NVDP_OK;
 }
 
-/* --- lines for people --- */
+/* --- lines of text --- */
 
 void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char *format, ...) {
     va_list args;

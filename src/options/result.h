@@ -9,10 +9,10 @@
 #include "options/results.inc"
 #undef RESULT
 
-/* Adds a view's keys to an object.  False: a number that must be finite is not, or memory ran out. */
+/* Adds the keys of a view to an object.  Returns false if a number that must be finite is not, or memory is short. */
 bool nvdp__result_put(json_t *object, const struct nvdp_result_table *table, const char *view,
                       const void *result);
-/* The same as an object of its own; NULL for false. */
+/* Returns the keys of a view as a new object, or NULL on failure. */
 json_t *nvdp__result_json(const struct nvdp_result_table *table, const char *view,
                           const void *result);
 

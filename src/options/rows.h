@@ -1,12 +1,13 @@
-/* Rows that several kinds of work share: an option that means the same has one row, here or in the header of the lowest module that
- * knows the subject (job/options.h, mechanism/options.h, rdp/options.h, dchi/options.h).  A row's arguments are what may differ,
- * then the place of its value, NVDP_OPTION_AT(...), and any other members, such as `.group` or `.traits`. */
+/* Rows that several kinds of work share.  An option with one meaning has one row, here or in the header of the
+ * lowest module that knows the subject (job/options.h, mechanism/options.h, rdp/options.h, dchi/options.h).  The
+ * arguments of a row are the parts that may differ, the place of its value, NVDP_OPTION_AT(...), and other members,
+ * such as `.group`. */
 #ifndef NVDP_SRC_OPTIONS_ROWS_H
 #define NVDP_SRC_OPTIONS_ROWS_H
 
 #include "options/schema.h"
 
-/* Traits of options that say how one call works. */
+/* Traits of options that concern a single call. */
 #define NVDP__OF_THE_CALL (NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED)
 
 /* clang-format off */
@@ -20,7 +21,7 @@
 
 #define NVDP__BATCH_ROW(help, default_, ...)                                                       \
     {"batch", NVDP_OPTION_INTEGER, "N", help, default_, .min = 1, .max = 65536, __VA_ARGS__}
-/* Batches on which no result depends, and those of training. */
+/* Batches that influence no result, and batches of training. */
 #define NVDP__TEXTS_PER_BATCH_ROW(...)                                                             \
     NVDP__BATCH_ROW("texts per batch", "32", .unit = "texts", .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__)
 #define NVDP__TEXTS_PER_STEP_ROW(...)                                                              \
@@ -36,7 +37,7 @@
 #define NVDP__LABEL_COLUMN_ROW(...)                                                                \
     {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column", NULL, __VA_ARGS__}
 
-/* A run that is read, and its task's data. */
+/* A run to read, and the data of its task. */
 #define NVDP__RUN_ROW(...)                                                                         \
     {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}

@@ -1,10 +1,11 @@
-/* Tables of options, the plain structs they fill, and files of these. */
+/* Tables of options: fills and checks the plain structs, and reads and writes files of options.  Read schema.h
+ * first. */
 #include "base/sentence.h"
 #include "options/option.h"
 
 #include <stdlib.h>
 
-enum { RESULT_MOST = 1 << 20 };
+enum { MAX_RESULT = 1 << 20 };
 
 bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__place *place) {
     for (size_t s = 0; s < schema->sections; s++) {
@@ -107,13 +108,13 @@ nvdp_status nvdp__schema_read(struct nvdp_context *ctx, const char *path, const 
 
 nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
                              size_t *count) {
-    size_t most = 1;
+    size_t max_items = 1;
     size_t size = strlen(text != NULL ? text : "");
     for (size_t i = 0; i < size; i++)
-        most += text[i] == ',';
-    const char **items = nvdp__calloc(ctx, most * sizeof *items + size + 1, 1);
+        max_items += text[i] == ',';
+    const char **items = nvdp__calloc(ctx, max_items * sizeof *items + size + 1, 1);
     if (items == NULL) return NVDP_ERR_MEMORY;
-    char *to = (char *)(items + most);
+    char *to = (char *)(items + max_items);
     *count = 0;
     for (size_t i = 0; i < size; i++) {
         if (i == 0 || to[-1] == '\0') items[(*count)++] = to;
@@ -130,7 +131,7 @@ nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const c
 nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out) {
     size_t have;
     memcpy(&have, out, sizeof have);
-    if (have > sizeof have && have <= RESULT_MOST) return NVDP_OK;
+    if (have > sizeof have && have <= MAX_RESULT) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "struct_size: expected a result's size, as NVDP_RESULT sets it, found %zu",
                       have);

@@ -1,4 +1,5 @@
-/* Analyses of a table and of a mechanism over it: distances, plausible deniability. */
+/* Analyzes a table of word vectors and a mechanism over it, for analyses in the program and in the library:
+ * distances and plausible deniability (nvdp/text_privacy.h). */
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "options/schema.h"
@@ -20,7 +21,7 @@ size_t nvdp_token_texts_count(const struct nvdp_token_texts *texts, size_t vocab
     return known;
 }
 
-/* Draws *n tokens by their weights, or, where prior is NULL, at most count of the vocabulary without replacement. */
+/* Draws *n tokens with the probabilities `prior`.  If prior is NULL, draws at most count tokens without replacement. */
 static nvdp_status choose_tokens(struct nvdp_context *ctx, size_t count, const double *prior,
                                  uint64_t seed, size_t *n, int32_t **out) {
     nvdp_status status = NVDP_OK;
@@ -106,7 +107,7 @@ cleanup:
 
 /* ---- deniability ---- */
 
-/* Sorts the values. */
+/* Summarizes n values, and sorts them. */
 static struct nvdp_summary summary_of(size_t n, double *value) {
     static const double share[5] = {.05, .25, .5, .75, .95};
     double quantile[5] = {0}, sum = 0;

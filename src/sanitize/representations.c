@@ -1,15 +1,15 @@
-/* Files of kind representations/1: every token's noised word vector, for a provider to train from
- * (docs/formats.md).
+/* Writes files of kind representations/1 for nvdp sanitize: the noised word vector of every token, for a provider to
+ * train from (docs/formats.md).
  *
  *     phi(x) + N,  density of N ~ exp(-eta |N|)                           Qu et al. 2021, Eq. 3
  *
- * drawn in double and put on a grid that depends on the table and eta alone: the values that can come out,
- * and how dense they lie, must not tell the token (Mironov 2012).  The grid is {-2048 ... 2048} h, h the
- * power of two for which it reaches over
+ * The vectors are drawn in double and rounded to a grid that depends only on the table and eta: the possible values,
+ * and how dense they lie, must not depend on the token (Mironov 2012).  The grid is {-2048 ... 2048} h, where h is
+ * the smallest power of two for which it reaches
  *
- *     max |phi_k|  +  8 sqrt(d + 1) / eta,        sqrt(d + 1) / eta: sd of a coordinate of N,
+ *     max |phi_k|  +  8 sqrt(d + 1) / eta,        sqrt(d + 1) / eta: sd of a coordinate of N.
  *
- * and every point of it is a float16. */
+ * Every point of the grid is a float16. */
 #include "sanitize/sanitize.h"
 
 #include "base/file.h"
@@ -30,11 +30,11 @@ enum { GRID_STEPS = 2048, CHUNK_TEXTS = 4096, CHUNK_VALUES = 1 << 22, VERSION = 
 static double grid_step(const struct nvdp_vectors *vectors, double eta) {
     const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
     const double *row = nvdp_vectors_row(vectors, 0);
-    double most = 0;
+    double largest = 0;
     for (size_t i = 0; i < count * dim; i++)
-        most = fmax(most, fabs(row[i]));
-    const double step = exp2(ceil(log2((most + 8 * sqrt((double)dim + 1) / eta) / GRID_STEPS)));
-    return fmin(fmax(step, 0x1p-24), 16); /* float16: least step of all, and below 65504 */
+        largest = fmax(largest, fabs(row[i]));
+    const double step = exp2(ceil(log2((largest + 8 * sqrt((double)dim + 1) / eta) / GRID_STEPS)));
+    return fmin(fmax(step, 0x1p-24), 16); /* float16: its smallest step, and below 65504 */
 }
 
 static void to_grid(size_t n, const double *x, double step, float *out) {
@@ -44,20 +44,20 @@ static void to_grid(size_t n, const double *x, double step, float *out) {
 
 /* ---- writing ---- */
 
-/* Files are read twice, a piece at a time: counted, then drawn. */
+/* Reads the files twice, in chunks: first to count, then to draw. */
 struct writer {
     struct nvdp_context *ctx;
     const struct nvdp__represent *of;
     struct nvdp__sanitized *done;
     struct nvdp_dataset_config config;
     enum nvdp__table_format format[NVDP__SANITIZE_SPLITS];
-    struct nvdp__row_chunks *classes; /* the file that tells them */
+    struct nvdp__row_chunks *classes; /* the file that defines the classes */
     struct nvdp__row_chunks *file_rows;
     struct nvdp__text_batch batch;
-    size_t columns, rows; /* texts of a row; of all files */
-    bool labelled;
-    size_t empty; /* rows of the present file */
-    /* where the second reading is */
+    size_t columns, rows; /* texts per row; rows of all files */
+    bool labeled;
+    size_t empty; /* rows of the current file */
+    /* position of the second pass */
     size_t row, token;
     double step;
     /* of CHUNK_TEXTS rows */
@@ -71,7 +71,7 @@ struct writer {
     struct nvdp__meter meter;
 };
 
-/* The rows become the batch's tokens. */
+/* Tokenizes the rows into the batch. */
 static nvdp_status tokenize(struct writer *writer, const struct nvdp__text_row *row, size_t n) {
     nvdp__text_batch_clear(&writer->batch);
     for (size_t i = 0; i < n; i++) {
@@ -82,7 +82,7 @@ static nvdp_status tokenize(struct writer *writer, const struct nvdp__text_row *
     return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
 }
 
-/* As many texts at a time as their vectors have room. */
+/* Draws as many texts at a time as fit into CHUNK_VALUES. */
 static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
     const struct nvdp__text_batch *batch = &writer->batch;
     const size_t dim = writer->done->info.dim;
@@ -113,7 +113,7 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
     return NVDP_OK;
 }
 
-/* What is said of the rows themselves. */
+/* Writes the columns per row: offset, id, split and label. */
 static nvdp_status write_columns(struct writer *writer, int32_t split,
                                  const struct nvdp__text_row *row, size_t n) {
     const size_t texts = n * writer->columns;
@@ -132,9 +132,9 @@ static nvdp_status write_columns(struct writer *writer, int32_t split,
     if (!writer->of->lines)
         NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "split", NVDP__H5_I32, writer->row,
                                                   n, writer->split));
-    return writer->labelled ? nvdp__h5_write_rows(writer->file, "label", NVDP__H5_F32, writer->row,
-                                                  n, writer->label)
-                            : NVDP_OK;
+    return writer->labeled ? nvdp__h5_write_rows(writer->file, "label", NVDP__H5_F32, writer->row,
+                                                 n, writer->label)
+                           : NVDP_OK;
 }
 
 static nvdp_status changed(const struct writer *writer) {
@@ -144,7 +144,7 @@ static nvdp_status changed(const struct writer *writer) {
                       writer->rows);
 }
 
-/* Some rows of a split; `first` of its file's texts. */
+/* Counts or draws some rows of a split.  `first` is the index of the first text in its file. */
 static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text_row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
@@ -162,7 +162,7 @@ static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text
         writer->empty += nvdp__sanitized_count(writer->done, &writer->batch, writer->columns);
         writer->rows += n;
         for (size_t i = 0; i < n; i++)
-            writer->labelled = writer->labelled || row[i].label_text.size > 0;
+            writer->labeled = writer->labeled || row[i].label_text.size > 0;
     }
     nvdp__meter_update(&writer->meter, draw ? writer->row : writer->rows, (double)done->tokens,
                        "tokens", NAN);
@@ -215,7 +215,7 @@ static nvdp_status pass(struct writer *writer, bool draw) {
                : changed(writer);
 }
 
-/* Each is read twice. */
+/* Checks that every file can be read twice, and finds its format. */
 static nvdp_status open_files(struct writer *writer) {
     for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
         const char *path = writer->of->path[s];
@@ -236,7 +236,7 @@ static nvdp_status create_datasets(struct writer *writer) {
     NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
     if (!writer->of->lines)
         NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
-    if (writer->labelled)
+    if (writer->labeled)
         NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
     return nvdp__h5_dataset(file, "z", NVDP__H5_F16, 2,
                             (size_t[]){writer->done->tokens, writer->done->info.dim});

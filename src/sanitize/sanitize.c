@@ -1,7 +1,8 @@
-/* Texts privatized token by token: a task's files again in their own layout, or the lines of a text.
+/* Implements nvdp sanitize: privatizes texts token by token, in a task's files, which keep their layout, or in the
+ * lines of a text.
  *
- * A file is read piece by piece; some thousand rows at a time become tokens, are drawn, and written beside
- * the file's final name.  Files appear when all are complete. */
+ * A file is read in chunks of some thousand rows, which are tokenized, drawn and written to a temporary file.  The
+ * files get their names when all are complete. */
 #include "sanitize/sanitize.h"
 
 #include "base/file.h"
@@ -22,10 +23,10 @@ struct options {
     uint64_t seed, insecure_seed;
     bool overwrite;
     size_t measure_tokens, draws;
-    bool insecure, seeded; /* insecure-seed, seed: were given */
+    bool insecure, seeded; /* options insecure-seed and seed were given */
 };
 
-/* --- what is asked for --- */
+/* --- options --- */
 
 #define SOURCE(member) NVDP_OPTION_AT(struct nvdp__sanitize_source, member)
 #define AT(member) NVDP_OPTION_AT(struct options, member)
@@ -126,18 +127,18 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
     return nvdp__config_create(ctx, &schema, out);
 }
 
-/* --- the work --- */
+/* --- state --- */
 
 /* One file: a split of the task, or lines. */
 struct part {
-    char *path;       /* it is read from */
-    const char *name; /* of a split's file; NULL: lines */
+    char *path;       /* path to read */
+    const char *name; /* name of a split's file; NULL: lines */
     enum nvdp__table_format format;
-    size_t columns;  /* of the header */
-    size_t text[2];  /* columns with texts */
-    size_t texts;    /* of a row: 1 or 2 */
-    bool *made;      /* [columns] made of a text's column: left empty */
-    json_t *told[3]; /* names of columns: privatized, emptied, kept */
+    size_t columns;   /* in the header */
+    size_t text[2];   /* columns with texts */
+    size_t texts;     /* texts per row: 1 or 2 */
+    bool *made;       /* [columns] derived from a text column: left empty */
+    json_t *names[3]; /* names of columns: privatized, emptied, kept */
     size_t not_utf8, empty;
     struct nvdp__output output;
 };
@@ -149,27 +150,27 @@ struct sanitize {
     struct nvdp__layout layout;
     struct part part[SPLITS];
     size_t parts;
-    nvdp_write_fn write; /* takes lines without `out` */
+    nvdp_write_fn write; /* receives the lines if there is no `out` */
     void *user;
     const uint64_t *noise; /* seed of the draws; NULL: the operating system */
     struct nvdp__sanitized done;
     struct nvdp_sanitize_result result;
     struct nvdp__meter meter;
-    uint64_t bytes; /* read of the files before */
+    uint64_t bytes; /* bytes read from the previous files */
     struct nvdp_dataset_config config;
-    bool vectors; /* come out, as one file */
-    bool folder;  /* else a file, or lines */
+    bool vectors; /* write vectors, as one file */
+    bool folder;  /* write a folder; otherwise a file or lines */
     DIR *lock;    /* of the folder */
-    struct nvdp__table_chunks pieces;
-    /* rows of one piece */
+    struct nvdp__table_chunks input;
+    /* rows of one chunk */
     struct chunk {
         struct nvdp__field *field; /* [rows][columns] */
         struct nvdp__field *bytes; /* [rows] as in the file */
         size_t rows, field_capacity, bytes_capacity;
-        uint64_t row; /* of the file */
+        uint64_t row; /* index in the file */
     } chunk;
     struct nvdp__text_batch batch;
-    char *text; /* what it becomes */
+    char *text; /* output of the current rows */
     size_t size, text_capacity;
 };
 
@@ -177,7 +178,7 @@ struct sanitize {
 
 enum { PRIVATIZED, EMPTIED, KEPT };
 
-/* A column whose name is a text's and more, such as MNLI's sentence1_parse, says the text again. */
+/* Recognizes columns that repeat a text, such as MNLI's sentence1_parse, by a name that begins with the text's. */
 static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field name,
                        const char *text) {
     const size_t size = text == NULL ? 0 : strlen(text);
@@ -188,7 +189,7 @@ static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field nam
            name.text[size] == '_';
 }
 
-/* What becomes of a column, by its name; *which: of the text. */
+/* Returns the use of a column, from its name.  *which is the index of the text. */
 static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, size_t *which) {
     const char *const texts[2] = {layout->text, layout->pair};
     for (size_t i = 0; i < 2; i++) {
@@ -199,27 +200,27 @@ static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, si
                                                                                     : KEPT;
 }
 
-/* Once. */
-static nvdp_status tell_column(struct sanitize *work, struct part *part, int use,
-                               struct nvdp__field name) {
+/* Reports a column, once. */
+static nvdp_status report_column(struct sanitize *work, struct part *part, int use,
+                                 struct nvdp__field name) {
     const json_t *item;
     size_t i;
-    json_array_foreach(part->told[use], i, item) {
+    json_array_foreach(part->names[use], i, item) {
         if (json_string_length(item) == name.size &&
             memcmp(json_string_value(item), name.text, name.size) == 0)
             return NVDP_OK;
     }
-    json_t *told = json_stringn(name.text, name.size);
-    if (told == NULL) return NVDP_OK; /* a name that is not UTF-8 */
-    return json_array_append_new(part->told[use], told) == 0
+    json_t *added = json_stringn(name.text, name.size);
+    if (added == NULL) return NVDP_OK; /* the name is not UTF-8 */
+    return json_array_append_new(part->names[use], added) == 0
                ? NVDP_OK
                : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* From the file's first row; *pending: which is a row already. */
+/* Reads the header from the file's first row.  *pending is set if that row has data. */
 static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
     const struct nvdp__layout *layout = &work->layout;
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
     const char *const names[2] = {layout->text, layout->pair};
     const size_t texts = layout->pair != NULL ? 2 : 1;
     size_t which;
@@ -240,21 +241,21 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
         NVDP_RETURN_IF_FAILED(nvdp__tsv_column(tsv, names[i], &part->text[i]));
         if (part->text[i] == tsv->fields) return nvdp__tsv_missing(tsv, names[i]);
     }
-    json_t *told = json_pack("{s:[], s:[], s:[]}", "privatized", "emptied", "kept");
-    if (json_object_set_new(work->done.files, part->name, told) != 0)
+    json_t *columns = json_pack("{s:[], s:[], s:[]}", "privatized", "emptied", "kept");
+    if (json_object_set_new(work->done.files, part->name, columns) != 0)
         return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
-    part->told[PRIVATIZED] = json_object_get(told, "privatized");
-    part->told[EMPTIED] = json_object_get(told, "emptied");
-    part->told[KEPT] = json_object_get(told, "kept");
+    part->names[PRIVATIZED] = json_object_get(columns, "privatized");
+    part->names[EMPTIED] = json_object_get(columns, "emptied");
+    part->names[KEPT] = json_object_get(columns, "kept");
     for (size_t i = 0; i < part->columns; i++) {
         const int use = use_of(layout, tsv->field[i], &which);
         part->made[i] = use == EMPTIED;
-        NVDP_RETURN_IF_FAILED(tell_column(work, part, use, tsv->field[i]));
+        NVDP_RETURN_IF_FAILED(report_column(work, part, use, tsv->field[i]));
     }
     return NVDP_OK;
 }
 
-/* --- what is written --- */
+/* --- output --- */
 
 static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     NVDP_RETURN_IF_FAILED(
@@ -265,12 +266,12 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
 }
 
 static nvdp_status put_separator(struct sanitize *work) {
-    return put(work, (char[]){nvdp__separator(work->pieces.tsv.format)}, 1);
+    return put(work, (char[]){nvdp__separator(work->input.tsv.format)}, 1);
 }
 
-/* In quotes, where it could not stand without them or `always`; its own are doubled (RFC 4180). */
+/* Writes a cell in quotes, if it needs them or with `always`.  Quotes inside are doubled (RFC 4180). */
 static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bool always) {
-    const char separator = nvdp__separator(work->pieces.tsv.format);
+    const char separator = nvdp__separator(work->input.tsv.format);
     bool needed = always;
     for (size_t i = 0; i < cell.size && !needed; i++)
         needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
@@ -284,16 +285,16 @@ static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bo
 
 static nvdp_status put_cell(struct sanitize *work, const struct part *part,
                             struct nvdp__field cell) {
-    /* an empty line would be no row */
+    /* an empty line would not be read as a row */
     const bool alone = part->columns == 1 && cell.size == 0;
     return part->format == NVDP__TABLE_CSV || part->format == NVDP__TABLE_QUOTED_TSV
                ? put_quoted(work, cell, alone)
                : put(work, cell.text, cell.size);
 }
 
-/* Quoted TSV is recognised by quotes around its names, whatever quotes its new texts need. */
+/* Writes the header.  Quoted TSV is recognized by quotes around its names, so they are always quoted. */
 static nvdp_status write_header(struct sanitize *work, struct part *part) {
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
     work->size = 0;
     for (size_t c = 0; c < tsv->fields; c++) {
         if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
@@ -317,30 +318,30 @@ static nvdp_status put_json_string(struct sanitize *work, const char *text) {
     return put(work, "\"", 1);
 }
 
-/* --- an object that is known to be sound: its members where they stand --- */
+/* --- JSON objects known to be valid: finds members in place --- */
 
-static const char *behind_string(const char *at) {
+static const char *after_string(const char *at) {
     for (at++; *at != '"'; at++)
         at += *at == '\\';
     return at + 1;
 }
 
-static const char *behind_value(const char *at, const char *end) {
+static const char *after_value(const char *at, const char *end) {
     for (int depth = 0; at < end; at++) {
-        if (*at == '"') at = behind_string(at) - 1;
+        if (*at == '"') at = after_string(at) - 1;
         if (depth == 0 && (*at == ',' || *at == '}')) break;
         depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
     }
     return at;
 }
 
-/* A key that may have escapes; NULL: out of memory. */
+/* Parses a key, which may have escapes.  Returns NULL if memory is short. */
 static json_t *key_of(const char *at, const char *end) {
     return json_loadb(at, (size_t)(end - at), JSON_DECODE_ANY, NULL);
 }
 
-/* The line with other values in place of its texts, and of members that say them again; all else as it stands, byte
- * by byte. */
+/* Writes the line with new values for its texts and for members that repeat them.  Copies everything else byte by
+ * byte. */
 static nvdp_status write_object(struct sanitize *work, struct part *part, struct nvdp__field line,
                                 char *const *out) {
     nvdp_status status = NVDP_OK;
@@ -349,16 +350,16 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
     json_t *key = NULL;
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         size_t which;
-        const char *value = behind_string(at);
+        const char *value = after_string(at);
         key = key_of(at, value);
         if (key == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
         const int use = use_of(&work->layout, name, &which);
-        NVDP_TRY(tell_column(work, part, use, name));
+        NVDP_TRY(report_column(work, part, use, name));
         value = (const char *)memchr(value, ':', (size_t)(end - value)) + 1;
         while (*value == ' ' || *value == '\t' || *value == '\r')
             value++;
-        at = behind_value(value, end);
+        at = after_value(value, end);
         if (use != KEPT) {
             NVDP_TRY(put(work, copied, (size_t)(value - copied)));
             NVDP_TRY(put_json_string(work, use == PRIVATIZED ? out[which] : ""));
@@ -375,11 +376,11 @@ cleanup:
 
 /* --- a chunk of rows --- */
 
-/* The present row joins the chunk. */
+/* Adds the current row to the chunk. */
 static nvdp_status add_row(struct sanitize *work, struct part *part) {
     struct chunk *chunk = &work->chunk;
-    const struct nvdp__tsv *tsv = &work->pieces.tsv;
-    const struct nvdp__field bytes = work->pieces.row;
+    const struct nvdp__tsv *tsv = &work->input.tsv;
+    const struct nvdp__field bytes = work->input.row;
     if (tsv->fields != part->columns) {
         const bool quoted = part->format == NVDP__TABLE_TSV && tsv->fields > part->columns &&
                             memchr(bytes.text, '"', bytes.size) != NULL;
@@ -471,7 +472,7 @@ static void count_batch(struct sanitize *work, struct part *part) {
 static nvdp_status flush(struct sanitize *work, struct part *part, bool counting) {
     struct chunk *chunk = &work->chunk;
     struct nvdp__text_batch *batch = &work->batch;
-    /* Streams of a split are its own: they are the same whatever other splits there are. */
+    /* Each split has its own streams, which do not depend on the presence of other splits. */
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
@@ -486,14 +487,14 @@ static nvdp_status flush(struct sanitize *work, struct part *part, bool counting
     }
     chunk->row += chunk->rows;
     chunk->rows = 0;
-    nvdp__meter_update(&work->meter, work->bytes + work->pieces.read, (double)work->done.tokens,
+    nvdp__meter_update(&work->meter, work->bytes + work->input.read, (double)work->done.tokens,
                        "tokens", NAN);
     return NVDP_OK;
 }
 
 /* --- a file --- */
 
-/* The first row: names, but of lines and where there are none. */
+/* Reads the first row, which has names except in files of lines and bare CoLA files. */
 static nvdp_status begin_file(struct sanitize *work, struct part *part, bool counting) {
     bool pending = true, row = false, more = true;
     part->not_utf8 = part->empty = 0;
@@ -502,8 +503,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
         return NVDP_OK;
     }
     while (!row && more) {
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->pieces, &more));
-        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->pieces, &row));
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->input, &more));
+        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->input, &row));
     }
     if (!row)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
@@ -513,8 +514,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
     return counting || part->format == NVDP__TABLE_JSONL ? NVDP_OK : write_header(work, part);
 }
 
-/* What is odd about the texts, in the words of training. */
-static void tell(const struct sanitize *work, const struct part *part) {
+/* Logs the irregularities of the texts, in the words used in training. */
+static void log_irregularities(const struct sanitize *work, const struct part *part) {
     if (part->name == NULL) return;
     nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
 }
@@ -523,21 +524,21 @@ static nvdp_status pass(struct sanitize *work, struct part *part, bool counting)
     nvdp_status status = NVDP_OK;
     bool more = true, row = true;
     work->chunk.row = work->chunk.rows = 0;
-    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->pieces));
+    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
     NVDP_TRY(begin_file(work, part, counting));
     while (more) {
-        NVDP_TRY(nvdp__table_chunks_next(&work->pieces, &row));
+        NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
         if (row) NVDP_TRY(add_row(work, part));
         if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, counting));
-        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->pieces, &more));
+        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
         NVDP_TRY(
             nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
-    if (!counting) tell(work, part);
-    work->bytes += work->pieces.read;
+    if (!counting) log_irregularities(work, part);
+    work->bytes += work->input.read;
 cleanup:
-    nvdp__table_chunks_close(&work->pieces);
+    nvdp__table_chunks_close(&work->input);
     return status;
 }
 
@@ -559,14 +560,14 @@ static nvdp_status pass_all(struct sanitize *work, bool counting) {
     return NVDP_OK;
 }
 
-/* --- what goes in and comes out --- */
+/* --- input and output files --- */
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* The splits that are there. */
+/* Finds the existing splits. */
 static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
@@ -596,7 +597,7 @@ static nvdp_status find_splits(struct sanitize *work) {
                       options->source.data, work->layout.dev, work->layout.test);
 }
 
-/* What is read: files of the task, or lines. */
+/* Finds the files of the task or the file of lines. */
 static nvdp_status find_sources(struct sanitize *work) {
     if (work->options->source.task != NULL) return find_splits(work);
     work->part[0].format = NVDP__TABLE_LINES;
@@ -614,7 +615,8 @@ static nvdp_status open_outputs(struct sanitize *work) {
         NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
         goto cleanup;
     }
-    NVDP_TRY(nvdp__outdir_lock(work->ctx, folder, &work->lock)); /* draws that nobody counted go */
+    NVDP_TRY(nvdp__outdir_lock(work->ctx, folder,
+                               &work->lock)); /* removes what an interrupted call drew */
     NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "{overwrite}"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;
@@ -629,13 +631,13 @@ cleanup:
     return status;
 }
 
-/* DIR/name, or FILE.name. */
-static char *beside_path(const struct sanitize *work, const char *name) {
+/* Returns DIR/name, or FILE.name. */
+static char *statement_path(const struct sanitize *work, const char *name) {
     return work->folder ? nvdp__join(work->ctx, work->options->out, name)
                         : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
 }
 
-/* Files of the split's name that are not about to be replaced: they are of other texts. */
+/* Removes files with the split's name that will not be replaced: they have other texts. */
 static nvdp_status remove_older(const struct sanitize *work, const struct part *part) {
     const int stem = (int)(strrchr(part->name, '.') - part->name);
     for (size_t i = 0; nvdp__table_ends[i] != NULL; i++) {
@@ -649,14 +651,15 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
     return NVDP_OK;
 }
 
-/* What was said and measured of earlier texts goes before others come: whatever happens then, nothing false is said of them. */
-static nvdp_status remove_words(const struct sanitize *work) {
+/* Removes statements and measurements of earlier texts before new texts appear, so that no failure leaves false
+ * ones. */
+static nvdp_status remove_statements(const struct sanitize *work) {
     static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
                                         "measured-*.json"};
     nvdp_status status = NVDP_OK;
     if (work->folder) return nvdp__outdir_remove(work->ctx, work->options->out, names, 4);
     for (size_t i = 0; i < 2 && status == NVDP_OK; i++) {
-        char *path = beside_path(work, names[i]);
+        char *path = statement_path(work, names[i]);
         NVDP_RETURN_IF_FAILED(NVDP__MADE(path));
         status = nvdp__remove(work->ctx, path);
         free(path);
@@ -664,11 +667,12 @@ static nvdp_status remove_words(const struct sanitize *work) {
     return status;
 }
 
-/* What is said of the texts, beside its name, on the disk. */
-static nvdp_status write_words(const struct sanitize *work, struct nvdp__output *privacy,
-                               struct nvdp__output *statement) {
+/* Writes the statement and privacy.json to temporary files and flushes them to disk. */
+static nvdp_status write_statements(const struct sanitize *work, struct nvdp__output *privacy,
+                                    struct nvdp__output *statement) {
     nvdp_status status = NVDP_OK;
-    char *first = beside_path(work, "privacy.json"), *second = beside_path(work, "statement.txt");
+    char *first = statement_path(work, "privacy.json"),
+         *second = statement_path(work, "statement.txt");
     json_t *object = nvdp__sanitized_json(&work->done, work->result.statement);
     NVDP_TRY(NVDP__MADE(first, second));
     if (object == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
@@ -685,29 +689,29 @@ cleanup:
     return status;
 }
 
-/* When all is on the disk: the texts, then what is said of them. */
+/* Commits, once everything is on disk, first the texts and then the statements. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output privacy = {0}, statement = {0};
-    const bool told = work->options->out != NULL;
+    const bool has_statement = work->options->out != NULL;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
-    if (told) NVDP_TRY(write_words(work, &privacy, &statement));
-    if (told) NVDP_TRY(remove_words(work));
+    if (has_statement) NVDP_TRY(write_statements(work, &privacy, &statement));
+    if (has_statement) NVDP_TRY(remove_statements(work));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
         if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output, true));
     }
-    if (told) NVDP_TRY(nvdp__output_commit(&privacy, true));
-    if (told) NVDP_TRY(nvdp__output_commit(&statement, true));
+    if (has_statement) NVDP_TRY(nvdp__output_commit(&privacy, true));
+    if (has_statement) NVDP_TRY(nvdp__output_commit(&statement, true));
 cleanup:
     nvdp__output_abort(&privacy);
     nvdp__output_abort(&statement);
     return status;
 }
 
-/* A vocabulary of the texts' own words is that of all texts of their task. */
+/* Refuses a vocabulary of the own words of another task: it must be the task of the texts. */
 static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                    const char *task) {
     enum nvdp_task_id own, given;
@@ -721,7 +725,7 @@ static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_s
         task != NULL ? task : "which have none");
 }
 
-/* True if the file whose words are the vocabulary is one of those that are privatized. */
+/* Returns true if the file whose words are the vocabulary is one of those that are privatized. */
 static bool is_own_file(const struct sanitize *work, const char *path) {
     bool own = false;
     for (size_t i = 0; i < SPLITS; i++)
@@ -822,7 +826,7 @@ static nvdp_status describe(struct sanitize *work) {
     return NVDP_OK;
 }
 
-/* The texts are read once more. */
+/* Counts the tokens in an additional pass over the texts. */
 static nvdp_status count_all(struct sanitize *work) {
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].path != NULL)
@@ -830,7 +834,7 @@ static nvdp_status count_all(struct sanitize *work) {
     return pass_all(work, true);
 }
 
-/* Chooses the words that are still to come from the texts. */
+/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them. */
 static nvdp_status choose(struct sanitize *work) {
     if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_RETURN_IF_FAILED(count_all(work));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
@@ -857,7 +861,7 @@ static nvdp_status vectors(struct sanitize *work) {
                            work->result.statement);
 }
 
-/* All but the sanitizer. */
+/* Releases everything but the sanitizer. */
 static void release(struct sanitize *work) {
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp__output_abort(&work->part[i].output);

@@ -1,8 +1,8 @@
-/* A task's files, or a text, privatized token by token: what the parts of the work share.
+/* Privatizes a task's files, or a text, token by token.  The parts of the work share this header.
  *
- *     sanitize.c             the options, the pass over the texts, the files that come out
+ *     sanitize.c             the options, the pass over the texts, the output files
  *     representations.c      vectors of tokens in place of texts (their reader: src/text/representations.c)
- *     statement.c            what is said about them: numbers, privacy.json, plain English
+ *     statement.c            the description of the output: numbers, privacy.json, plain English
  *     analyse.c              distances and deniability of a table's tokens (nvdp/text_privacy.h) */
 #ifndef NVDP_SRC_SANITIZE_SANITIZE_H
 #define NVDP_SRC_SANITIZE_SANITIZE_H
@@ -12,57 +12,58 @@
 #include <nvdp/dataset.h>
 #include <nvdp/share.h>
 
-/* What happened to the texts, and what else is said. */
+/* The facts about privatized texts that are reported. */
 struct nvdp__sanitized {
     const struct nvdp_sanitizer *sanitizer;
     struct nvdp_sanitizer_info info;
-    const char *source; /* of the vectors: their file's or folder's name */
-    const char *from; /* whose words are the vocabulary, a task or a file; NULL: the whole table */
-    const char *chosen; /* santext-plus: which option says which tokens are sensitive */
-    double rare;        /* w that they were chosen by; NaN: of a list */
+    const char *source; /* file or folder name of the vectors */
+    const char *from;   /* task or file whose words are the vocabulary; NULL: the whole table */
+    const char *chosen; /* santext-plus: the option that defines the sensitive tokens */
+    double rare;        /* share w of the vocabulary that is sensitive; NaN: taken from a list */
     char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */
     const char *generator;                                     /* "os" or "insecure-seed" */
-    size_t measured; /* tokens of the corpus whose deniability is measured, at most */
-    size_t draws;    /* of each */
-    uint64_t seed;   /* that chooses them */
-    uint64_t *seen;  /* [V] how often each token was there */
+    size_t measured; /* max. tokens of the corpus whose deniability is measured */
+    size_t draws;    /* per token */
+    uint64_t seed;   /* chooses the tokens */
+    uint64_t *seen;  /* [V] occurrences of each token */
     uint64_t texts, tokens, changed, unknown, kept; /* kept: tokens that are not sensitive */
     json_t *files;                                  /* {"train.tsv": {"privatized": [...], ...}} */
-    /* nvdp__sanitized_measure() */
+    /* set by nvdp__sanitized_measure() */
     struct nvdp_geometry geometry;
     size_t sampled;
-    double same, distinct; /* N_w and S_w, means over the sampled */
+    double same, distinct; /* N_w and S_w, means over the sample */
 };
 
-/* Counts a batch's texts, of rows of so many each, and their tokens (texts, tokens, unknown, seen); the number of rows
- * without a word. */
+/* Counts the texts of a batch, with `columns` texts per row, and their tokens (texts, tokens, unknown, seen).
+ * Returns the number of rows without a word. */
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns);
-/* geometry, same, distinct. */
+/* Sets geometry, same and distinct. */
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done);
-/* The worst case over all pairs of tokens: eta times what no two are further apart than; +inf of
- * santext-plus, 0 of random. */
+/* Returns the worst case over all pairs of tokens: eta times the largest distance, +inf for santext-plus, 0 for
+ * random. */
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
-/* The same of a word without a vector and one with a vector; +inf: nothing is proven. */
+/* Returns the worst case for a word without a vector and a word with one; +inf if nothing is proven. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done);
-/* In plain English, cut to `size` bytes. */
+/* Writes the statement in plain English, cut to `size` bytes. */
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
-/* The object of privacy.json; NULL: out of memory. */
+/* Returns the object of privacy.json, or NULL if memory is short. */
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement);
 
 /* ---- sanitize.c ---- */
 
-/* A task's folder, or a text a line. */
+/* A task's folder, or a file with one text per line. */
 struct nvdp__sanitize_source {
-    const char *task, *data; /* or */
+    const char *task, *data; /* or else: */
     const char *text;
     struct nvdp_task_options columns;
 };
 extern const struct nvdp_option
-    nvdp__sanitize_source_rows[]; /* of that struct; all but label-column */
+    nvdp__sanitize_source_rows[]; /* of that struct, except label-column */
 nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source);
-/* Counts the tokens of all that nvdp_sanitize() would privatize, every split: V_S comes from them. */
+/* Counts the tokens of everything that nvdp_sanitize() would privatize, in all splits.  V_S is chosen from these
+ * counts. */
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer);
@@ -73,13 +74,13 @@ enum { NVDP__SANITIZE_SPLITS = NVDP_SPLIT_TEST_MISMATCHED + 1 };
 
 struct nvdp__represent {
     const struct nvdp_sanitizer *sanitizer;
-    bool lines;                              /* path[0] has a text a line */
-    struct nvdp_dataset_config config;       /* task and columns, else */
+    bool lines;                              /* path[0] has one text per line */
+    struct nvdp_dataset_config config;       /* task and columns, unless `lines` */
     const char *path[NVDP__SANITIZE_SPLITS]; /* of the splits; NULL: none */
     const char *out;
     const uint64_t *noise; /* seed; NULL: the operating system */
 };
-/* Writes the file, and what is said of it; done->info, source, generator and what is measured are set. */
+/* Writes the file and its statement.  The caller sets done->info, source, generator and the options of measurement. */
 nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represent *of,
                             struct nvdp__sanitized *done, size_t size, char *statement);
 

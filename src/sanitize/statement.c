@@ -1,4 +1,5 @@
-/* What is said of privatized texts: numbers, privacy.json, and the statement in plain English. */
+/* Describes privatized texts for nvdp sanitize: counts, measurements, privacy.json, and the statement in plain
+ * English. */
 #include "sanitize/sanitize.h"
 
 #include "base/json.h"
@@ -12,18 +13,18 @@ static double share(uint64_t part, uint64_t all) {
     return all > 0 ? (double)part / (double)all : 0;
 }
 
-/* Those left out too. */
+/* Returns the number of words, including omitted ones. */
 static uint64_t words(const struct nvdp__sanitized *done) {
     return done->tokens + (done->info.drops ? done->unknown : 0);
 }
 
-/* ---- counted ---- */
+/* ---- counts ---- */
 
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns) {
     size_t empty = 0;
     for (size_t i = 0, found = 0; i < batch->texts; i++) {
-        const size_t of = i % columns; /* its row */
+        const size_t of = i % columns; /* index in its row */
         found = (of > 0 ? found : 0) + batch->list[i].count + batch->list[i].unknown;
         empty += of + 1 == columns && found == 0;
         done->unknown += batch->list[i].unknown;
@@ -35,11 +36,11 @@ size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__te
     return empty;
 }
 
-/* ---- measured ---- */
+/* ---- measurements ---- */
 
 enum { GEOMETRY_TOKENS = 1000 };
 
-/* Tokens of the corpus, each as likely as it is frequent. */
+/* Draws tokens of the corpus in proportion to their frequency. */
 static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sanitized *done,
                                uint64_t known, int32_t *token) {
     const struct nvdp__noise noise = {.seed = done->seed};
@@ -51,7 +52,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
     for (size_t i = 0; i < done->sampled; i++) {
         const uint64_t at = nvdp__stream_below(&stream, known);
         size_t low = 0, high = done->info.tokens - 1;
-        while (low < high) { /* the first whose sum is above */
+        while (low < high) { /* finds the first sum above */
             const size_t middle = (low + high) / 2;
             if (sum[middle] > at)
                 high = middle;
@@ -103,10 +104,10 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
-/* A word without a vector is drawn uniformly: P(y) = 1/V.  Of santext P(y|x) = C_x e^(-eta/2 d_y) with
- * 0 <= d_y <= D and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two is above eta/2 D.  laplace perturbs the
- * vector of a uniform draw: no log ratio is above eta D.  The chance of laplace-nearest to give y has no lower bound;
- * santext-plus gives some words for none but themselves; a word that is left out shows in the length. */
+/* A word without a vector is drawn uniformly: P(y) = 1/V.  For santext, P(y|x) = C_x e^(-eta/2 d_y) with 0 <= d_y <=
+ * D, and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two exceeds eta/2 D.  laplace perturbs the vector of a
+ * uniform draw: no log ratio exceeds eta D.  The probability that laplace-nearest outputs y has no lower bound.
+ * santext-plus outputs some words only for themselves.  An omitted word shows in the length. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
     const double share = row_of(done)->unknown;
     if (done->info.drops || isinf(share)) return INFINITY;
@@ -119,7 +120,7 @@ static const char *mechanism_name(const struct nvdp__sanitized *done) {
     return nvdp__dchi_name(done->info.mechanism);
 }
 
-/* Of V_S no word, but what tells it from another: a folder's reader must measure under the same. */
+/* Identifies V_S without revealing its words, so that a reader of the folder measures under the same V_S. */
 static json_t *sensitive_json(const struct nvdp__sanitized *done) {
     return json_pack("{s:I, s:s, s:o, s:s}", "tokens", (json_int_t)done->info.sensitive, "from",
                      done->chosen, "share",
@@ -163,9 +164,9 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         statement);
 }
 
-/* ---- in plain English ---- */
+/* ---- the statement in plain English ---- */
 
-static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_mechanism(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     nvdp__append(
@@ -186,8 +187,8 @@ static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *
         row->scale, info->eta, row->uses_p ? "a sensitive" : "a", info->eta);
 }
 
-/* Says which words can come out, and what that reveals by itself. */
-static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+/* States which words can be output, and what that reveals by itself. */
+static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
         nvdp__append(
@@ -205,8 +206,8 @@ static void say_words(struct nvdp__writer *writer, const struct nvdp__sanitized 
             info->table, done->from);
 }
 
-/* Words that come out and cannot go in. */
-static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+/* Counts the words that can be output but never occur in the input. */
+static void append_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     if (done->info.unmatched > 0)
         nvdp__append(writer,
                      "%zu of the words are found in no text, which is read in lower case, without "
@@ -214,11 +215,11 @@ static void say_unmatched(struct nvdp__writer *writer, const struct nvdp__saniti
                      done->info.unmatched);
 }
 
-/* The log ratios between a word without a vector and another word. */
-static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+/* States the log ratios between a word without a vector and another word. */
+static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp__token_row *row = row_of(done);
     const double bound = nvdp__sanitized_oov_epsilon(done);
-    char most[NVDP__BOUND_TEXT];
+    char upper[NVDP__BOUND_TEXT];
     if (!row->uses_eta && !done->info.drops) return;
     nvdp__append(writer, "All of this is about two %s with vectors. %s ",
                  done->info.pieces ? "WordPieces" : "words",
@@ -233,7 +234,7 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
     if (isfinite(bound))
         nvdp__append(writer,
                      "one of them and another word are told apart by a log ratio of up to %s. ",
-                     nvdp__bound(most, bound, NVDP__UP));
+                     nvdp__bound(upper, bound, NVDP__UP));
     else if (row->uses_p)
         nvdp__append(writer,
                      "an output can show with certainty that it was one of them, or none. ");
@@ -241,11 +242,11 @@ static void say_unknown(struct nvdp__writer *writer, const struct nvdp__sanitize
         nvdp__append(writer, "between one of them and another word no bound is proven. ");
 }
 
-static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
     if (!row_of(done)->uses_eta) return;
     const double worst = done->info.eta * geometry->diameter_bound;
-    char far[NVDP__BOUND_TEXT], most[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
+    char far[NVDP__BOUND_TEXT], upper[NVDP__BOUND_TEXT], lower[NVDP__BOUND_TEXT];
     nvdp__append(writer,
                  "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
                  "(medians over %zu tokens), at most %s. ",
@@ -256,11 +257,11 @@ static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized 
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
         "of at most %s for one token (of the %zu, two have %s), and n times that for a text of n: "
         "no protection by itself. What is left is the protection of a token among its neighbours. ",
-        nvdp__bound(most, worst, NVDP__UP), geometry->tokens,
-        nvdp__bound(least, done->info.eta * geometry->pair_max, NVDP__DOWN));
+        nvdp__bound(upper, worst, NVDP__UP), geometry->tokens,
+        nvdp__bound(lower, done->info.eta * geometry->pair_max, NVDP__DOWN));
 }
 
-static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (!row_of(done)->uses_p) return;
     nvdp__append(
@@ -276,7 +277,7 @@ static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *
                      "choice is not private. ");
 }
 
-static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (done->sampled > 0 && row_of(done)->uses_eta)
         nvdp__append(
@@ -306,13 +307,13 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
             "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
             "knows the seed can undo the draws, and two outputs with one seed reveal "
             "differences to anyone. ");
-    say_words(&writer, done);
-    say_what(&writer, done);
-    say_scale(&writer, done);
-    say_plus(&writer, done);
-    say_unknown(&writer, done);
-    say_unmatched(&writer, done);
-    say_corpus(&writer, done);
+    append_words(&writer, done);
+    append_mechanism(&writer, done);
+    append_scale(&writer, done);
+    append_plus(&writer, done);
+    append_unknown(&writer, done);
+    append_unmatched(&writer, done);
+    append_corpus(&writer, done);
     if (strcmp(done->generator, "os") == 0)
         nvdp__append(&writer,
                      "Every draw came from the operating system's generator and is not repeated; a "

@@ -1,4 +1,5 @@
-/* What a sanitizer tells of a data set's own texts: their tokens, the report. */
+/* Implements nvdp privacy for sanitizers: measures what a sanitizer reveals about the texts of a data set.  The order:
+ * options, texts, the folder that nvdp sanitize wrote, report. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sentence.h"
@@ -84,7 +85,7 @@ static const struct nvdp__section sections[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
     if (options->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
-        return NVDP_OK; /* of a run, or still the folder's to say */
+        return NVDP_OK; /* for a run, or not yet read from the folder */
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
@@ -130,7 +131,7 @@ static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer 
     return NVDP_OK;
 }
 
-/* Where V_S comes from the texts themselves: from all that nvdp sanitize counts. */
+/* Chooses V_S from all texts that nvdp sanitize counts, if V_S depends on the texts. */
 static nvdp_status choose_sensitive(struct nvdp_context *ctx,
                                     const struct nvdp__sanitize_source *source,
                                     struct nvdp_sanitizer *sanitizer) {
@@ -139,7 +140,7 @@ static nvdp_status choose_sensitive(struct nvdp_context *ctx,
     return nvdp_sanitizer_choose(ctx, sanitizer);
 }
 
-/* A sample of `limit`, or all. */
+/* Tokenizes a sample of `limit` rows, or all rows. */
 static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
                              const struct nvdp__rows *rows, const struct nvdp_sanitizer *sanitizer,
                              struct nvdp_token_texts *out) {
@@ -178,7 +179,7 @@ cleanup:
     return status;
 }
 
-/* A text a line. */
+/* Parses one text per line. */
 static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size_t size,
                                struct nvdp__rows *rows) {
     for (size_t at = 0; at < size;) {
@@ -263,7 +264,7 @@ static void close_folder(struct folder *folder) {
     free(folder->path);
 }
 
-/* What was given as well has to be what the folder says. */
+/* Takes an option from the folder.  Fails if the caller gave another value. */
 static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, const char *option,
                         const json_t *value, struct nvdp_config *config) {
     char number[32];
@@ -280,9 +281,9 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
                       option, text, nvdp__as_option(ctx, option).text, given);
 }
 
-/* A task is named by the folder; a file is given again, and compared by the digest of the table. */
-static nvdp_status take_words(struct nvdp_context *ctx, const struct folder *folder,
-                              struct nvdp_config *config) {
+/* Takes the vocabulary.  The folder names a task; a file must be given again, and the digest of the table checks it. */
+static nvdp_status take_vocabulary(struct nvdp_context *ctx, const struct folder *folder,
+                                   struct nvdp_config *config) {
     static const char option[] = "vocabulary-from";
     const json_t *from = json_object_get(json_object_get(folder->privacy, "vocabulary"), "from");
     enum nvdp_task_id task;
@@ -294,7 +295,7 @@ static nvdp_status take_words(struct nvdp_context *ctx, const struct folder *fol
                       folder->path, nvdp__as_option(ctx, option).text);
 }
 
-/* Options as the folder has them. */
+/* Takes the options of the folder. */
 static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *folder,
                                struct nvdp_config *config) {
     static const char *const key[] = {"mechanism", "eta", "p", "oov"};
@@ -308,7 +309,7 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
             take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
     NVDP_RETURN_IF_FAILED(
         take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
-    NVDP_RETURN_IF_FAILED(take_words(ctx, folder, config));
+    NVDP_RETURN_IF_FAILED(take_vocabulary(ctx, folder, config));
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
@@ -317,7 +318,7 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
                       folder->path, nvdp__as_option(ctx, chosen).text);
 }
 
-/* Distances are the mechanism's: over another table it is another one. */
+/* Checks the table.  Distances belong to the mechanism, so another table is another mechanism. */
 static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *folder,
                                const struct nvdp_sanitizer *sanitizer) {
     const json_t *vocabulary = json_object_get(folder->privacy, "vocabulary");
@@ -339,7 +340,7 @@ static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *fo
                       folder->path, source != NULL ? source : "unnamed", expected, found);
 }
 
-/* A token that is not sensitive is infinitely far from the others: over another V_S it is another mechanism. */
+/* Checks V_S.  A token that is not sensitive is infinitely far from the others, so another V_S is another mechanism. */
 static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder *folder,
                                    const struct nvdp_sanitizer *sanitizer) {
     const json_t *sensitive = json_object_get(folder->privacy, "sensitive");
@@ -358,7 +359,7 @@ static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder
                                                                  : "file");
 }
 
-/* `folder`: whose mechanism it has to be; NULL: any. */
+/* Measures the divergences.  The mechanism must be that of `folder`; NULL: any. */
 static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
                            const struct folder *folder, double **matrix,
                            struct nvdp_dchi_report *out) {
@@ -427,7 +428,7 @@ static nvdp_status check_report(struct nvdp_context *ctx, const struct nvdp_dchi
                       (int)from.mechanism);
 }
 
-/* What pairs of one length say; null where there are none. */
+/* Packs the results for pairs of equal length; null if there are none. */
 static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     static const char *const same[] = {"method",        "units",      "scope",      "adjacency",
                                        "length_policy", "dim",        "components", "kappa",

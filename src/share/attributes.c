@@ -1,3 +1,5 @@
+/* Implements attribute lists, and lists the attributes of a release with their types and values. Export and the
+ * formats write them; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
 #include "mechanism/method.h"
 #include "share/release.h"
 
@@ -14,7 +16,7 @@
 
 enum { MAX_ATTRIBUTES = 4096 };
 
-/* --- a list --- */
+/* --- attribute lists --- */
 
 const struct nvdp__attribute *nvdp__attributes_get(const struct nvdp__attributes *list,
                                                    const char *name) {
@@ -33,7 +35,7 @@ static void release_one(struct nvdp__attribute *item) {
     free(item->text);
 }
 
-/* Takes `text` over. */
+/* Takes ownership of `text`. */
 static nvdp_status set(struct nvdp__attributes *list, const char *name, char *text,
                        struct nvdp__attribute value) {
     nvdp_status status = NVDP_OK;
@@ -105,7 +107,7 @@ void nvdp__attributes_release(struct nvdp__attributes *list) {
     *list = (struct nvdp__attributes){.ctx = list->ctx, .path = list->path};
 }
 
-/* --- those of a release --- */
+/* --- the attributes of a release --- */
 
 enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
     static const struct {
@@ -125,9 +127,9 @@ enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
         {"grid", NVDP__ATTRIBUTE_CREATED},
         {"z_step", NVDP__ATTRIBUTE_CREATED},
         {"log_pi_step", NVDP__ATTRIBUTE_CREATED},
-        {"public_key", NVDP__ATTRIBUTE_TEXT}, /* sign.c */
+        {"public_key", NVDP__ATTRIBUTE_TEXT}, /* set in sign.c */
         {"signature", NVDP__ATTRIBUTE_TEXT},
-        {"model_fingerprint", NVDP__ATTRIBUTE_TEXT}, /* model_id of older files */
+        {"model_fingerprint", NVDP__ATTRIBUTE_TEXT}, /* name of model_id in older files */
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (strcmp(all[k].name, name) == 0) return all[k].type;
@@ -159,7 +161,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
-    bool own_noise = method->own_noise; /* no other attribute has its scale */
+    bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];

@@ -1,4 +1,5 @@
-/* Dataset cards: README.md beside a shared file. */
+/* Writes dataset cards for nvdp export: the README.md beside a shared file.  nvdp__card_write at the end is the
+ * entry. */
 #include "share/release.h"
 
 #include "base/escape.h"
@@ -8,17 +9,17 @@
 static const char *size_category(size_t texts) {
     static const char *const names[] = {"n<1K",      "1K<n<10K", "10K<n<100K",
                                         "100K<n<1M", "1M<n<10M", "10M<n<100M"};
-    size_t most = 1000, category = 0;
-    while (texts >= most && category + 1 < sizeof names / sizeof *names) {
-        most *= 10;
+    size_t limit = 1000, category = 0;
+    while (texts >= limit && category + 1 < sizeof names / sizeof *names) {
+        limit *= 10;
         category++;
     }
     return names[category];
 }
 
-/* Words of a card, as its Markdown, YAML, Python and shell need them: nobody's name ends what it stands in. */
+/* The texts of a card, escaped for Markdown, YAML, Python and shell so that no name can end its own quotation. */
 struct card_words {
-    char *name, *quoted, *verify, *reuse; /* of the file: code, a string; commands */
+    char *name, *quoted, *verify, *reuse; /* the file name as code and as a string; commands */
     char *task, *method, *format, *statement;
 };
 
@@ -65,9 +66,9 @@ static void card_words_release(struct card_words *words) {
     free(words->statement);
 }
 
-static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__release *release,
-                            const struct nvdp__release_facts *facts,
-                            const struct card_words *words) {
+static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__release *release,
+                              const struct nvdp__release_facts *facts,
+                              const struct card_words *words) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const char *bold = facts->useful ? "" : "**";
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
@@ -103,7 +104,7 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *na
     const char *last = strrchr(name, '/');
     NVDP_TRY(card_words(release, last != NULL ? last + 1 : name, &escaped));
     NVDP_TRY(nvdp__output_open(release->ctx, path, output));
-    NVDP_TRY(say_card(output, release, facts, &escaped));
+    NVDP_TRY(write_card(output, release, facts, &escaped));
 cleanup:
     card_words_release(&escaped);
     return status;

@@ -1,4 +1,5 @@
-/* Describes a file or a directory as a JSON object, and prints such an object for people. */
+/* Describes a file or directory as a JSON object, and prints such objects, for nvdp info.  The order: untrusted
+ * text, files, directories, printing in full, printing in few lines. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
@@ -23,10 +24,10 @@
 enum { KEY_HEAD = 32, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
 static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
 
-/* --- text that a file brought --- */
+/* --- untrusted text from files --- */
 
-/* A well-formed sequence's length, or 0; continuation bytes decide, so no terminal is steered by C1
- * controls (U+0080 to U+009F) either. */
+/* Returns the length of a well-formed UTF-8 sequence, or 0.  Rejects C1 controls (U+0080 to U+009F), which terminals
+ * obey. */
 static size_t sequence(const unsigned char *at) {
     size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
     if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
@@ -37,7 +38,7 @@ static size_t sequence(const unsigned char *at) {
     return length;
 }
 
-/* Text that a file brought, fit to be shown: control characters and broken UTF-8 become '?'. */
+/* Returns text from a file as a printable JSON string: control characters and broken UTF-8 become '?'. */
 json_t *nvdp__shown(const char *text) {
     char *copy = strdup(text);
     if (copy == NULL) return NULL;
@@ -51,7 +52,8 @@ json_t *nvdp__shown(const char *text) {
         at += length > 0 ? length : 1;
     }
     json_t *value = json_string(copy);
-    for (char *at = copy; value == NULL && *at != '\0'; at++) { /* an overlong form, a surrogate */
+    for (char *at = copy; value == NULL && *at != '\0';
+         at++) { /* an overlong form or a surrogate */
         if ((unsigned char)*at >= 0x80) *at = '?';
     }
     if (value == NULL) value = json_string(copy);
@@ -59,7 +61,7 @@ json_t *nvdp__shown(const char *text) {
     return value;
 }
 
-/* Every string of a value made fit to be shown; a new value. */
+/* Copies a value and makes all of its strings printable. */
 static json_t *shown_copy(const json_t *value) {
     if (json_is_string(value)) return nvdp__shown(json_string_value(value));
     if (json_is_array(value)) {
@@ -117,7 +119,7 @@ void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, con
                                            "shape", shape_json(rank, shape)));
 }
 
-/* A number as the file's attributes print it; a text where it is none. */
+/* Returns the number that `text` states, or the text itself if it is not a number. */
 static json_t *number_of(const char *text) {
     char *end;
     const double value = nvdp__strtod(text, &end);
@@ -144,7 +146,7 @@ nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, con
     return failed != 0 ? no_memory(ctx, path) : NVDP_OK;
 }
 
-/* An export; any other file of the format as no more than that. */
+/* Describes an export.  Describes any other file of the format only by its kind and size. */
 static nvdp_status describe_release(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__format *format, json_t *object) {
     nvdp_status status = NVDP_OK;
@@ -173,9 +175,9 @@ cleanup:
 }
 
 static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t *object) {
-    size_t pieces = 0, continuations = 0, longest = 0; /* bytes */
+    size_t pieces = 0, continuations = 0, longest = 0; /* longest: in bytes */
     size_t empty = 0, spaced = 0;                      /* lines that no vocabulary has */
-    bool unknown = false;                              /* has [UNK] */
+    bool unknown = false;                              /* the file contains [UNK] */
     char *bytes = NULL;
     size_t count = 0;
     NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
@@ -207,7 +209,7 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
     return NVDP_OK;
 }
 
-/* A key is not shown, nor is more said of it than its first words do; false: the file is none. */
+/* Describes a key by its kind only, without its secret or public part.  Returns false if the file is not a key. */
 static bool describe_key(const char *path, const char *head, json_t *object) {
     static const char *const keys[][3] = {
         {"nvdp-key/1 ed25519 secret ", "nvdp-key/1", "secret: signs; its owner's alone"},
@@ -224,7 +226,7 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
 
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char ledger[] =
-        "nvdp ledger/"; /* its records are for the owner of the key: nvdp verify */
+        "nvdp ledger/"; /* only the owner of the key can read its records: nvdp verify */
     unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
     NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
@@ -247,7 +249,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
 
 /* --- directories --- */
 
-/* Lines of metrics.jsonl, and the last epoch that one of them tells of. */
+/* Adds the number of lines in metrics.jsonl and the number of the last finished epoch. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory, json_t *object) {
     char *line = NULL;
     size_t capacity = 0;
@@ -260,7 +262,8 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     free(path);
     if (file == NULL) return status;
     for (ssize_t size; (size = getline(&line, &capacity, file)) >= 0; lines++) {
-        json_t *entry = json_loadb(line, (size_t)size, 0, NULL); /* a torn last line is no error */
+        json_t *entry =
+            json_loadb(line, (size_t)size, 0, NULL); /* an incomplete last line is no error */
         const char *event = json_string_value(json_object_get(entry, "event"));
         if (event != NULL && strcmp(event, "epoch") == 0)
             epochs = json_integer_value(json_object_get(entry, "epoch"));
@@ -273,7 +276,7 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     return NVDP_OK;
 }
 
-/* Adds the bound that a sequence clip proves for a run or a model, from its configuration. */
+/* Adds the bound that a sequence clip proves, from the configuration of a run or a model. */
 static void add_bound(json_t *object, const char *method, const json_t *nvib) {
     static const double order = 1.1;
     const json_t *radius = json_object_get(nvib, "clip_sequence");
@@ -291,7 +294,7 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
                          : "one sample of any two texts, seen or not"));
 }
 
-/* Says how a run that has not ended is finished. */
+/* Adds the command that finishes an interrupted run. */
 static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, json_t *object) {
     char *text = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
     NVDP_RETURN_IF_FAILED(NVDP__MADE(text));
@@ -300,7 +303,7 @@ static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-/* The line that comes first; nothing for an unfinished run. */
+/* Adds the guarantee, which is printed first; adds nothing for an unfinished run. */
 static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, bool finished,
                                  json_t *object) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
@@ -312,7 +315,7 @@ static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, boo
     return NVDP_OK;
 }
 
-/* Adds a line for every file of measurements, and the whole report of the one that represents the run. */
+/* Adds one line per file of measurements, and the whole report of the file that represents the run. */
 static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, const json_t *run,
                                     json_t *object) {
     struct nvdp__measurements all = {0};
@@ -320,14 +323,14 @@ static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, 
     json_t *list = json_object();
     for (size_t i = 0; i < all.count; i++) {
         const struct nvdp__measurement *at = &all.list[i];
-        char told[128], of[64] = "";
+        char line[128], of[64] = "";
         if (!at->complete && at->of_texts > at->texts)
             nvdp__snprintf(of, sizeof of, " of %zu texts: not complete", at->of_texts);
         else
             nvdp__snprintf(of, sizeof of, " texts%s",
                            at->complete ? "" : ", a sample: not complete");
-        nvdp__snprintf(told, sizeof told, "%zu%s", at->texts, of);
-        json_object_set_new(list, at->name, json_string(told));
+        nvdp__snprintf(line, sizeof line, "%zu%s", at->texts, of);
+        json_object_set_new(list, at->name, json_string(line));
     }
     if (all.count > 0) {
         json_object_set_new(object, "measured", list);
@@ -366,7 +369,7 @@ cleanup:
     return status;
 }
 
-/* Adds what model.safetensors and the vocabulary are, where they are there. */
+/* Adds properties of model.safetensors and of the vocabulary, if they exist. */
 static nvdp_status describe_members(struct nvdp_context *ctx, const char *directory,
                                     json_t *object) {
     nvdp_status status = NVDP_OK;
@@ -406,7 +409,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     const char *format = json_string_value(json_object_get(config, "nvdp_format"));
     json_object_set_new(object, "kind",
                         format != NULL ? nvdp__shown(format) : json_string("model directory"));
-    if (format == NULL) { /* a reader's configuration is its own */
+    if (format == NULL) { /* the configuration of a reader has another format */
         NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
         json_object_set_new(object, "model_type",
                             json_string(nvdp_model_type_name(bert.model_type)));
@@ -432,7 +435,7 @@ static bool has(struct nvdp_context *ctx, const char *directory, const char *nam
     return there;
 }
 
-/* Entries of DIRECTORY/folder, and those of them in which there is a `file`. */
+/* Counts the entries of DIRECTORY/folder, and the entries that contain `file`. */
 static nvdp_status count_entries(struct nvdp_context *ctx, const char *directory,
                                  const char *folder, const char *file, size_t *all, size_t *with) {
     char *path = nvdp__join(ctx, directory, folder);
@@ -455,7 +458,7 @@ static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, js
     size_t runs = 0, done = 0, failed = 0, unused = 0;
     json_t *grid = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "grid.json", &grid));
-    json_t *told = shown_copy(grid);
+    json_t *copy = shown_copy(grid);
     json_decref(grid);
     NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "runs", "done.json", &runs, &done));
     NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "failed", "", &failed, &unused));
@@ -463,11 +466,11 @@ static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, js
     set_count(object, "runs", runs);
     set_count(object, "runs_done", done);
     set_count(object, "runs_failed", failed);
-    json_object_set_new(object, "grid", told);
+    json_object_set_new(object, "grid", copy);
     return NVDP_OK;
 }
 
-/* The folder of nvdp train --folds. */
+/* Describes a folder that nvdp train --folds wrote. */
 static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, json_t *object) {
     size_t folds = 0, finished = 0, entries = 0;
     NVDP_RETURN_IF_FAILED(count_entries(ctx, path, ".", "run.json", &entries, &folds));
@@ -478,20 +481,20 @@ static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-/* Describes a folder that nvdp sanitize wrote; other folders have no such privacy.json. */
+/* Describes a folder that nvdp sanitize wrote.  Only its privacy.json has the format sanitized/. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
-    json_t *told = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "privacy.json", &told));
-    const char *format = json_string_value(json_object_get(told, "nvdp_format"));
+    json_t *report = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "privacy.json", &report));
+    const char *format = json_string_value(json_object_get(report, "nvdp_format"));
     const bool ours = format != NULL && strncmp(format, "sanitized/", 10) == 0;
     if (ours) {
         json_object_set_new(object, "kind", nvdp__shown(format));
-        json_object_del(told, "nvdp_format");
-        json_t *copy = shown_copy(told);
+        json_object_del(report, "nvdp_format");
+        json_t *copy = shown_copy(report);
         json_object_update(object, copy);
         json_decref(copy);
     }
-    json_decref(told);
+    json_decref(report);
     return ours ? NVDP_OK
                 : nvdp__fail(ctx, NVDP_ERR_INPUT,
                              "%s: expected a run (run.json), a model or a reader (config.json), a "
@@ -508,9 +511,9 @@ static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path
     return describe_sanitized(ctx, path, object);
 }
 
-/* --- for people: rows of names and values, sections indented --- */
+/* --- printing: rows of names and values, sections indented --- */
 
-/* Tells upper bounds by their names: they are rounded as statements round them. */
+/* Recognizes upper bounds by their names.  They are rounded as in statements. */
 static bool is_bound(const char *key) {
     static const char *const names[] = {"certificate_epsilon",
                                         "certificate_mu",
@@ -527,7 +530,7 @@ static bool is_bound(const char *key) {
     return false;
 }
 
-/* One value on its line: arrays as [a, b], objects as {a: 1, b: 2}.  `path` ends with its name. */
+/* Prints a value on one line: arrays as [a, b], objects as {a: 1, b: 2}.  `path` ends with the name of the value. */
 static void print_value(const char *path, const json_t *value, FILE *to) {
     const char *dot = strrchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
     char bound[NVDP__BOUND_TEXT];
@@ -565,7 +568,7 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
     }
 }
 
-/* True if every item has the members that a row shows. */
+/* Returns true if every item has the members that print_table() needs. */
 static bool is_table(const json_t *value) {
     size_t i;
     const json_t *row;
@@ -577,7 +580,7 @@ static bool is_table(const json_t *value) {
     return json_array_size(value) > 0;
 }
 
-/* Rows of objects: their members in one line each, the first left-aligned in a column. */
+/* Prints one line per object.  The names form a left-aligned column. */
 static void print_table(const json_t *rows, int indent, FILE *to) {
     size_t i;
     const json_t *row;
@@ -595,7 +598,7 @@ static void print_table(const json_t *rows, int indent, FILE *to) {
     }
 }
 
-/* Values stand in one column, further right where an object has longer names. */
+/* Prints the values in one column, which moves right if a name is long. */
 static void print_object(const json_t *object, int indent, FILE *to) {
     const char *key;
     json_t *value;
@@ -618,10 +621,10 @@ static void print_object(const json_t *object, int indent, FILE *to) {
     }
 }
 
-/* --- in few lines --- */
+/* --- printing in few lines --- */
 
-/* What is told first, by the path of its keys, some members of it on one line: no number without its order or delta,
- * and of how many samples. */
+/* The paths of keys that print_brief() prints, in this order.  A colon precedes the members to print on one line.
+ * Every number is printed with its order or delta and its number of samples. */
 static const char *const first_facts[] = {"guarantee",
                                           "kind",
                                           "bytes",
@@ -696,7 +699,8 @@ static size_t lines_of(const json_t *value) {
     return lines;
 }
 
-/* Those of the names, each after a space, that are there: name and value, between commas. */
+/* Prints name and value of each member in `names` that exists, separated by commas.  `names` has a space before each
+ * name. */
 static void print_members(const json_t *value, const char *names, FILE *to) {
     const char *between = "";
     while (*names != '\0') {
@@ -712,7 +716,7 @@ static void print_members(const json_t *value, const char *names, FILE *to) {
     }
 }
 
-/* The first facts alone, each with its path, where there is much more. */
+/* Prints only the first facts, each with its path, if the whole object needs many lines. */
 static void print_brief(const json_t *object, FILE *to) {
     enum { FEW = 25 };
     if (lines_of(object) <= FEW) {
@@ -736,7 +740,7 @@ static void print_brief(const json_t *object, FILE *to) {
     nvdp__fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", lines_of(object));
 }
 
-/* --- all of it --- */
+/* --- nvdp_describe --- */
 
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
                           char **out) {

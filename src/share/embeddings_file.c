@@ -1,3 +1,5 @@
+/* Reads and checks files of embeddings, for nvdp reuse, nvdp verify and users of the library (nvdp_shared_read).
+ * The order: attributes, shapes, values, public functions. */
 #include "share/embeddings_file.h"
 #include "mechanism/method.h"
 
@@ -14,13 +16,13 @@
 #include <string.h>
 
 enum {
-    SLICE_FLOATS = 1 << 20, /* read at once */
+    SLICE_FLOATS = 1 << 20, /* values per slice */
     MAX_DIM = 1 << 20,
     MAX_LENGTH = 1 << 16,
     MAX_KAPPA = 1000,
     MAX_SAMPLES = 1 << 20,
     MAX_SPLIT = 4,
-    MOST_EXPONENT = 30
+    MAX_EXPONENT = 30
 };
 
 const char *const nvdp__grid_names[] = {
@@ -49,7 +51,7 @@ size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape) {
 
 bool nvdp__step_exponent(double step, int *exponent) {
     int above = 0; /* step = 0.5 * 2^above */
-    if (frexp(step, &above) != 0.5 || abs(above - 1) > MOST_EXPONENT) return false;
+    if (frexp(step, &above) != 0.5 || abs(above - 1) > MAX_EXPONENT) return false;
     *exponent = above - 1;
     return true;
 }
@@ -67,7 +69,7 @@ struct source {
     struct nvdp_context *ctx;
     const char *path;
     struct nvdp__release *release;
-    nvdp__embeddings_visit *visit; /* NULL: z is held */
+    nvdp__embeddings_visit *visit; /* NULL: keep z in memory */
     void *user;
     struct nvdp__embeddings *to;
 };
@@ -86,7 +88,7 @@ static bool has(const struct source *source, const char *name) {
     return nvdp__attributes_get(&source->release->attributes, name) != NULL;
 }
 
-/* A string that need not be there; too long a one is cut. */
+/* Reads a string attribute if the file has it, cut to `size`. */
 static nvdp_status read_string(struct source *source, const char *name, size_t size, char *out) {
     const char *text = NULL;
     if (!has(source, name)) return NVDP_OK;
@@ -95,7 +97,7 @@ static nvdp_status read_string(struct source *source, const char *name, size_t s
     return NVDP_OK;
 }
 
-/* One of two words: *second says which. */
+/* Reads an attribute that is `a` or `b`.  Sets *second if it is `b`. */
 static nvdp_status read_word(struct source *source, const char *name, const char *a, const char *b,
                              bool *second) {
     const char *text = NULL;
@@ -117,14 +119,14 @@ static nvdp_status read_grid(struct source *source) {
                                 text);
 }
 
-/* A power of two, whose exponent is set. */
+/* Reads a step and finds its exponent.  Fails unless the step is a power of two. */
 static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
     double step = 0;
     NVDP_RETURN_IF_FAILED(nvdp__release_real(source->release, name, &step));
     if (!nvdp__step_exponent(step, exponent))
         return NVDP__BAD_FILE(source,
                               "attribute '%s': expected a power of two within 2^%d, found %g", name,
-                              MOST_EXPONENT, step);
+                              MAX_EXPONENT, step);
     return NVDP_OK;
 }
 
@@ -159,7 +161,7 @@ static nvdp_status read_attributes(struct source *source) {
 
 nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, const size_t z[4]) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
-    const size_t implied = /* rows of a sample, by the attributes */
+    const size_t implied = /* rows per sample, from the attributes */
         shape->weights ? (shape->length + 1) * (size_t)shape->kappa : shape->length;
     if (z[1] == shape->samples && z[2] == implied) return NVDP_OK;
     return NVDP__BAD_FILE(
@@ -200,7 +202,7 @@ static nvdp_status read_shape(struct source *source) {
 
 /* --- reading: values --- */
 
-/* Copies an array of the release to *out, a pointer; NULL stays NULL. */
+/* Copies an array of the release and stores the pointer at `out`.  Does nothing if `from` is NULL. */
 static nvdp_status copy(struct source *source, const void *from, size_t count, size_t size,
                         void *out) {
     if (from == NULL) return NVDP_OK;
@@ -238,7 +240,7 @@ static nvdp_status bad_value(struct source *source, const char *dataset, size_t 
                           expected, found);
 }
 
-/* How z is held: f16, int16 or int32. */
+/* Returns the size of a stored value of z: float16, int16 or int32. */
 static size_t item_size(const struct nvdp__embeddings_shape *shape) {
     return shape->grid == NVDP__H5_I32 ? sizeof(int32_t) : sizeof(uint16_t);
 }
@@ -248,7 +250,7 @@ static nvdp_status bad_vector(struct source *source, size_t value, double found,
     return bad_value(source, "z", value / source->to->shape.dim, found, expected);
 }
 
-/* Checks values [first, first + n) of z, in the memory type, and stores them at `z` as they lie in the file. */
+/* Checks values [first, first + n) of z, given in the memory type, and stores them at `z` in the type of the file. */
 static nvdp_status narrow(struct source *source, size_t first, size_t n, const void *slice,
                           void *z) {
     const float *real = slice;
@@ -289,17 +291,17 @@ void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t f
     }
 }
 
-/* Slice by slice, of whole texts if lengths are hidden. */
+/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts. */
 static nvdp_status read_z(struct source *source) {
     nvdp_status status = NVDP_OK;
     struct nvdp__embeddings *to = source->to;
     const size_t dim = to->shape.dim, rows = to->shape.rows;
     const size_t unit = nvdp__row_vectors(&to->shape), width = unit * dim;
-    const size_t most = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
-    const size_t step = nvdp__min(most, rows);
+    const size_t fitting = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
+    const size_t step = nvdp__min(fitting, rows);
     const bool hold = source->visit == NULL;
     const size_t item = item_size(&to->shape);
-    void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* or int32_t */
+    void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* float or int32_t */
     float *values = nvdp__calloc(source->ctx, hold ? 1 : step * dim, sizeof *values);
     to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
     NVDP_TRY(NVDP__MADE(slice, values, to->z));
@@ -397,7 +399,7 @@ void nvdp__embeddings_free(struct nvdp__embeddings *embeddings) {
     free(embeddings);
 }
 
-/* --- for everybody --- */
+/* --- public functions --- */
 
 struct nvdp_shared {
     struct nvdp__embeddings *of;

@@ -1,7 +1,7 @@
-/* Files of kind embeddings/1 and /2: the samples that are given away (docs/formats.md).
+/* Files of kind embeddings/1 and /2, which store the samples of a release (docs/formats.md).
  *
- * Sample s of text i is number i * samples + s, and its rows lie in the mechanism's order: the
- * prior, the tokens, under the hidden length policy the padding, each kappa times. */
+ * Sample s of text i has number i * samples + s.  Its rows are in the mechanism's order: the prior, the tokens and,
+ * under the hidden length policy, the padding, each kappa times. */
 #ifndef NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 #define NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 
@@ -15,36 +15,36 @@ struct nvdp__embeddings_shape {
     size_t dim;     /* p */
     int kappa;
     enum nvdp_length_policy policy;
-    size_t length;      /* L: hidden policy */
-    size_t sample_rows; /* M: rows of every sample under the hidden policy, else 0 */
-    size_t rows;        /* of all samples together */
-    bool weights;       /* log_pi is there */
-    /* NVDP__H5_F16: values as they are (embeddings/1).  NVDP__H5_I16, NVDP__H5_I32: z is stored as whole
-     * numbers of steps 2^z_exponent, log_pi as int16 of steps 2^log_pi_exponent (embeddings/2). */
+    size_t length;      /* L, under the hidden policy */
+    size_t sample_rows; /* M: rows per sample under the hidden policy, else 0 */
+    size_t rows;        /* rows of all samples */
+    bool weights;       /* the file has log_pi */
+    /* NVDP__H5_F16: values are stored in float16 (embeddings/1).  NVDP__H5_I16, NVDP__H5_I32: z is stored as integer
+     * multiples of 2^z_exponent, log_pi as int16 multiples of 2^log_pi_exponent (embeddings/2). */
     enum nvdp__h5_type grid;
     int z_exponent, log_pi_exponent;
 };
 
-/* Names by the type of the grid: float16, int16, int32. */
+/* Grid names, indexed by the type: float16, int16, int32. */
 extern const char *const nvdp__grid_names[];
 bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
-/* Returns the type of dataset log_pi. */
+/* Returns the stored type of dataset log_pi. */
 enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
-/* Returns the vectors in a row of the HDF5 datasets: under the hidden policy all of a text. */
+/* Returns the number of vectors per row of the HDF5 datasets: all vectors of a text under the hidden policy, else 1. */
 size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape);
-/* Finds the exponent of a step, a power of two from 2^-30 to 2^30; false for another number. */
+/* Finds the exponent of a step.  Returns false unless the step is a power of two from 2^-30 to 2^30. */
 bool nvdp__step_exponent(double step, int *exponent);
 
 /* --- writing HDF5 --- */
 
-/* Creates the file with empty datasets z and log_pi, and the attributes of the grid; under the public policy
- * also `offset`, [N*S+1].  Other attributes are set, and the file committed, by the caller. */
+/* Creates the file with empty datasets z and log_pi, the attributes of the grid and, under the public policy,
+ * `offset` [N*S+1].  The caller sets the other attributes and commits the file. */
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
                                     const int64_t *offset, struct nvdp__h5 **out);
-/* Writes the samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
- * p], log_pi [rows] (not read without weights), already on the file's grid: float where that is f16, else
- * int32_t, steps. */
+/* Writes the samples of texts [first, first + texts), which occupy `rows` rows from first_row on: z [rows, p],
+ * log_pi [rows] (ignored without weights).  The values are on the grid of the file: float for float16, else steps in
+ * int32_t. */
 nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
                                    const struct nvdp__embeddings_shape *shape, size_t first,
                                    size_t texts, size_t first_row, size_t rows, const void *z,
@@ -55,37 +55,36 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
 struct nvdp__embeddings {
     struct nvdp__embeddings_shape shape;
     char method[32];
-    char task[16];       /* "" where the file does not say */
-    size_t heads;        /* of the sender's block; 0 where the file does not say */
-    enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO where the file does not say */
-    bool row_index;      /* the sender's rows differ by their number: a reader should know it */
+    char task[16];       /* "" if the file does not state it */
+    size_t heads;        /* of the sender's block; 0 if not stated */
+    enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO if not stated */
+    bool row_index;      /* the sender's rows depend on their index, which a reader should use */
     int64_t *offset;     /* [N*S+1] first row of every sample */
-    void *z;             /* [rows, p] as it is stored: nvdp__embeddings_values */
-    double z_step;       /* of whole numbers */
+    void *z;             /* [rows, p] as stored: decode it with nvdp__embeddings_values */
+    double z_step;       /* step of an integer grid */
     float *log_pi;       /* [rows]; NULL without weights */
-    float *label;        /* [N], NaN where there is none; or NULL */
+    float *label;        /* [N], NaN for texts without a label; or NULL */
     int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
     int64_t *id;         /* [N] or NULL */
 };
 
-/* Reads a whole file, z as it is stored.  Everything is checked: attributes, shapes, ranges, that
- * all values are finite and log weights at most 0, and that the file is large enough for what it
- * declares. */
+/* Reads a whole file and keeps z as stored.  Checks the attributes, shapes and ranges.  All values must be finite
+ * and log weights at most 0, and the file must be large enough for the sizes that it declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
-/* Takes `count` values of z, the next ones in their order. */
+/* Receives the next `count` values of z, in order. */
 typedef void nvdp__embeddings_visit(size_t count, const float *values, void *user);
 struct nvdp__release;
-/* Reads and checks the rest of a release that nvdp__release_read has opened.  With `visit`, z is passed to it slice by slice and
- * not held: out->z is NULL. */
+/* Reads and checks the rest of a release that nvdp__release_read has opened.  With `visit`, passes z to it slice by
+ * slice and does not keep it: out->z is NULL. */
 nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
                                   void *user, struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
-/* Converts values [first, first + count) of z, row by row. */
+/* Converts values [first, first + count) of z to float, in row order. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
                              float *out);
 
-/* Finds "first", "mean" or "weighted"; NVDP_POOL_AUTO for another name. */
+/* Finds the pool named "first", "mean" or "weighted".  Returns NVDP_POOL_AUTO for another name. */
 enum nvdp_pool nvdp__pool_find(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
-/* Gives texts away: every text's samples are drawn once, rounded, written, forgotten.
+/* Implements nvdp export: draws the samples of every text once, rounds them and writes them to a file.
  *
- * The order of the file: the options and the run, the texts, the shape of the file, the measurements, the ledger, the file
- * without its samples, memory for one batch, and the samples batch by batch. */
+ * The order of this file: options and run, texts, shape of the output, measurements, ledger, the output without its
+ * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
 #include "job/dp.h"
@@ -31,35 +31,36 @@
 enum {
     SPLITS = 5,
     ALIGNMENT = 64,
-    BATCH_VALUES = 1 << 22 /* of all samples of one batch, unless one text has more */
+    BATCH_VALUES =
+        1 << 22 /* values in all samples of a batch; a text with more is a batch of its own */
 };
 
 struct options {
     const char *run;
-    const char *input;  /* a TSV with the task's text columns; NULL: `splits` of the task's data */
+    const char *input;  /* TSV with the task's text columns; NULL: `splits` of the task's data */
     const char *splits; /* "train,dev" */
-    const char *data;   /* NULL: the folder it was trained from */
+    const char *data;   /* NULL: the data folder of the training */
     const char *out, *model_out;
-    const char *card;                /* NULL: none */
-    const char *sign;                /* a file with a secret key; NULL: not signed */
-    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the ledger's name and .key */
-    bool no_ledger, own_ledger;      /* the latter: the path was given */
+    const char *card;                /* NULL: no card */
+    const char *sign;                /* file with a secret key; NULL: not signed */
+    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
+    bool no_ledger, own_ledger;      /* own_ledger: the caller gave the path */
     struct {
         size_t samples;
         double epsilon;
-    } budget;       /* 0, 0: the run's promise */
+    } budget;       /* 0, 0: the promise of the run */
     size_t samples; /* S per text */
     size_t limit;   /* texts per split; 0: all */
     size_t batch;
     bool with_labels, overwrite, publish;
     int grid;
-    bool insecure; /* noise from the seed, which else only chooses texts */
+    bool insecure; /* draws the noise from the seed, which otherwise only chooses texts */
     uint64_t seed;
     double order, delta; /* of the privacy summary */
     size_t measure_texts;
 };
 
-/* The texts of one source: a split, or the input file. */
+/* The texts of one source: a split or the input file. */
 struct part {
     struct nvdp_dataset *data;
     enum nvdp_split split;
@@ -73,28 +74,28 @@ struct export {
     size_t parts;
     size_t texts;
     struct nvdp__release_key key;
-    struct nvdp__sign_key sign; /* where one is wanted */
-    char *ledger, *ledger_key;  /* paths; NULL: none */
-    nvdp__text_hash *hash;      /* [N] of the texts, under the ledger's key */
+    struct nvdp__sign_key sign; /* set only if the file is signed */
+    char *ledger, *ledger_key;  /* paths; NULL: no ledger */
+    nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
     struct nvdp__noise noise;
-    struct nvdp__form form;      /* of the model's samples */
-    struct nvdp_posteriors like; /* no rows: what is the same for every text */
+    struct nvdp__form form;      /* the form of the model's samples */
+    struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
     struct nvdp__release release;
     struct nvdp__release_grids grids;
-    size_t longest_rows; /* of one sample */
+    size_t longest_rows; /* rows of the longest sample */
     struct nvdp__release_facts facts;
     /* one batch */
-    size_t batch_texts; /* at most */
+    size_t batch_texts; /* max. texts per batch */
     struct nvdp__batch *batch;
     struct nvdp_posteriors *posteriors;
     char *scratch; /* [threads][scratch_bytes] */
     size_t scratch_bytes;
-    void *z, *log_pi;  /* [batch samples' rows, p], [rows]: int32_t, of grid float16 float */
-    size_t *first_row; /* [batch + 1] rows of the batch's texts, all samples */
-    size_t replaced;   /* texts with numbers that were replaced */
+    void *z, *log_pi;  /* [rows of the batch, p], [rows]: int32_t, or float on grid float16 */
+    size_t *first_row; /* [batch + 1] first row of each text of the batch, over all samples */
+    size_t replaced;   /* texts in which numbers were replaced */
 };
 
-/* --- what is asked for --- */
+/* --- options --- */
 
 enum { GRID_FIXED, GRID_FLOAT16 };
 static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] = "float16", NULL};
@@ -204,7 +205,7 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
                : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
 }
 
-/* --overwrite is no permission to replace a file that is kept, above all the ledger. */
+/* Refuses output paths that name a file to keep, above all the ledger, even with --overwrite. */
 static nvdp_status check_places(struct nvdp_context *ctx, const struct options *options) {
     const char *const made[] = {options->out, options->card};
     const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
@@ -218,7 +219,7 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
     return NVDP_OK;
 }
 
-/* The account of a run's releases is in its folder, unless another place is named. */
+/* Uses the ledger in the run's folder unless the caller names another. */
 static nvdp_status find_ledger(struct export *export, struct options *options) {
     struct nvdp_context *ctx = export->ctx;
     if (options->no_ledger) return NVDP_OK;
@@ -249,7 +250,7 @@ static nvdp_status open_run(struct export *export) {
     NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(export->ctx, &config, &export->run));
     struct nvdp_model *model = export->run.model;
     if (export->options->insecure)
-        model->dev.threads = 1; /* sums depend on how they are shared out */
+        model->dev.threads = 1; /* sums depend on how threads share them */
     if (!model->bottleneck.mechanism->private_)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise: its texts cannot be given away",
@@ -275,7 +276,7 @@ static nvdp_status open_run(struct export *export) {
     return NVDP_OK;
 }
 
-/* --- the texts: splits of the task, or a file of the user's --- */
+/* --- the texts: splits of the task, or a file of the caller --- */
 
 static nvdp_status load_split(struct export *export, const struct nvdp_dataset_config *config,
                               const char *name) {
@@ -316,12 +317,12 @@ static nvdp_status load_texts(struct export *export) {
             NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                                 "splits: expected at least one, found none"));
     }
-    bool labelled = false;
+    bool labeled = false;
     for (size_t i = 0; i < export->parts; i++) {
         export->texts += export->part[i].data->count;
-        labelled = labelled || export->part[i].data->label != NULL;
+        labeled = labeled || export->part[i].data->label != NULL;
     }
-    if (options->with_labels && !labelled)
+    if (options->with_labels && !labeled)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
                             "labels were asked for, but these texts have none"));
 cleanup:
@@ -329,7 +330,7 @@ cleanup:
     return status;
 }
 
-/* --- the shape of the file --- */
+/* --- the shape of the output --- */
 
 static bool fixed(const struct export *export) {
     return export->options->grid == GRID_FIXED;
@@ -378,9 +379,9 @@ static nvdp_status plan(struct export *export) {
     return NVDP_OK;
 }
 
-/* --- what is measured: divergences over pairs of the texts --- */
+/* --- measurements: divergences over pairs of the texts --- */
 
-/* Puts the posteriors of one part behind those that are there. */
+/* Appends the posteriors of one part. */
 static void append(struct nvdp_posteriors *all, const struct nvdp_posteriors *more) {
     size_t row = all->offset[all->texts];
     size_t rows = more->offset[more->texts];
@@ -394,7 +395,7 @@ static void append(struct nvdp_posteriors *all, const struct nvdp_posteriors *mo
     all->texts += more->texts;
 }
 
-/* The posteriors of the chosen texts, whose numbers rise. */
+/* Computes the posteriors of the chosen texts.  The indices must be in ascending order. */
 static nvdp_status infer_chosen(struct export *export, const int64_t *chosen, size_t count,
                                 struct nvdp_posteriors **out) {
     nvdp_status status = NVDP_OK;
@@ -440,8 +441,8 @@ cleanup:
     return status;
 }
 
-/* A number that this file and a public model beside it share, and nothing else: a digest of the model would
- * confirm a guess about what it was trained on. */
+/* Makes the id that links this file to a public model, random unless the noise is seeded.  A digest of the model
+ * would confirm a guess about its training texts. */
 static void make_id(const struct export *export, char id[33]) {
     unsigned char bytes[16];
     const struct nvdp__noise seeded = {.seed = export->options->seed};
@@ -453,8 +454,8 @@ static void make_id(const struct export *export, char id[33]) {
     sodium_bin2hex(id, 33, bytes, sizeof bytes);
 }
 
-/* Reads the promise that the run's training made when it ended.  Options that ask for privacy promise none without noise, or with
- * noise from a seed. */
+/* Reads the guarantee of the run's training, made when it ended.  Training without noise, or with noise from a seed,
+ * has none, whatever its options asked for. */
 static nvdp_status read_promise(const struct export *export, bool *out) {
     struct nvdp_dp_guarantee promised;
     json_t *result = NULL;
@@ -465,7 +466,7 @@ static nvdp_status read_promise(const struct export *export, bool *out) {
     return NVDP_OK;
 }
 
-/* Which of the texts are those of the run's training, by their splits. */
+/* Determines from the splits whether all, some or possibly none of the texts were training texts. */
 static enum nvdp__training training_of(const struct export *export) {
     size_t train = 0;
     if (export->options->input != NULL) return NVDP__TRAINING_MAYBE;
@@ -477,7 +478,7 @@ static enum nvdp__training training_of(const struct export *export) {
                                     : NVDP__TRAINING_SOME;
 }
 
-/* Fills the facts that need no look at the texts, the certificate among them. */
+/* Fills the facts that do not depend on the contents of the texts, including the certificate. */
 static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
     struct nvdp__release_facts *facts = &export->facts;
@@ -508,7 +509,7 @@ static nvdp_status state_facts(struct export *export) {
                             : NVDP_OK;
 }
 
-/* Measures pairs of a seeded choice of at most measure_texts texts; nothing where there are fewer than two. */
+/* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts. */
 static nvdp_status measure(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
@@ -531,7 +532,7 @@ static nvdp_status measure(struct export *export) {
     config.pairs.order = options->order;
     config.bdp.delta = options->delta;
     config.bdp.releases = (int)options->samples;
-    /* the chance of a failing bound stays below a tenth of delta however many samples share it */
+    /* shared by all samples, the chance that a bound fails stays at or below a tenth of delta */
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
     facts->privacy.struct_size = sizeof facts->privacy;
     NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
@@ -540,7 +541,7 @@ static nvdp_status measure(struct export *export) {
                                   &facts->privacy.linkage));
     facts->measured = true;
     facts->named = nvdp__names_most(&facts->privacy.linkage);
-    facts->bound_order = options->order; /* that of what stands beside it */
+    facts->bound_order = options->order; /* the order of the measurements */
 cleanup:
     nvdp_posteriors_free(posteriors);
     free(order);
@@ -549,7 +550,7 @@ cleanup:
 
 /* --- the ledger --- */
 
-/* The guarantee of one sample. */
+/* Fills in the guarantee of one sample. */
 static void state_proven(const struct nvdp__release_facts *facts,
                          struct nvdp__ledger_release *release) {
     const struct nvdp_certificate *made = &facts->certificate;
@@ -564,7 +565,7 @@ static void state_proven(const struct nvdp__release_facts *facts,
     }
 }
 
-/* The record of this export.  Its path is kept from the end, where the file's name is. */
+/* Makes the ledger record of this export.  A path that is too long keeps its end, which has the file name. */
 static struct nvdp__ledger_release record_of(const struct export *export) {
     const struct options *options = export->options;
     struct nvdp__ledger_release release = {
@@ -579,7 +580,7 @@ static struct nvdp__ledger_release record_of(const struct export *export) {
     return release;
 }
 
-/* Names the ways out where the run's folder cannot be written. */
+/* Adds the alternatives to the message if the run's folder cannot be written. */
 static nvdp_status explain_failure(struct export *export, nvdp_status status) {
     char why[NVDP__MESSAGE_SIZE];
     if (status != NVDP_ERR_IO || export->options->own_ledger || access(export->ledger, W_OK) == 0)
@@ -591,7 +592,7 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
                       why);
 }
 
-/* Opens and locks the ledger, and computes the hashes of the texts; *out is NULL without a ledger. */
+/* Opens and locks the ledger, and hashes the texts.  *out is NULL without a ledger. */
 static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
@@ -620,13 +621,13 @@ cleanup:
     return status;
 }
 
-/* Returns the promise that the run made when it was trained. */
+/* Returns the number of samples per text that training promised. */
 static uint64_t promised_samples(const struct export *export) {
     return export->run.config.certified_releases;
 }
 
-/* Fails before anything is computed where the ledger will refuse the export.  The lock is not held meanwhile: the ledger
- * is asked again before its record is written. */
+/* Fails early if the ledger will refuse the export.  The lock is not held afterwards, so begin_file() checks again
+ * before it writes the record. */
 static nvdp_status ask_ledger(struct export *export) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
@@ -660,7 +661,7 @@ static nvdp_status warn(struct export *export) {
     return NVDP_OK;
 }
 
-/* --- the file without the samples --- */
+/* --- the output without its samples --- */
 
 static nvdp_status fill_columns(struct export *export) {
     struct nvdp__release *release = &export->release;
@@ -681,8 +682,8 @@ static nvdp_status fill_columns(struct export *export) {
     return NVDP_OK;
 }
 
-/* Writes everything but the samples, and then the record.  The ledger stays locked between the count, which the file states, and
- * the record: an export that fails afterwards, before or after its first sample, has been counted. */
+/* Writes everything but the samples, then the record.  The ledger stays locked from the count, which the file
+ * states, to the record.  An export that fails after its record has been counted. */
 static nvdp_status begin_file(struct export *export) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
@@ -710,8 +711,7 @@ cleanup:
 
 /* --- the samples --- */
 
-/* Memory for one batch.  A batch of texts whose samples fill memory is cut down, to one text at
- * least. */
+/* Allocates memory for one batch.  Large samples reduce the batch, to one text at least. */
 static nvdp_status allocate(struct export *export) {
     struct nvdp_context *ctx = export->ctx;
     size_t dim = export->release.shape.dim;
@@ -736,7 +736,7 @@ static nvdp_status allocate(struct export *export) {
     size_t bytes = fixed(export) ? nvdp__sampler_bytes(export->longest_rows, dim) : in_double;
     export->scratch_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     export->scratch = nvdp__calloc(ctx, threads, export->scratch_bytes);
-    export->z = nvdp__calloc(ctx, rows * dim, sizeof(float)); /* or int32_t */
+    export->z = nvdp__calloc(ctx, rows * dim, sizeof(float)); /* float or int32_t */
     export->log_pi = nvdp__calloc(ctx, rows, sizeof(float));
     export->first_row = nvdp__calloc(ctx, batch + 1, sizeof(size_t));
     NVDP_RETURN_IF_FAILED(
@@ -745,7 +745,7 @@ static nvdp_status allocate(struct export *export) {
     return NVDP_OK;
 }
 
-/* The posteriors of a part's texts [first, first + n): nothing is drawn in the model. */
+/* Computes the posteriors of a part's texts [first, first + n), without any sampling in the model. */
 static nvdp_status infer(struct export *export, const struct part *part, size_t first, size_t n) {
     struct nvdp_model *model = export->run.model;
     struct nvdp_posteriors *posteriors = export->posteriors;
@@ -761,7 +761,7 @@ static nvdp_status infer(struct export *export, const struct part *part, size_t 
     return fixed(export) ? nvdp__release_fits(export->ctx, posteriors, &export->grids) : NVDP_OK;
 }
 
-/* Draws sample s of the batch's text i, whose number in the file is `text`. */
+/* Draws sample s of text i of the batch.  `text` is the index of the text in the file. */
 static void draw(struct export *export, size_t i, size_t s, size_t text) {
     size_t thread = (size_t)omp_get_thread_num();
     size_t rows = nvdp__release_rows(export->posteriors, i);
@@ -781,7 +781,7 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
     nvdp__grid_log_weights(rows, log_pi, (float *)export->log_pi + at);
 }
 
-/* A batch from posterior to file; `text` numbers its first text in the file. */
+/* Computes, draws and writes one batch.  `text` is the index of its first text in the file. */
 static nvdp_status release_batch(struct export *export, const struct part *part, size_t first,
                                  size_t n, size_t text) {
     size_t samples = export->release.shape.samples;
@@ -824,14 +824,14 @@ static nvdp_status release_all(struct export *export) {
     return NVDP_OK;
 }
 
-/* --- the public part of the model: the sealed block and the classifier --- */
+/* --- the public part of the model: sealed block and classifier --- */
 
 static nvdp_status write_public_model(const struct nvdp_model *model, const char *model_id,
                                       const char *directory) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__model_info *info = &model->info;
     struct nvdp__reader *reader = NULL;
-    /* the feed-forward width is not in the configuration: the weights have it */
+    /* the configuration lacks the feed-forward width, so take it from the weights */
     size_t inner = nvdp__params_find(&model->params, "nvdp.intermediate.dense.weight");
     struct nvdp__reader_shape shape = {
         .dim = info->nvib.latent_dim,
@@ -846,7 +846,7 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         .residual = info->nvib.row_index == NVDP__ROW_INDEX_TRAINED,
         .regression = info->task.regression,
     };
-    struct nvdp__reader_info story = {
+    struct nvdp__reader_info metadata = {
         .task = info->task.name,
         .labels = info->task.labels,
         .model_id = model_id,
@@ -859,15 +859,16 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         NVDP_TRY(nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
                             "%s: a model of method %s has no public part", directory,
                             nvdp_method_name(info->method)));
-    NVDP_TRY(nvdp__reader_save(reader, &story, directory));
+    NVDP_TRY(nvdp__reader_save(reader, &metadata, directory));
 cleanup:
     nvdp__reader_free(reader);
     return status;
 }
 
-/* --- the file under its name --- */
+/* --- commit --- */
 
-/* A card is never that of another file: an older one goes before the new file has its name, the new one comes after it. */
+/* Commits the file and its card.  Removes an old card before the file gets its name and commits the new card
+ * afterwards, so a card never describes another file. */
 static nvdp_status publish(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
@@ -884,7 +885,7 @@ cleanup:
     return status;
 }
 
-/* --- all of it --- */
+/* --- nvdp_export --- */
 
 void nvdp_export_result_free(struct nvdp_export_result *result) {
     if (result == NULL) return;
@@ -956,7 +957,7 @@ cleanup:
     nvdp__release_close(&export.release);
     nvdp__batch_free(export.batch);
     nvdp_posteriors_free(export.posteriors);
-    if (export.scratch != NULL) /* samples before they were rounded, or their means */
+    if (export.scratch != NULL) /* contains samples before rounding, or their means */
         sodium_memzero(export.scratch, threads * export.scratch_bytes);
     free(export.scratch);
     free(export.z);

@@ -1,4 +1,5 @@
-/* The table of formats.  A row is in the file of its format. */
+/* The table of formats, for everything that writes or reads releases.  The row of a format is in the format's own
+ * file. */
 #include "share/release.h"
 
 extern const struct nvdp__format nvdp__format_hdf5, nvdp__format_safetensors, nvdp__format_parquet;

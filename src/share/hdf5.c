@@ -1,4 +1,5 @@
-/* Releases as HDF5: a dataset per array, chunked and compressed (docs/formats.md). */
+/* Writes and reads releases as HDF5, with one chunked and compressed dataset per array (docs/formats.md).  The row
+ * for the table of formats is at the end. */
 #include "share/release.h"
 
 #include "hdf5/hdf5.h"
@@ -8,7 +9,7 @@
 
 struct hdf5 {
     struct nvdp__h5 *file;
-    bool ended; /* its bytes are final except for the signature */
+    bool ended; /* all bytes except the signature are final */
 };
 
 static struct nvdp__h5 *file_of(const struct nvdp__release *release) {
@@ -89,7 +90,7 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
                                   first, rows, z, log_pi);
 }
 
-/* The bytes of a signed file are final before it has its name. */
+/* Makes the bytes of a signed file final.  A second call replaces the signature. */
 static nvdp_status finish(struct nvdp__release *release) {
     struct hdf5 *of = release->of;
     const struct nvdp__attribute *signature =
@@ -117,7 +118,7 @@ struct taken {
     nvdp_status status;
 };
 
-/* Takes an attribute of one number or text; of others the name. */
+/* Takes an attribute with one number or one text.  Keeps only the name and the printed value of other attributes. */
 static void take_attribute(const char *name, const char *printed, void *user) {
     struct taken *taken = user;
     struct nvdp__attributes *to = &taken->release->attributes;
@@ -260,7 +261,7 @@ static void close_file(struct nvdp__release *release) {
     release->of = NULL;
 }
 
-/* --- for people --- */
+/* --- description and example --- */
 
 struct described {
     struct nvdp__h5 *file;
@@ -304,7 +305,7 @@ static nvdp_status example(struct nvdp__output *to, const struct nvdp__embedding
             : "[rows, p]; sample s of text i: rows offset[i * S + s] to offset[i * S + s + 1]");
 }
 
-extern const struct nvdp__format nvdp__format_hdf5; /* formats.c */
+extern const struct nvdp__format nvdp__format_hdf5; /* used in formats.c */
 const struct nvdp__format nvdp__format_hdf5 = {.name = "HDF5",
                                                .extension = ".h5",
                                                .detect = is_hdf5,

@@ -1,3 +1,5 @@
+/* Implements the ledger, which nvdp export writes and nvdp verify reads.  Read ledger.h first.  The order: file,
+ * reading, writing, spending per text, budgets, appending a record, queries. */
 #include "share/ledger.h"
 
 #include "base/file.h"
@@ -17,14 +19,14 @@
 
 /* --- the file --- */
 
-enum { KEY = 32, MAC = 32, WAIT_MS = 50, MOST_WAITS = 1200 };
+enum { KEY = 32, MAC = 32, WAIT_MS = 50, MAX_WAITS = 1200 };
 static const char key_words[] = "nvdp-ledger-key/1 ";
 
-/* Records follow, each:  release, MAC, texts [release.texts], MAC.  A MAC covers the one before it and the bytes
- * between the two. */
+/* The head of the file.  Records follow, each:  release, MAC, texts [release.texts], MAC.  A MAC covers the previous
+ * MAC and the bytes between them. */
 struct head {
     char kind[16];
-    unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the length */
+    unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
     unsigned char mac[MAC];
 };
 enum { WITHOUT_NAMES, WITH_NAMES, KINDS }; /* ledger/1, ledger/2 */
@@ -50,16 +52,16 @@ struct nvdp__ledger {
     struct nvdp_context *ctx;
     char *path;
     int fd;
-    unsigned char *key;   /* [2 KEY] for texts, for MACs: protected */
-    unsigned char *bytes; /* the file's */
-    size_t size, whole;   /* its size; of it, in whole records */
+    unsigned char *key;   /* [2 KEY] protected: one for texts, one for MACs */
+    unsigned char *bytes; /* contents of the file */
+    size_t size, whole;   /* bytes in the file, and in its whole records */
     int kind;
     struct record *record;
     size_t count, capacity;
-    unsigned char mac[MAC]; /* the last */
+    unsigned char mac[MAC]; /* of the last record */
 };
 
-/* The record at `at` in the file. */
+/* Returns the record that begins at `at`. */
 static struct record record_at(const struct nvdp__ledger *ledger, const unsigned char *at) {
     const void *text = at + release_size[ledger->kind] + MAC;
     return (struct record){(const void *)at, text};
@@ -92,7 +94,7 @@ static void head_mac(const struct nvdp__ledger *ledger, const struct head *head,
     make_mac(ledger, nothing, offsetof(struct head, mac), head, mac);
 }
 
-/* Derives the subkeys, one per purpose.  A new ledger without a key gets one. */
+/* Derives one subkey per purpose.  Creates a missing key if `make` is set. */
 static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool make) {
     nvdp_status status = NVDP_OK;
     unsigned char owners[NVDP__KEY] = {0};
@@ -120,7 +122,7 @@ cleanup:
 
 /* --- reading --- */
 
-/* The whole file; it is the writers' own, and locked. */
+/* Reads the whole file. */
 static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     struct stat info;
     if (fstat(ledger->fd, &info) != 0) return io_error(ledger, "read");
@@ -145,7 +147,7 @@ static nvdp_status take_record(struct nvdp__ledger *ledger, const struct record 
     return NVDP_OK;
 }
 
-/* Nothing of a record is believed before its MAC is right. */
+/* Reads all whole records.  Uses nothing of a record before its MAC is verified. */
 static nvdp_status read_records(struct nvdp__ledger *ledger) {
     const size_t head = release_size[ledger->kind];
     for (;;) {
@@ -161,7 +163,7 @@ static nvdp_status read_records(struct nvdp__ledger *ledger) {
         size_t size = 0;
         if (right && nvdp__mul((size_t)record.release->texts, NVDP__LEDGER_HASH, &size) &&
             (left < MAC || left - MAC < size))
-            return NVDP_OK; /* cut short */
+            return NVDP_OK; /* the last record is incomplete */
         if (right) make_mac(ledger, mac, size, at, ledger->mac);
         if (!right || sodium_memcmp(ledger->mac, at + size, MAC) != 0)
             return FAIL(ledger, INPUT,
@@ -190,7 +192,7 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
     return NVDP_OK;
 }
 
-/* Finds the kind by the first bytes, as far as a killed writer came; false for another kind of file. */
+/* Finds the kind from the first bytes, even if a killed writer left few of them.  Returns false for other files. */
 static bool is_ledger(struct nvdp__ledger *ledger) {
     const size_t size = nvdp__min(ledger->size, sizeof kinds[0]);
     for (ledger->kind = KINDS; ledger->kind-- > 0;) {
@@ -231,11 +233,11 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const unsigned char tokens
 static nvdp_status wait_for_lock(struct nvdp__ledger *ledger) {
     for (int waits = 0; !nvdp__lock_whole(ledger->fd); waits++) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-            return io_error(ledger, "lock"); /* a file system without locks, say */
+            return io_error(ledger, "lock"); /* for example, a file system without locks */
         if (nvdp_context_cancelled(ledger->ctx)) return FAIL(ledger, CANCELLED, "%s", "cancelled");
-        if (waits == MOST_WAITS)
+        if (waits == MAX_WAITS)
             return FAIL(ledger, IO, "cannot lock: another process has held it for %d seconds",
-                        MOST_WAITS * WAIT_MS / 1000);
+                        MAX_WAITS * WAIT_MS / 1000);
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
     }
     return NVDP_OK;
@@ -277,7 +279,7 @@ cleanup:
 
 void nvdp__ledger_close(struct nvdp__ledger *ledger) {
     if (ledger == NULL) return;
-    if (ledger->fd >= 0) close(ledger->fd); /* and its lock is given back */
+    if (ledger->fd >= 0) close(ledger->fd); /* also releases the lock */
     sodium_free(ledger->key);
     free(ledger->bytes);
     free(ledger->record);
@@ -285,7 +287,7 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger) {
     free(ledger);
 }
 
-/* --- what texts have spent --- */
+/* --- spending per text --- */
 
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash) {
@@ -299,26 +301,26 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-/* A text of the release, and the sum of its releases. */
+/* A text of the release and the sum of its releases. */
 struct sum {
     nvdp__text_hash text;
     uint64_t samples;
     double mu_square, divergence[NVDP__LEDGER_ORDERS];
 };
 
-/* The different texts of a release, and the records before it that have any of them. */
+/* The distinct texts of a release, and the records that share a text with it. */
 struct account {
-    struct sum *sum; /* [count] by text */
+    struct sum *sum; /* [count] sorted by text */
     size_t count;
     struct nvdp__spent spent;
-    const struct nvdp__ledger_release *last; /* of these records; NULL: there is none */
+    const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
 };
 
 static int by_text(const void *a, const void *b) {
-    return memcmp(a, b, NVDP__LEDGER_HASH); /* the first member of struct sum */
+    return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of struct sum */
 }
 
-/* Adds a record; false where it has none of the texts.  A text that is in the release twice counts twice. */
+/* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
 static bool add_release(struct account *account, const struct record *record) {
     const struct nvdp__ledger_release *release = record->release;
     const double samples = (double)release->samples;
@@ -337,14 +339,14 @@ static bool add_release(struct account *account, const struct record *record) {
     return any;
 }
 
-/* "dev.h5, train.h5 and 3 more"; a file of a record without a name has its model_id. */
+/* Lists files as "dev.h5, train.h5 and others".  A record without a file name is listed by its model_id. */
 static void list_file(const struct nvdp__ledger *ledger, const struct record *record, size_t before,
                       char files[NVDP__LEDGER_FILES]) {
-    enum { MOST = 2 };
+    enum { MAX_LISTED = 2 };
     const size_t used = strlen(files);
     const char *name = ledger->kind == WITH_NAMES ? record->release->file : "";
-    if (before > MOST) return;
-    if (before == MOST)
+    if (before > MAX_LISTED) return;
+    if (before == MAX_LISTED)
         nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and others");
     else
         nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
@@ -352,7 +354,7 @@ static void list_file(const struct nvdp__ledger *ledger, const struct record *re
                        name[0] != '\0' ? name : record->release->id);
 }
 
-/* Adds up all records over the texts of one. */
+/* Adds up all records over the texts of the record `of`. */
 static nvdp_status add_up(const struct nvdp__ledger *ledger, const struct record *of,
                           struct account *account) {
     const size_t texts = (size_t)of->release->texts;
@@ -380,30 +382,31 @@ static nvdp_status add_up(const struct nvdp__ledger *ledger, const struct record
     return NVDP_OK;
 }
 
-/* Gaussian mechanisms compose into one, exactly; others by the divergences of an order, which add up
- * (van Erven & Harremoes 2014), at the order where least follows. */
+/* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
+ * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
+ * epsilon counts. */
 static double epsilon_of(const struct sum *sum) {
-    double least = isfinite(sum->mu_square)
-                       ? nvdp_gdp_epsilon(sqrt(sum->mu_square), NVDP__LEDGER_DELTA)
-                       : INFINITY;
+    double smallest = isfinite(sum->mu_square)
+                          ? nvdp_gdp_epsilon(sqrt(sum->mu_square), NVDP__LEDGER_DELTA)
+                          : INFINITY;
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS && !isfinite(sum->mu_square); k++) {
         if (isfinite(sum->divergence[k]))
-            least = fmin(least, nvdp_renyi_epsilon(nvdp__ledger_orders[k], sum->divergence[k],
-                                                   NVDP__LEDGER_DELTA));
+            smallest = fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k], sum->divergence[k],
+                                                         NVDP__LEDGER_DELTA));
     }
-    return least;
+    return smallest;
 }
 
-static bool spent_alike(const struct sum *a, const struct sum *b) {
+static bool same_spending(const struct sum *a, const struct sum *b) {
     return memcmp(&a->samples, &b->samples, sizeof *a - offsetof(struct sum, samples)) == 0;
 }
 
-/* Fills samples and epsilon.  Most neighbours have the same history: its epsilon is computed once. */
+/* Finds the largest samples and epsilon.  Most neighbors have the same history, whose epsilon is computed once. */
 static void find_worst(struct account *account) {
     struct nvdp__spent *worst = &account->spent;
     for (size_t i = 0; i < account->count; i++) {
         const struct sum *sum = &account->sum[i];
-        if (i > 0 && spent_alike(&sum[-1], sum)) continue;
+        if (i > 0 && same_spending(&sum[-1], sum)) continue;
         if (sum->samples > worst->samples) worst->samples = sum->samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(sum));
     }
@@ -416,8 +419,8 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
 
 /* --- budgets --- */
 
-/* ": 40 of its 40 texts were shared before, in dev.h5"; "" where none was. */
-static const char *say_again(const struct account *account, size_t size, char *text) {
+/* Writes ": 40 of its 40 texts were shared before, in dev.h5", or "" if none was. */
+static const char *format_earlier(const struct account *account, size_t size, char *text) {
     const struct nvdp__spent *spent = &account->spent;
     text[0] = '\0';
     if (spent->again > 0)
@@ -426,12 +429,12 @@ static const char *say_again(const struct account *account, size_t size, char *t
     return text;
 }
 
-enum { AGAIN = NVDP__LEDGER_FILES + 96 };
+enum { EARLIER_SIZE = NVDP__LEDGER_FILES + 96 };
 
 static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget, const struct account *account,
                                   bool promised) {
-    char again[AGAIN], epsilon[NVDP__BOUND_TEXT], together[128];
+    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], together[128];
     const struct nvdp__spent *spent = &account->spent;
     nvdp__snprintf(together, sizeof together,
                    "all samples of a text would have epsilon %s at delta %g",
@@ -442,7 +445,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
         " with this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64 " allows it",
         budget->samples, budget->samples == 1 ? "" : "s",
         promised ? ", which is what the run promises" : "", spent->samples,
-        say_again(account, sizeof again, again),
+        format_earlier(account, sizeof earlier, earlier),
         isfinite(spent->epsilon) ? together : "nothing would be proven of all samples of a text",
         spent->samples);
 }
@@ -450,7 +453,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
                                   const struct account *account) {
-    char again[AGAIN], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
+    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
     nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
     if (isfinite(account->spent.epsilon))
         nvdp__snprintf(allows, sizeof allows, "; %s %s allows it",
@@ -459,10 +462,11 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                 "expected at most epsilon %g at delta %g of all samples of a text together, found "
                 "%s with this export%s. Nothing was drawn%s",
                 budget->epsilon, NVDP__LEDGER_DELTA, epsilon,
-                say_again(account, sizeof again, again), allows);
+                format_earlier(account, sizeof earlier, earlier), allows);
 }
 
-/* A promise is for rows: of a row, earlier samples and those of one row of this release count. */
+/* Checks the promise of training, which holds per row: the earlier samples of a text and the samples of one row of
+ * this release count. */
 static bool keeps_promise(const struct account *account, uint64_t samples, uint64_t promise) {
     for (size_t i = 0; i < account->count; i++) {
         const uint64_t before = account->sum[i].samples;
@@ -496,9 +500,9 @@ cleanup:
     return status;
 }
 
-/* --- the next record --- */
+/* --- appending a record --- */
 
-/* Written at the end of what is whole, all at once; then it is on the disk. */
+/* Writes the record after the last whole record, all at once, and syncs it to disk. */
 static nvdp_status write_record(struct nvdp__ledger *ledger, const struct record *record) {
     nvdp_status status = NVDP_OK;
     const size_t head = release_size[ledger->kind];
@@ -532,7 +536,7 @@ nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_re
     return write_record(ledger, &(struct record){release, text});
 }
 
-/* --- looking things up --- */
+/* --- queries --- */
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger) {
     return ledger->count;
@@ -557,8 +561,8 @@ nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
     NVDP_TRY(add_up(ledger, &record, &account));
     find_worst(&account);
     *worst = account.spent;
-    *budget =
-        (account.last != NULL ? account.last : release)->budget; /* the latter: it has no text */
+    *budget = (account.last != NULL ? account.last : release)
+                  ->budget; /* last is NULL if the release has no text */
 cleanup:
     free(account.sum);
     return status;

@@ -1,8 +1,8 @@
-/* The ledger counts every release of a text before anybody can have it (docs/formats.md, "ledger/2").
+/* The ledger counts every release of a text before anyone can have it (docs/formats.md, "ledger/2").
  *
  * The file grows by one record per export.  It holds a keyed hash of each text's tokens: without the key nobody can
- * try out texts on it, nor change a record unnoticed.  A record is on the disk before the first value of its release
- * is drawn, and is never taken back: an export that fails afterwards has been counted. */
+ * test guesses of texts against it, or change a record unnoticed.  A record is on disk before the first value of its
+ * release is drawn, and is never removed: an export that fails afterwards has been counted. */
 #ifndef NVDP_SRC_SHARE_LEDGER_H
 #define NVDP_SRC_SHARE_LEDGER_H
 
@@ -17,71 +17,72 @@ enum {
     NVDP__LEDGER_FILES = 320
 };
 extern const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS];
-/* The delta at which epsilons are composed. */
+/* The delta of all epsilons in the ledger. */
 #define NVDP__LEDGER_DELTA 1e-5
 
 struct nvdp__ledger;
 typedef unsigned char nvdp__text_hash[NVDP__LEDGER_HASH];
 
-/* The limit for all releases of a text together; 0: no such limit. */
+/* The limit for all releases of a text together.  0 means no limit. */
 struct nvdp__budget {
     uint64_t samples;
     double epsilon; /* at NVDP__LEDGER_DELTA */
 };
 
-/* A record without its texts, laid out as in the file.  A file of kind ledger/1 has no `file`. */
+/* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`. */
 struct nvdp__ledger_release {
-    char id[NVDP__LEDGER_ID]; /* the file's model_id, without a NUL */
+    char id[NVDP__LEDGER_ID]; /* model_id of the file, without a NUL */
     uint64_t texts, samples;
     int64_t seconds;            /* since 1970 */
-    struct nvdp__budget budget; /* in force */
-    /* The guarantee of one sample; infinite where nothing is proven.  mu is infinite unless it is a Gaussian mechanism. */
+    struct nvdp__budget budget; /* the budget in force */
+    /* The guarantee of one sample; infinite if nothing is proven.  mu is infinite unless the mechanism is Gaussian. */
     double mu, divergence[NVDP__LEDGER_ORDERS];
-    char file
-        [NVDP__LEDGER_FILE]; /* the path of the file, its end where it is longer; ends with a NUL */
+    char file[NVDP__LEDGER_FILE]; /* the path, or its end if it is longer; ends with a NUL */
 };
 
-/* The sum of a text's releases: samples add up, mu^2 adds up, divergences of an order add up.  For several texts each
- * member is the largest, and the two may be of different texts. */
+/* The sum of a text's releases: samples, mu^2 and the divergences of each order add up.  For several texts each
+ * member is the maximum, and the maxima may belong to different texts. */
 struct nvdp__spent {
     uint64_t samples;
     double
-        epsilon; /* at NVDP__LEDGER_DELTA, the least that follows; infinite where one release has no guarantee */
-    uint64_t again;                 /* texts that earlier records have */
-    char files[NVDP__LEDGER_FILES]; /* the files of these records, the last ones first */
+        epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
+    uint64_t again;                 /* texts that occur in earlier records */
+    char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
 };
 
-/* Opens and authenticates the ledger.  To add to it, `tokens` names the tokenizer and the length that texts are cut to,
- * since texts are recognised by their tokens: another than the ledger's is NVDP_ERR_ARGUMENT.  A missing file is made, its
- * key too, and the file is locked until it is closed: a second writer waits.  `tokens` NULL opens it to read.
- * A record at the end that its writer's death cut short is passed over, and removed by the next writer: nothing of its
- * release was drawn.  NVDP_ERR_INPUT: no ledger, another key, a damaged record. */
+/* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
+ * texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other `tokens`.  With `tokens`,
+ * creates a missing file and its key, and locks the file until it is closed: a second writer waits.  Without (NULL),
+ * opens the file for reading.  Ignores an incomplete last record, which the next writer removes: nothing of its
+ * release was drawn. NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
                               const char *tokens, struct nvdp__ledger **out);
 void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 
-/* The keyed hash of a text's tokens. */
+/* Computes the keyed hash of a text's tokens. */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
-/* Computes the sum of each text's releases with the next record, `release` of these texts, and sets the budget in force.
- * A samples budget of 0 is `promise` where no budget is given, else no limit; an epsilon budget of 0 is that of the record
- * before.  A promise holds for each row: a row may have as many samples as are promised, or as the release has of it where
- * it has none before.  A budget that is given holds for each text, which may be in several rows.
- * NVDP_ERR_STATE, with the files that have the texts and the option that allows the release, where it is beyond the budget. */
+/* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A
+ * samples budget of 0 means `promise` if no budget is given, else no limit.  An epsilon budget of 0 means that of
+ * the previous record.  A promise holds per row: a row may have as many samples as promised, or, if it has none yet,
+ * as the release has of it.  A given budget holds per text, which may be in several rows.  NVDP_ERR_STATE if the
+ * release exceeds the budget; the message names the files that have the texts, and the option that allows the
+ * release. */
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent);
-/* Writes the record, after the same check; it is synced when the function returns. */
+/* Repeats the check, then writes the record and syncs it to disk. */
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                              const nvdp__text_hash *text, uint64_t promise,
                              struct nvdp__spent *spent);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
-/* Returns the last record with that id, or NULL. */
+/* Returns the last record with this id, or NULL. */
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
-/* Computes the sum of its texts' releases up to now, and the budget of the last record that has one of them. */
+/* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
+ * of the texts. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);

@@ -1,7 +1,8 @@
-/* Parquet (parquet-format 2.x, the part that everybody reads): one table, a row a vector, row groups of some MB, a data
- * page of version 1 each column, encoding PLAIN, not compressed; metadata in Thrift's compact protocol.
+/* Writes releases as Parquet (parquet-format 2.x, the subset that all readers support): one table with a row per
+ * vector, in row groups of a few MB.  Each column has one data page of version 1, in encoding PLAIN, not compressed.
+ * Metadata are in Thrift's compact protocol.
  *
- * The order of the file: Thrift, the columns, their pages, the footer, all of it. */
+ * The order of this file: Thrift, columns, values, pages, footer, the row for the table of formats. */
 #include "share/parquet.h"
 
 #include <math.h>
@@ -16,8 +17,8 @@ struct bytes {
     struct nvdp_context *ctx;
     unsigned char *at;
     size_t count, capacity;
-    nvdp_status status; /* of the first failure */
-    int field;          /* the last of the struct that is being written */
+    nvdp_status status; /* the first failure */
+    int field;          /* number of the last field in the current struct */
 };
 
 static void put(struct bytes *to, size_t count, const void *bytes) {
@@ -42,7 +43,7 @@ static void put_varint(struct bytes *to, uint64_t value) {
 }
 
 static void put_field(struct bytes *to, int field, int type) {
-    put_byte(to, (field - to->field) << 4 | type); /* fields rise by less than 16 */
+    put_byte(to, (field - to->field) << 4 | type); /* field numbers rise by less than 16 */
     to->field = field;
 }
 
@@ -66,7 +67,7 @@ static void put_list(struct bytes *to, int field, int type, size_t count) {
     if (count >= 15) put_varint(to, count);
 }
 
-/* A struct within the present one, whose last field is given back to end_struct(). */
+/* Begins a nested struct.  Returns the last field of the outer struct, for end_struct(). */
 static int begin_struct(struct bytes *to) {
     const int outer = to->field;
     to->field = 0;
@@ -89,24 +90,24 @@ const struct nvdp__parquet_column nvdp__parquet_columns[] = {
     {"pi", NVDP__DOUBLE, 8},   {"z", NVDP__FLOAT, 4},      {"id", NVDP__INT64, 8},
     {"split", NVDP__INT32, 4}, {"label", NVDP__FLOAT, 4}};
 
-struct chunk { /* of a column in a row group */
+struct chunk { /* a column in a row group */
     uint64_t offset, bytes, values;
 };
 
 struct table {
     struct nvdp__parquet base;
     uint64_t written;
-    bool ended; /* the rows are written */
+    bool ended; /* all rows are written */
     size_t columns;
     enum nvdp__of column[NVDP__OFS];
     size_t group_rows, groups;
     struct chunk *chunk; /* [groups][columns] */
-    int64_t next;        /* sample of the last row that was written */
-    /* of the present group */
+    int64_t next;        /* sample of the last row written */
+    /* the current row group */
     size_t group, first, rows;
-    int64_t *sample; /* [rows] of the file's samples, that of a row */
+    int64_t *sample; /* [rows] sample of each row */
     struct bytes page;
-    void *z, *log_pi; /* [rows p], [rows]: int32_t, of grid float16 float */
+    void *z, *log_pi; /* [rows p], [rows]: int32_t, or float on grid float16 */
 };
 
 static void close_table(void *of) {
@@ -153,9 +154,9 @@ static nvdp_status open_table(struct nvdp__release *release) {
     return write(release, sizeof magic, magic);
 }
 
-/* --- their values --- */
+/* --- values of the columns --- */
 
-/* A column that the row's text or place decides. */
+/* Writes a per-text column, or the text, sample or row index of every row. */
 static void put_place(struct nvdp__release *release, struct table *table, enum nvdp__of of) {
     const size_t samples = release->shape.samples, size = nvdp__parquet_columns[of].size;
     const char *values =
@@ -165,7 +166,7 @@ static void put_place(struct nvdp__release *release, struct table *table, enum n
         const int64_t sample = k % (int64_t)samples;
         const int64_t row = (int64_t)(table->first + r) - release->offset[k];
         const int64_t value = of == NVDP__OF_TEXT ? text : of == NVDP__OF_SAMPLE ? sample : row;
-        /* little-endian: the first bytes are those of a narrower number */
+        /* little-endian: the first bytes are the narrower number */
         put(&table->page, size,
             values != NULL ? values + (size_t)text * size : (const char *)&value);
     }
@@ -184,7 +185,8 @@ static void put_weights(struct nvdp__release *release, struct table *table) {
     }
 }
 
-/* Levels of one bit in runs: which value begins a list, and that every one is there. */
+/* Writes a run of equal one-bit levels.  Repetition levels mark the value that begins a list; definition levels mark
+ * that every value exists. */
 static void put_run(struct bytes *to, size_t count, int level) {
     if (count == 0) return;
     put_varint(to, (uint64_t)count << 1);
@@ -205,30 +207,30 @@ static void put_levels(struct bytes *to, size_t rows, size_t dim, bool starts) {
 }
 
 static void put_vectors(struct nvdp__release *release, struct table *table) {
-    enum { PIECE = 1024 };
+    enum { BUFFER = 1024 };
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t n = table->rows * shape->dim;
     const double step = ldexp(1, shape->z_exponent);
-    float piece[PIECE];
+    float buffer[BUFFER];
     put_levels(&table->page, table->rows, shape->dim, true);
     put_levels(&table->page, table->rows, shape->dim, false);
     if (shape->grid == NVDP__H5_F16) {
         put(&table->page, n * sizeof(float), table->z);
         return;
     }
-    for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__min(n - first, PIECE);
+    for (size_t first = 0; first < n; first += BUFFER) {
+        const size_t count = nvdp__min(n - first, BUFFER);
         const int32_t *steps = (const int32_t *)table->z + first;
         for (size_t i = 0; i < count; i++) {
             const double value = steps[i] * step; /* exact */
-            piece[i] = (float)value;
-            if (piece[i] != value) release->lossy = true;
+            buffer[i] = (float)value;
+            if (buffer[i] != value) release->lossy = true;
         }
-        put(&table->page, count * sizeof(float), piece);
+        put(&table->page, count * sizeof(float), buffer);
     }
 }
 
-/* --- a page is a column chunk --- */
+/* --- pages: one per column chunk --- */
 
 static nvdp_status write_page(struct nvdp__release *release, struct table *table,
                               struct chunk *chunk) {
@@ -242,7 +244,8 @@ static nvdp_status write_page(struct nvdp__release *release, struct table *table
     const int outer = begin_struct(&head);
     put_int(&head, 1, NVDP__T_I32, (int64_t)chunk->values);
     put_int(&head, 2, NVDP__T_I32, PLAIN);
-    put_int(&head, 3, NVDP__T_I32, RLE); /* of definition levels, of repetition levels */
+    put_int(&head, 3, NVDP__T_I32,
+            RLE); /* encoding of definition levels, then of repetition levels */
     put_int(&head, 4, NVDP__T_I32, RLE);
     end_struct(&head, outer);
     end_struct(&head, 0);
@@ -255,7 +258,7 @@ static nvdp_status write_page(struct nvdp__release *release, struct table *table
     return status;
 }
 
-/* Writes the rows that are held. */
+/* Writes the buffered rows as one row group. */
 static nvdp_status write_group(struct nvdp__release *release) {
     struct table *table = release->of;
     for (size_t r = 0; r < table->rows; r++) {
@@ -286,7 +289,7 @@ static nvdp_status write_group(struct nvdp__release *release) {
 static nvdp_status append(struct nvdp__release *release, size_t first, size_t rows, const void *z,
                           const void *log_pi) {
     struct table *table = release->of;
-    const size_t vector = release->shape.dim * sizeof(float); /* or int32_t */
+    const size_t vector = release->shape.dim * sizeof(float); /* float or int32_t */
     (void)first;
     for (size_t done = 0; done < rows;) {
         const size_t n = nvdp__min(rows - done, table->group_rows - table->rows);
@@ -304,7 +307,7 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
 
 /* --- the footer --- */
 
-/* A list is a group of a repeated group of its elements. */
+/* Writes an element of the schema.  A list is a group of a repeated group of its elements. */
 static void put_element(struct bytes *to, const char *name, int type, int repetition, int children,
                         bool list) {
     const int outer = begin_struct(to);
@@ -365,11 +368,11 @@ static void put_group(struct bytes *to, const struct table *table, size_t group)
         bytes += chunk[c].bytes;
     }
     put_int(to, 2, NVDP__T_I64, (int64_t)bytes);
-    put_int(to, 3, NVDP__T_I64, (int64_t)chunk[0].values); /* of a column with one value a row */
+    put_int(to, 3, NVDP__T_I64, (int64_t)chunk[0].values); /* of a column with one value per row */
     end_struct(to, outer);
 }
 
-static void put_words(struct bytes *to, const struct nvdp__attributes *list) {
+static void put_metadata(struct bytes *to, const struct nvdp__attributes *list) {
     put_list(to, 5, NVDP__T_STRUCT, list->count);
     for (size_t i = 0; i < list->count; i++) {
         const int outer = begin_struct(to);
@@ -391,7 +394,7 @@ static nvdp_status write_footer(struct nvdp__release *release) {
     for (size_t group = 0; group < table->groups; group++) {
         put_group(&footer, table, group);
     }
-    put_words(&footer, &release->attributes);
+    put_metadata(&footer, &release->attributes);
     put_field(&footer, 6, NVDP__T_BINARY);
     put_text(&footer, "nvdp version " NVDP_VERSION);
     end_struct(&footer, 0);
@@ -413,7 +416,7 @@ static nvdp_status finish(struct nvdp__release *release) {
     return write_footer(release);
 }
 
-/* --- its row --- */
+/* --- the row for the table of formats --- */
 
 static bool is_parquet(const char *path, const unsigned char *first, size_t count) {
     (void)path;
@@ -435,7 +438,7 @@ static nvdp_status example(struct nvdp__output *to, const struct nvdp__embedding
                                name, shape->weights ? ", pi" : "");
 }
 
-extern const struct nvdp__format nvdp__format_parquet; /* formats.c */
+extern const struct nvdp__format nvdp__format_parquet; /* used in formats.c */
 const struct nvdp__format nvdp__format_parquet = {.name = "Parquet",
                                                   .extension = ".parquet",
                                                   .detect = is_parquet,

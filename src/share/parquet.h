@@ -1,10 +1,10 @@
-/* Shared by the writer of Parquet, parquet.c, and its reader, parquet_read.c. */
+/* Declarations shared by the writer of Parquet, parquet.c, and the reader, parquet_read.c. */
 #ifndef NVDP_SRC_SHARE_PARQUET_H
 #define NVDP_SRC_SHARE_PARQUET_H
 
 #include "share/release.h"
 
-/* Types of Thrift's compact protocol. */
+/* Type codes of Thrift's compact protocol. */
 enum {
     NVDP__T_STOP = 0,
     NVDP__T_TRUE = 1,
@@ -20,7 +20,7 @@ enum {
     NVDP__T_STRUCT = 12
 };
 
-/* The table's columns in their order, the last as nvdp__text_columns. */
+/* The columns of the table in order.  The last ones match nvdp__text_columns. */
 enum nvdp__of {
     NVDP__OF_TEXT,
     NVDP__OF_SAMPLE,
@@ -34,12 +34,17 @@ enum nvdp__of {
 };
 struct nvdp__parquet_column {
     const char *name;
-    enum { NVDP__INT32 = 1, NVDP__INT64 = 2, NVDP__FLOAT = 4, NVDP__DOUBLE = 5 } type; /* Type */
-    size_t size; /* of a value */
+    enum {
+        NVDP__INT32 = 1,
+        NVDP__INT64 = 2,
+        NVDP__FLOAT = 4,
+        NVDP__DOUBLE = 5
+    } type;      /* Parquet's Type */
+    size_t size; /* bytes per value */
 };
 extern const struct nvdp__parquet_column nvdp__parquet_columns[NVDP__OFS];
 
-/* The `of` of a release begins with how it is closed: a writer, or a reader. */
+/* The first member of release->of: closes the writer or the reader. */
 struct nvdp__parquet {
     void (*close)(void *of);
 };
@@ -48,7 +53,7 @@ struct nvdp__parquet {
 nvdp_status nvdp__parquet_read(struct nvdp__release *release);
 nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                                void *log_pi);
-/* Returns the logarithm of a weight on the grid: steps, or a value in float16. */
+/* Returns the logarithm of a weight on the grid: in steps, or rounded to float16. */
 double nvdp__parquet_log_pi(const struct nvdp__embeddings_shape *shape, double pi);
 
 #endif

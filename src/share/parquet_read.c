@@ -1,4 +1,4 @@
-/* Reads Parquet as parquet.c writes it, and nothing else. */
+/* Reads the Parquet files that parquet.c writes, and no others.  The order: Thrift, footer, pages, values. */
 #include "share/parquet.h"
 
 #include <inttypes.h>
@@ -7,11 +7,11 @@
 
 #include "base/f16.h"
 
-enum { MOST_DEPTH = 16 };
+enum { MAX_DEPTH = 16 };
 
 /* --- Thrift's compact protocol --- */
 
-/* Bytes of Thrift's compact protocol.  `torn` records a read beyond their end. */
+/* Bytes of Thrift's compact protocol.  `torn` records a read beyond the end. */
 struct thrift {
     const unsigned char *at, *end;
     bool torn;
@@ -39,7 +39,7 @@ static int64_t take_int(struct thrift *from) {
     return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-/* A text as it lies there. */
+/* Returns a text in place, without copying it. */
 static size_t take_text(struct thrift *from, const char **text) {
     uint64_t size = take_varint(from);
     if (from->torn || size > (uint64_t)(from->end - from->at)) {
@@ -51,7 +51,7 @@ static size_t take_text(struct thrift *from, const char **text) {
     return size;
 }
 
-/* The next field's type; NVDP__T_STOP after the last, and where bytes are missing. */
+/* Returns the type of the next field, or NVDP__T_STOP after the last field or if bytes are missing. */
 static int take_field(struct thrift *from, int *field) {
     const int byte = take_byte(from), step = byte >> 4, type = byte & 0xf;
     if (type == NVDP__T_STOP || from->torn) return NVDP__T_STOP;
@@ -59,7 +59,7 @@ static int take_field(struct thrift *from, int *field) {
     return from->torn ? NVDP__T_STOP : type;
 }
 
-/* The elements' type. */
+/* Returns the type of the elements. */
 static int take_list(struct thrift *from, size_t *count) {
     const int byte = take_byte(from);
     *count = (size_t)(byte >> 4 < 15 ? (uint64_t)(byte >> 4) : take_varint(from));
@@ -96,7 +96,7 @@ static void skip(struct thrift *from, int type, int depth) {
     case NVDP__T_DOUBLE:
     case NVDP__T_SET:
     case NVDP__T_MAP:
-        from->torn = true; /* there are none */
+        from->torn = true; /* parquet.c writes none of these */
         return;
     default:
         (void)take_int(from);
@@ -111,9 +111,9 @@ struct parquet {
     size_t count, rows, group_rows, groups, capacity;
     enum nvdp__of column[NVDP__OFS];
     size_t column_count;
-    struct page { /* of a row group */
+    struct page { /* pages of a row group */
         size_t rows;
-        const char *values[NVDP__OFS]; /* NULL: no such column */
+        const char *values[NVDP__OFS]; /* NULL: the file lacks the column */
     } * page;
 };
 
@@ -129,7 +129,7 @@ static void take_column(struct parquet *file, const char *name, size_t size) {
             file->column[file->column_count++] = (enum nvdp__of)of;
 }
 
-static nvdp_status take_words(struct nvdp__release *release, struct thrift *from, size_t count) {
+static nvdp_status take_metadata(struct nvdp__release *release, struct thrift *from, size_t count) {
     for (; count > 0; count--) {
         const char *text[3] = {NULL};
         size_t size[3] = {0};
@@ -138,7 +138,7 @@ static nvdp_status take_words(struct nvdp__release *release, struct thrift *from
             if (type == NVDP__T_BINARY && (field == 1 || field == 2))
                 size[field] = take_text(from, &text[field]);
             else
-                skip(from, type, MOST_DEPTH);
+                skip(from, type, MAX_DEPTH);
         }
         if (from->torn || text[1] == NULL || text[2] == NULL) return torn(release, "footer");
         char *name = nvdp__format(release->ctx, "%.*s", (int)size[1], text[1]);
@@ -169,7 +169,7 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
                         const size_t size = take_text(&from, &text);
                         take_column(file, text, size);
                     } else {
-                        skip(&from, type, MOST_DEPTH);
+                        skip(&from, type, MAX_DEPTH);
                     }
                 }
             }
@@ -177,11 +177,11 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
             file->rows = (size_t)take_int(&from);
         } else if (field == 5 && type == NVDP__T_LIST) {
             (void)take_list(&from, &count);
-            NVDP_RETURN_IF_FAILED(take_words(release, &from, count));
+            NVDP_RETURN_IF_FAILED(take_metadata(release, &from, count));
         } else if (field == 6 && type == NVDP__T_BINARY) {
             writer_size = take_text(&from, &writer);
         } else {
-            skip(&from, type, MOST_DEPTH);
+            skip(&from, type, MAX_DEPTH);
         }
     }
     if (from.torn) return torn(release, "footer");
@@ -194,9 +194,9 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
     return NVDP_OK;
 }
 
-/* --- its pages --- */
+/* --- pages --- */
 
-/* Finds the values of a page, behind their levels. */
+/* Finds the values of a page, which follow its levels. */
 static nvdp_status read_page(struct nvdp__release *release, struct thrift *from, enum nvdp__of of,
                              struct page *page, size_t *values) {
     int type, field = 0, inner = 0;
@@ -209,10 +209,10 @@ static nvdp_status read_page(struct nvdp__release *release, struct thrift *from,
                 if (inner == 1 && type == NVDP__T_I32)
                     count = take_int(from);
                 else
-                    skip(from, type, MOST_DEPTH);
+                    skip(from, type, MAX_DEPTH);
             }
         } else {
-            skip(from, type, MOST_DEPTH);
+            skip(from, type, MAX_DEPTH);
         }
     }
     if (from->torn || size < 0 || size > from->end - from->at || count < 1 ||
@@ -225,7 +225,7 @@ static nvdp_status read_page(struct nvdp__release *release, struct thrift *from,
     return NVDP_OK;
 }
 
-/* Pages lie one behind the other, group after group. */
+/* Reads the pages, which lie one after the other, row group by row group. */
 static nvdp_status read_pages(struct nvdp__release *release, struct thrift from, size_t *dim) {
     struct parquet *file = release->of;
     size_t values = 0;
@@ -259,9 +259,9 @@ static bool has(const struct parquet *file, enum nvdp__of of) {
     return file->page[0].values[of] != NULL;
 }
 
-/* --- its values --- */
+/* --- values --- */
 
-/* offset, and the columns of the texts, from every vector's own. */
+/* Fills `offset` and the per-text columns from the columns of all vectors. */
 static nvdp_status read_places(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
     const struct parquet *file = release->of;
@@ -305,13 +305,13 @@ cleanup:
 static nvdp_status read_vector(struct nvdp__release *release, size_t row, const char *at, void *z) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const bool f16 = shape->grid == NVDP__H5_F16;
-    const double most = f16 ? 65504 : shape->grid == NVDP__H5_I16 ? INT16_MAX : INT32_MAX;
+    const double limit = f16 ? 65504 : shape->grid == NVDP__H5_I16 ? INT16_MAX : INT32_MAX;
     const double scale = ldexp(1, -shape->z_exponent);
     for (size_t d = 0; d < shape->dim; d++) {
         float value;
         memcpy(&value, at + d * sizeof value, sizeof value);
         const double steps = value * scale;
-        if (!(fabs(steps) <= most))
+        if (!(fabs(steps) <= limit))
             return NVDP__BAD_FILE(release,
                                   "column 'z', row %zu: expected values on the grid, found %g", row,
                                   (double)value);
@@ -329,12 +329,12 @@ double nvdp__parquet_log_pi(const struct nvdp__embeddings_shape *shape, double p
                : fmax(rint(ldexp(log(pi), -shape->log_pi_exponent)), INT16_MIN);
 }
 
-/* z on its grid; a weight's logarithm is the nearest step. */
+/* Reads rows on the grid.  The logarithm of a weight is rounded to the nearest step. */
 nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                                void *log_pi) {
     const struct parquet *file = release->of;
     const struct nvdp__embeddings_shape *shape = &release->shape;
-    const size_t vector = shape->dim * sizeof(float); /* or int32_t */
+    const size_t vector = shape->dim * sizeof(float); /* float or int32_t */
     for (size_t r = 0; r < n && z != NULL; r++) {
         const size_t row = first + r;
         const char *at =

@@ -1,3 +1,5 @@
+/* Implements the reader, a small model that sees only samples, for nvdp reuse and for the public part of an export.
+ * The order: creation, memory, batches, passes, directory, labels. */
 #include "share/reader.h"
 
 #include "base/file.h"
@@ -18,14 +20,14 @@ enum {
     MAX_OUTPUTS = 1 << 16,
     MAX_KAPPA = 1000,
     MAX_CLASSES = 1 << 12,
-    QUOTED = 48 /* characters of a label in a message */
+    QUOTED = 48 /* max. characters of a label in a message */
 };
 static const size_t LABEL_FILE_LIMIT = (size_t)1 << 30;
 static const double INITIAL_SD = 0.02;
 static const char *const act_name[] = {
     [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
 
-/* --- life --- */
+/* --- creation --- */
 
 static nvdp_status check_shape(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape) {
     const struct {
@@ -239,7 +241,7 @@ static json_t *labels_json(const struct nvdp__reader_shape *shape, const char *c
 }
 
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
-                              const struct nvdp__reader_info *story, const char *directory) {
+                              const struct nvdp__reader_info *info, const char *directory) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__reader_shape *shape = &reader->shape;
     json_t *config = NULL;
@@ -253,8 +255,8 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
         (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
         act_name[shape->act], "layer_norm_eps", shape->eps, "pool", nvdp__pool_names[shape->pool],
         "weights", shape->weights, "residual", shape->residual, "regression", shape->regression,
-        "task", story->task, "labels", labels_json(shape, story->labels), "model_id",
-        story->model_id, "statement", story->statement);
+        "task", info->task, "labels", labels_json(shape, info->labels), "model_id", info->model_id,
+        "statement", info->statement);
     if (config == NULL)
         NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
@@ -349,7 +351,7 @@ cleanup:
 /* The lines of a text file. */
 struct lines {
     char *bytes;
-    char **line; /* [count] into bytes, NUL-terminated, without the ends of lines */
+    char **line; /* [count] lines in bytes, NUL-terminated */
     size_t count;
 };
 
@@ -371,7 +373,7 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct
     return NVDP_OK;
 }
 
-/* A finite number and nothing else. */
+/* Parses a finite number.  Returns false if the text has anything else. */
 static bool parse_number(const char *text, double *out) {
     char *end;
     double value = nvdp__strtod(text, &end);
@@ -408,7 +410,7 @@ static nvdp_status parse_numbers(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-/* Class numbers: as many classes as the largest asks for, or as the reader knows. */
+/* Counts the classes: one more than the largest class number, or as many as the reader knows. */
 static nvdp_status count_classes(struct nvdp_context *ctx, const char *path,
                                  const struct nvdp__labels *like, struct nvdp__labels *labels) {
     size_t classes = 0;
@@ -433,7 +435,7 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The distinct words, sorted; into memory of their own. */
+/* Copies the distinct words, sorted, into one block of memory. */
 static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
                                  const struct lines *lines, struct nvdp__labels *labels) {
     nvdp_status status = NVDP_OK;

@@ -1,7 +1,7 @@
-/* A reader: the sealed block and a classifier, which see samples and nothing else; and the labels
- * that it learns.
+/* A reader is a sealed block and a classifier, which see only samples.  This header also declares the labels that a
+ * reader learns.
  *
- * The sender's own model has one inside (the public part of it); `reuse` trains one from a file. */
+ * The sender's own model contains a reader (its public part); `reuse` trains one on a file. */
 #ifndef NVDP_SRC_SHARE_READER_H
 #define NVDP_SRC_SHARE_READER_H
 
@@ -12,11 +12,11 @@
 struct nvdp__reader_shape {
     size_t dim, heads, inner, outputs;
     enum nvdp_activation act;
-    double eps;          /* LayerNorm */
+    double eps;          /* of LayerNorm */
     enum nvdp_pool pool; /* first, mean or weighted */
     int kappa;
-    bool weights;  /* samples have weights, and the prior's rows */
-    bool residual; /* the block's */
+    bool weights;  /* samples have weights and the prior's rows */
+    bool residual; /* of the block */
     bool regression;
 };
 
@@ -27,68 +27,68 @@ struct nvdp__reader {
     struct nvdp__params params;
     struct nvdp__sealed_block block;
     struct nvdp__dense classifier;
-    /* planned */
+    /* set by nvdp__reader_plan */
     struct nvdp__arena arena;
     size_t max_rows, max_texts;
     bool training;
     int32_t *offset;    /* [texts + 1] of the batch */
     size_t texts, rows; /* of the batch */
-    float *host;        /* [rows, p] on the way to the device */
+    float *host;        /* [rows, p] staging memory for the device */
     float *z, *log_pi;
     float *pooled; /* of the last forward pass */
     float *logits, *d_logits, *d_pooled;
 };
 
-/* NVDP_ERR_ARGUMENT naming what is out of its range: heads must divide dim. */
+/* NVDP_ERR_ARGUMENT names the value that is out of range: heads must divide dim. */
 nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape,
                                 bool with_grad, struct nvdp__reader **out);
 void nvdp__reader_free(struct nvdp__reader *reader);
 void nvdp__reader_initialise(struct nvdp__reader *reader, uint64_t seed);
-/* Takes over every tensor that `from` has under the same name and shape; returns how many. */
+/* Copies every tensor that `from` has with the same name and shape.  Returns their number. */
 size_t nvdp__reader_adopt(struct nvdp__reader *reader, const struct nvdp__params *from);
-/* For batches of at most `texts` samples of at most `longest` rows. */
+/* Allocates memory for batches of at most `texts` samples with at most `longest` rows each. */
 nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t longest,
                               bool training);
 
-/* The batch: n samples of a file, by their numbers. */
+/* Fills the batch with n samples of a file, given by their numbers. */
 void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
                        const size_t *samples);
-/* Outputs of the batch into reader->logits [texts, outputs]. */
+/* Computes the outputs of the batch in reader->logits [texts, outputs]. */
 nvdp_status nvdp__reader_forward(struct nvdp__reader *reader);
-/* After a forward pass: adds the gradients of the mean loss, *loss. */
+/* Adds the gradients of the mean loss after a forward pass, and sets *loss. */
 void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, double *loss);
 
-/* The contents of a reader's directory beside its shape; strings may be NULL. */
+/* The metadata in a reader's directory, except its shape.  Strings may be NULL. */
 struct nvdp__reader_info {
     const char *task;
-    const char *const *labels; /* [outputs] class names, NULL: unknown */
-    const char *model_id;      /* of the file of embeddings that it belongs to */
+    const char *const *labels; /* [outputs] class names; NULL: unknown */
+    const char *model_id;      /* of the reader's file of embeddings */
     const char *statement;
 };
-/* DIR/config.json (kind reader/1) and DIR/model.safetensors. */
+/* Writes DIR/config.json (kind reader/1) and DIR/model.safetensors. */
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
-                              const struct nvdp__reader_info *story, const char *directory);
+                              const struct nvdp__reader_info *info, const char *directory);
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__reader_shape *shape);
-/* Shape and weights.  With other outputs than the directory's (0: the same) the classifier keeps
- * its initial values. */
+/* Reads shape and weights.  `outputs` 0 means the directory's number.  With another number the classifier keeps its
+ * initial values. */
 nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
                               bool with_grad, uint64_t seed, struct nvdp__reader **out);
 
-/* --- labels, from a file of embeddings or from a text file --- */
+/* --- labels, from a file of embeddings or a text file --- */
 
-/* One label per text: a class number, or a score; NaN where a text has none. */
+/* One label per text: a class number or a score; NaN for texts without a label. */
 struct nvdp__labels {
     size_t count;
     float *value;      /* [count] */
     size_t classes;    /* 1 for scores */
-    const char **name; /* [classes] where the labels are words, else NULL; one block */
+    const char **name; /* [classes] if the labels are words, else NULL; one block */
 };
 
-/* From `path` (one label per line, in the order of the file's texts; an empty line: none), or where
- * it is NULL from the file's own `label`.  Lines that are all whole numbers from 0 are class
- * numbers; other words are classes in the order of their bytes.  `like` (NULL: none) gives the
- * classes that may occur: those a reader was trained on. */
+/* Reads labels from `path`: one label per line, in the order of the file's texts; an empty line is no label.  If
+ * `path` is NULL, takes the file's own `label`.  Lines that are all whole numbers >= 0 are class numbers; other
+ * words are classes, sorted by their bytes.  `like` (or NULL) limits the classes to those that a reader was trained
+ * on. */
 nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
                               const char *embeddings_path,
                               const struct nvdp__embeddings *embeddings, bool regression,

@@ -1,4 +1,5 @@
-/* Releases, whatever their format: written, read, compared byte by byte, summed up in a digest. */
+/* Writes, reads, compares and hashes releases of any format, for nvdp export, nvdp verify and the formats.  Read
+ * release.h first. */
 #include "share/release.h"
 
 #include "base/digest.h"
@@ -10,13 +11,13 @@
 
 enum {
     SLICE_VALUES = 1 << 18,
-    PIECE = 4096, /* values stored at once */
+    BUFFER = 4096, /* values converted at once */
     COMPARED = 1 << 16,
     MAX_ROWS = INT32_MAX,
     MAX_DIM = 1 << 20
 };
 
-/* --- the columns of the texts --- */
+/* --- the per-text columns --- */
 
 const struct nvdp__text_column nvdp__text_columns[] = {
     {"id", NVDP__H5_I64}, {"split", NVDP__H5_I32}, {"label", NVDP__H5_F32}};
@@ -34,7 +35,7 @@ nvdp_status nvdp__release_make_column(struct nvdp__release *release, size_t c, v
     return status;
 }
 
-/* --- values as they are stored --- */
+/* --- stored values --- */
 
 size_t nvdp__stored_size(enum nvdp__h5_type type) {
     static const size_t sizes[] = {[NVDP__H5_F16] = 2, [NVDP__H5_F32] = 4, [NVDP__H5_F64] = 8,
@@ -55,7 +56,7 @@ void nvdp__store(enum nvdp__h5_type type, size_t n, const void *values, void *st
     }
 }
 
-/* --- what the attributes say --- */
+/* --- attributes --- */
 
 static const char *const type_names[] = {[NVDP__ATTRIBUTE_NONE] = "another type",
                                          [NVDP__ATTRIBUTE_TEXT] = "string",
@@ -126,20 +127,20 @@ static nvdp_status shape_attributes(struct nvdp__release *release) {
                : NVDP_OK;
 }
 
-static nvdp_status whole_word(struct nvdp__release *release, const char *name, int64_t most,
-                              size_t *out) {
+static nvdp_status metadata_integer(struct nvdp__release *release, const char *name, int64_t max,
+                                    size_t *out) {
     const char *text = nvdp__attributes_text(&release->attributes, name);
     char *end = NULL;
     errno = 0;
     const long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || value < 1 || value > most)
+    if (end == text || *end != '\0' || errno != 0 || value < 1 || value > max)
         return NVDP__BAD_FILE(release, "metadata '%s': expected 1 to %" PRId64 ", found '%.40s'",
-                              name, most, text);
+                              name, max, text);
     *out = (size_t)value;
     return NVDP_OK;
 }
 
-static nvdp_status exponent_word(struct nvdp__release *release, const char *name, int *out) {
+static nvdp_status metadata_exponent(struct nvdp__release *release, const char *name, int *out) {
     const char *text = nvdp__attributes_text(&release->attributes, name);
     if (!nvdp__step_exponent(nvdp__strtod(text, NULL), out))
         return NVDP__BAD_FILE(release, "metadata '%s': expected a power of two, found '%.40s'",
@@ -160,8 +161,8 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
             "expected what nvdp export writes, 'nvdp_format' embeddings/1 or /2, found "
             "'%.40s'",
             format);
-    NVDP_RETURN_IF_FAILED(whole_word(release, "texts", MAX_ROWS, &shape->texts));
-    NVDP_RETURN_IF_FAILED(whole_word(release, "releases", MAX_ROWS, &shape->samples));
+    NVDP_RETURN_IF_FAILED(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
+    NVDP_RETURN_IF_FAILED(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
     if (rows < 1 || rows > MAX_ROWS || dim < 1 || dim > MAX_DIM ||
         shape->texts > MAX_ROWS / shape->samples)
         return NVDP__BAD_FILE(
@@ -181,11 +182,12 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
         return NVDP__BAD_FILE(
             release, "metadata 'grid': expected float16, int16 or int32, found '%.40s'", grid);
     if (shape->grid != NVDP__H5_F16) {
-        NVDP_RETURN_IF_FAILED(exponent_word(release, "z_step", &shape->z_exponent));
+        NVDP_RETURN_IF_FAILED(metadata_exponent(release, "z_step", &shape->z_exponent));
         if (weights)
-            NVDP_RETURN_IF_FAILED(exponent_word(release, "log_pi_step", &shape->log_pi_exponent));
+            NVDP_RETURN_IF_FAILED(
+                metadata_exponent(release, "log_pi_step", &shape->log_pi_exponent));
     }
-    return shape_attributes(release); /* as they are printed by nvdp export */
+    return shape_attributes(release); /* as nvdp export prints them */
 }
 
 /* --- writing --- */
@@ -250,8 +252,8 @@ nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace) {
 /* --- rows, slice by slice --- */
 
 struct slice {
-    size_t most;      /* rows */
-    void *z, *log_pi; /* of the memory type; NULL: not wanted */
+    size_t max_rows;  /* max. rows */
+    void *z, *log_pi; /* in the memory type; NULL: not read */
 };
 
 static nvdp_status open_slice(const struct nvdp__release *release, bool z, bool log_pi,
@@ -259,9 +261,9 @@ static nvdp_status open_slice(const struct nvdp__release *release, bool z, bool 
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t unit = nvdp__row_vectors(shape), width = unit * shape->dim;
     const size_t units = width < SLICE_VALUES ? SLICE_VALUES / width : 1;
-    slice->most = nvdp__min(units * unit, shape->rows);
-    if (z) slice->z = nvdp__calloc(release->ctx, slice->most * shape->dim, sizeof(float));
-    if (log_pi) slice->log_pi = nvdp__calloc(release->ctx, slice->most, sizeof(float));
+    slice->max_rows = nvdp__min(units * unit, shape->rows);
+    if (z) slice->z = nvdp__calloc(release->ctx, slice->max_rows * shape->dim, sizeof(float));
+    if (log_pi) slice->log_pi = nvdp__calloc(release->ctx, slice->max_rows, sizeof(float));
     return (z && slice->z == NULL) || (log_pi && slice->log_pi == NULL) ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
@@ -275,8 +277,8 @@ nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release 
     const size_t rows = from->shape.rows;
     struct slice slice = {0};
     NVDP_TRY(open_slice(from, true, true, &slice));
-    for (size_t first = 0; first < rows; first += slice.most) {
-        const size_t n = nvdp__min(rows - first, slice.most);
+    for (size_t first = 0; first < rows; first += slice.max_rows) {
+        const size_t n = nvdp__min(rows - first, slice.max_rows);
         NVDP_TRY(nvdp__check_cancelled(from->ctx, "reading: cancelled"));
         NVDP_TRY(
             from->format->rows(from, first, n, slice.z, from->shape.weights ? slice.log_pi : NULL));
@@ -290,21 +292,21 @@ cleanup:
 
 /* --- reading --- */
 
-/* Writes the file again, into a comparison: it has no byte, of a comment, an order, a padding, that its values and attributes
- * do not decide. */
+/* Writes the file again and compares: no byte, such as a comment, an order or padding, may exist that the values and
+ * attributes do not determine. */
 static nvdp_status check_bytes(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__release again = *release; /* its memory is the other's */
-    again.of = NULL;
-    again.to = (struct nvdp__sink){0};
-    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &again.to.same));
-    NVDP_TRY(release->format->open(&again));
-    NVDP_TRY(nvdp__release_copy(release, &again));
-    if (fseeko(again.to.same, (off_t)again.to.end, SEEK_SET) != 0 || fgetc(again.to.same) != EOF)
-        NVDP_TRY(differs(release, again.to.end));
+    struct nvdp__release copy = *release; /* shares the memory of `release` */
+    copy.of = NULL;
+    copy.to = (struct nvdp__sink){0};
+    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &copy.to.same));
+    NVDP_TRY(release->format->open(&copy));
+    NVDP_TRY(nvdp__release_copy(release, &copy));
+    if (fseeko(copy.to.same, (off_t)copy.to.end, SEEK_SET) != 0 || fgetc(copy.to.same) != EOF)
+        NVDP_TRY(differs(release, copy.to.end));
 cleanup:
-    release->format->close(&again);
-    if (again.to.same != NULL) fclose(again.to.same);
+    release->format->close(&copy);
+    if (copy.to.same != NULL) fclose(copy.to.same);
     return status;
 }
 
@@ -320,7 +322,7 @@ static nvdp_status detect(struct nvdp__release *release,
     return NVDP_OK;
 }
 
-/* Rows of samples of equal length: files of some formats have no offsets, and those of others must be these. */
+/* Sets the offsets of samples of equal length.  Some formats store no offsets; in others they must equal these. */
 static void set_hidden_offsets(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     for (size_t k = 0; k <= shape->texts * shape->samples && shape->sample_rows > 0; k++)
@@ -356,7 +358,7 @@ void nvdp__release_close(struct nvdp__release *release) {
     *release = (struct nvdp__release){0};
 }
 
-/* --- datasets, and the digest over them (docs/formats.md, "What is signed") --- */
+/* --- datasets and their digest (docs/formats.md, "What is signed") --- */
 
 static const char *type_name(enum nvdp__h5_type type) {
     static const char *const names[] = {
@@ -370,10 +372,10 @@ struct dataset {
     enum nvdp__h5_type type;
     int rank;
     size_t shape[4];
-    const void *values; /* NULL: of z and log_pi */
+    const void *values; /* NULL for z and log_pi */
 };
 
-/* By name, as they lie in HDF5. */
+/* Lists the datasets by name, as HDF5 orders them. */
 static size_t list_datasets(const struct nvdp__release *release, struct dataset out[6]) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t texts = shape->texts, samples = shape->samples;
@@ -417,11 +419,11 @@ nvdp_status nvdp__release_datasets(struct nvdp__release *release, nvdp__dataset_
 static void feed_stored(crypto_hash_sha256_state *sha, enum nvdp__h5_type type, size_t n,
                         const void *values) {
     const bool wide = type == NVDP__H5_I64 || type == NVDP__H5_F64;
-    unsigned char piece[PIECE * sizeof(int64_t)];
-    for (size_t first = 0; first < n; first += PIECE) {
-        const size_t count = nvdp__min(n - first, PIECE);
-        nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), piece);
-        crypto_hash_sha256_update(sha, piece, count * nvdp__stored_size(type));
+    unsigned char buffer[BUFFER * sizeof(int64_t)];
+    for (size_t first = 0; first < n; first += BUFFER) {
+        const size_t count = nvdp__min(n - first, BUFFER);
+        nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), buffer);
+        crypto_hash_sha256_update(sha, buffer, count * nvdp__stored_size(type));
     }
 }
 
@@ -432,8 +434,8 @@ static nvdp_status feed_rows(crypto_hash_sha256_state *sha, struct nvdp__release
     const bool is_z = strcmp(dataset->name, "z") == 0;
     struct slice slice = {0};
     NVDP_TRY(open_slice(release, is_z, !is_z, &slice));
-    for (size_t first = 0; first < rows; first += slice.most) {
-        const size_t n = nvdp__min(rows - first, slice.most);
+    for (size_t first = 0; first < rows; first += slice.max_rows) {
+        const size_t n = nvdp__min(rows - first, slice.max_rows);
         NVDP_TRY(release->format->rows(release, first, n, slice.z, slice.log_pi));
         feed_stored(sha, dataset->type, n * (is_z ? release->shape.dim : 1),
                     is_z ? slice.z : slice.log_pi);

@@ -1,7 +1,6 @@
-/* Training a reader on a file of embeddings, and scoring it on texts it was not trained on.
+/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on.
  *
- * The order of the file: the options and the files, which texts are for what, the reader and its
- * memory, scores, epochs. */
+ * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs. */
 #include "base/file.h"
 #include "job/optimizer.h"
 #include "job/options.h"
@@ -16,31 +15,31 @@
 
 enum {
     HEAD_WIDTH = 8,
-    MOST_HEADS = 12,
-    LEAST_INNER = 64,
-    HELD_OUT = 10, /* every tenth text */
-    ANY = -1,      /* splits of a file */
+    MAX_HEADS = 12,
+    MIN_INNER = 64,
+    HELD_OUT = 10, /* holds out every tenth text */
+    ANY = -1,      /* any split of a file */
     TRAIN = 0,
     DEV = 1
 };
 
 struct options {
-    const char *file;        /* embeddings/1 */
-    const char *labels;      /* NULL: the file's own */
-    const char *eval_file;   /* another to score on; NULL: part of the file */
-    const char *eval_labels; /* NULL: its own */
+    const char *file;        /* a file of embeddings */
+    const char *labels;      /* NULL: the labels of the file */
+    const char *eval_file;   /* another file to score on; NULL: part of the file */
+    const char *eval_labels; /* NULL: the labels of eval_file */
     const char *init;        /* public model to start from; NULL: random */
-    const char *out;         /* directory for the reader; NULL: not kept */
+    const char *out;         /* directory for the reader; NULL: not saved */
     bool overwrite;
     bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience;
-    double lr; /* 0: from the vectors' width */
+    double lr; /* 0: depends on the width of the vectors */
     double weight_decay, warmup;
     enum nvdp_pool pool;
     uint64_t seed;
 };
 
-/* Texts of a file by their numbers. */
+/* Texts of a file, by row number. */
 struct texts {
     const struct nvdp__embeddings *file;
     const struct nvdp__labels *labels;
@@ -51,9 +50,9 @@ struct texts {
 struct reuse {
     struct nvdp_context *ctx;
     const struct options *options;
-    struct nvdp__embeddings *file, *eval_file; /* eval_file NULL: the same */
+    struct nvdp__embeddings *file, *eval_file; /* eval_file is NULL if it is the same file */
     struct nvdp__labels labels, eval_labels;
-    struct nvdp_task task; /* metrics */
+    struct nvdp_task task; /* its metrics are used */
     struct texts train, validation, test;
     struct nvdp__reader *reader;
     struct nvdp__optimizer optimizer;
@@ -118,7 +117,7 @@ nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_confi
     return nvdp__config_create(ctx, &schema, out);
 }
 
-/* A file may name the task it was made for: its metrics then apply. */
+/* Uses the metrics of the task that the file names, if they apply. */
 static void find_task(struct reuse *reuse) {
     enum nvdp_task_id id = NVDP_TASK_TSV;
     const char *name = reuse->file->task;
@@ -147,7 +146,7 @@ static nvdp_status open_files(struct reuse *reuse) {
         return nvdp__fail(
             reuse->ctx, NVDP_ERR_INPUT, "%s: expected labels of at least 2 classes, found %zu",
             options->labels != NULL ? options->labels : options->file, reuse->labels.classes);
-    /* F1 and Matthews' correlation, as tasks have them, are of two classes; other labels may have more */
+    /* F1 and Matthews' correlation, the metrics of some tasks, need two classes; other labels may have more */
     if (!reuse->task.regression && reuse->task.classes != (int)reuse->labels.classes) {
         reuse->task.metrics = 1;
         reuse->task.metric[0] = NVDP_METRIC_ACCURACY;
@@ -166,9 +165,9 @@ static nvdp_status open_files(struct reuse *reuse) {
                              reuse->task.regression, &reuse->labels, &reuse->eval_labels);
 }
 
-/* --- which texts are for training, for validation, for scoring --- */
+/* --- texts for training, validation and scoring --- */
 
-/* Labelled texts of a split. */
+/* Chooses the labeled texts of a split. */
 static nvdp_status choose(struct reuse *reuse, const struct nvdp__embeddings *file,
                           const struct nvdp__labels *labels, int split, struct texts *out) {
     out->file = file;
@@ -184,15 +183,15 @@ static nvdp_status choose(struct reuse *reuse, const struct nvdp__embeddings *fi
     return NVDP_OK;
 }
 
-struct labelled {
+struct labeled {
     float label;
     size_t place; /* in a seeded order */
     size_t row;
 };
 
 static int by_label(const void *left, const void *right) {
-    const struct labelled *a = left;
-    const struct labelled *b = right;
+    const struct labeled *a = left;
+    const struct labeled *b = right;
     if (a->label != b->label) return a->label < b->label ? -1 : 1;
     return (a->place > b->place) - (a->place < b->place);
 }
@@ -203,8 +202,8 @@ static int by_row(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Every tenth text of those sorted by label moves from `from` to `to`: each class, each range of
- * scores gives its share. */
+/* Moves every tenth text, sorted by label, from `from` to `to`, so that each class and each range of scores gives
+ * its share. */
 static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, struct texts *from,
                             struct texts *to) {
     nvdp_status status = NVDP_OK;
@@ -212,7 +211,7 @@ static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, struct texts 
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_READER, UINT32_MAX - purpose, 0);
     size_t n = from->count;
-    struct labelled *sorted = nvdp__calloc(reuse->ctx, n, sizeof *sorted);
+    struct labeled *sorted = nvdp__calloc(reuse->ctx, n, sizeof *sorted);
     int64_t *order = nvdp__calloc(reuse->ctx, n, sizeof *order);
     free(to->row);
     *to = (struct texts){.file = from->file, .labels = from->labels};
@@ -224,7 +223,7 @@ static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, struct texts 
     nvdp__stream_shuffle(&stream, n, order);
     for (size_t i = 0; i < n; i++) {
         sorted[i] =
-            (struct labelled){from->labels->value[from->row[i]], (size_t)order[i], from->row[i]};
+            (struct labeled){from->labels->value[from->row[i]], (size_t)order[i], from->row[i]};
     }
     qsort(sorted, n, sizeof *sorted, by_label);
     from->count = 0;
@@ -240,8 +239,8 @@ cleanup:
     return status;
 }
 
-/* Training texts are the labelled ones of the train split, or, where there are none, all.  Scored are another
- * file's texts, or this file's dev split beside its train split, or a tenth. */
+/* Divides the texts.  Training uses the labeled texts of the train split, or all if it has none.  Scoring uses the
+ * other file, else the dev split if there is a train split, else a tenth of the texts. */
 static nvdp_status divide(struct reuse *reuse) {
     const struct nvdp__embeddings *file = reuse->file;
     struct texts *train = &reuse->train;
@@ -265,19 +264,18 @@ static nvdp_status divide(struct reuse *reuse) {
 
 /* --- the reader --- */
 
-/* Adam moves every weight by about lr per step, and the wider a sum, the smaller the moves that it
- * stands.  1e-2 did best at widths of 4 and 16, anything from 3e-4 to 1e-2 well at 256. */
+/* Adam moves every weight by about lr per step, and wider sums tolerate only smaller moves.  1e-2 did best at widths
+ * of 4 and 16; at 256, anything from 3e-4 to 1e-2 did well. */
 static double learning_rate(const struct reuse *reuse) {
     if (reuse->options->lr > 0) return reuse->options->lr;
     return 1e-2 * fmin(1, sqrt(16 / (double)reuse->file->shape.dim));
 }
 
-/* The penalty -|z|^2/(2 sqrt(h)) of a key tells one noise from another by sqrt(p/(2h)) nats: narrow
- * heads attend to the luckiest noise.  Two heads of 8 did best at a width of 16; at 256 any number.
- */
+/* The penalty -|z|^2/(2 sqrt(h)) of a key separates two noise draws by sqrt(p/(2h)) nats, so narrow heads attend to
+ * the luckiest noise.  Two heads of 8 did best at a width of 16; at 256 any number did. */
 static size_t automatic_heads(size_t dim) {
     size_t heads = dim / HEAD_WIDTH;
-    if (heads > MOST_HEADS) heads = MOST_HEADS;
+    if (heads > MAX_HEADS) heads = MAX_HEADS;
     while (heads > 1 && dim % heads != 0) {
         heads--;
     }
@@ -292,11 +290,11 @@ static nvdp_status create_reader(struct reuse *reuse) {
     if (pool == NVDP_POOL_AUTO) pool = file->pool;
     bool weights = file->shape.weights;
     if (pool == NVDP_POOL_AUTO || (pool == NVDP_POOL_WEIGHTED && !weights))
-        pool = weights ? NVDP_POOL_WEIGHTED : NVDP_POOL_MEAN; /* all rows count alike */
+        pool = weights ? NVDP_POOL_WEIGHTED : NVDP_POOL_MEAN; /* all rows have equal weight */
     struct nvdp__reader_shape shape = {
         .dim = dim,
         .heads = options->heads > 0 ? options->heads : automatic_heads(dim),
-        .inner = 4 * dim > LEAST_INNER ? 4 * dim : LEAST_INNER,
+        .inner = 4 * dim > MIN_INNER ? 4 * dim : MIN_INNER,
         .outputs = reuse->labels.classes,
         .act = NVDP_ACTIVATION_GELU,
         .eps = 1e-12,
@@ -327,7 +325,7 @@ static nvdp_status create_reader(struct reuse *reuse) {
 static nvdp_status allocate(struct reuse *reuse) {
     struct nvdp_context *ctx = reuse->ctx;
     const struct texts *all[] = {&reuse->train, &reuse->validation, &reuse->test};
-    size_t longest = 0; /* rows of one sample; the samples of one text have equally many */
+    size_t longest = 0; /* rows of one sample; all samples of a text have the same number */
     for (size_t t = 0; t < 3; t++) {
         const int64_t *offset = all[t]->file->offset;
         for (size_t i = 0; i < all[t]->count; i++) {
@@ -355,7 +353,7 @@ static nvdp_status allocate(struct reuse *reuse) {
 
 /* --- scoring --- */
 
-/* Outputs of every text for its sample number s. */
+/* Computes the outputs of every text for its sample number s. */
 static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_t s,
                            float *outputs) {
     struct nvdp__reader *reader = reuse->reader;
@@ -400,7 +398,7 @@ cleanup:
 
 /* --- training --- */
 
-/* The sample that an epoch sees of a text. */
+/* Returns the sample of a text that an epoch uses. */
 static size_t pick_sample(const struct reuse *reuse, uint32_t epoch, size_t text) {
     size_t samples = reuse->file->shape.samples;
     const struct nvdp__noise noise = {.seed = reuse->options->seed};
@@ -444,8 +442,8 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp_
     return NVDP_OK;
 }
 
-/* Keeps the parameters of the best epoch so far. */
-static nvdp_status judge(struct reuse *reuse, size_t epoch) {
+/* Scores the validation texts and keeps the parameters of the best epoch. */
+static nvdp_status keep_best(struct reuse *reuse, size_t epoch) {
     struct nvdp_scores scores;
     const struct nvdp__params *params = &reuse->reader->params;
     NVDP_RETURN_IF_FAILED(score(reuse, &reuse->validation, &scores));
@@ -468,7 +466,7 @@ static nvdp_status train(struct reuse *reuse) {
     nvdp__meter_begin(&meter, reuse->ctx, "reuse", "step", 0, total);
     for (size_t epoch = 1; epoch <= options->epochs; epoch++) {
         NVDP_RETURN_IF_FAILED(train_epoch(reuse, (uint32_t)epoch - 1, &meter, &number, total));
-        NVDP_RETURN_IF_FAILED(judge(reuse, epoch));
+        NVDP_RETURN_IF_FAILED(keep_best(reuse, epoch));
         if (options->patience > 0 && epoch - reuse->best_epoch >= options->patience) break;
     }
     nvdp__meter_end(&meter);
@@ -476,7 +474,7 @@ static nvdp_status train(struct reuse *reuse) {
     return NVDP_OK;
 }
 
-/* --- all of it --- */
+/* --- nvdp_reuse --- */
 
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out) {
@@ -497,12 +495,12 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_TRY(train(&reuse));
     NVDP_TRY(score(&reuse, &reuse.test, &result.scores));
     if (options.out != NULL) {
-        struct nvdp__reader_info story = {
+        struct nvdp__reader_info info = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
             .labels = reuse.labels.name,
             .statement = "A reader trained on noisy embeddings and the labels given with them.",
         };
-        NVDP_TRY(nvdp__reader_save(reuse.reader, &story, options.out));
+        NVDP_TRY(nvdp__reader_save(reuse.reader, &info, options.out));
     }
     result.train_texts = reuse.train.count;
     result.classes = reuse.labels.classes;

@@ -1,4 +1,5 @@
-/* Shared files as safetensors: a tensor a dataset, written and read back (docs/formats.md). */
+/* Writes and reads releases as safetensors, with one tensor per dataset (docs/formats.md).  The row for the table of
+ * formats is at the end. */
 #include "share/release.h"
 
 #include "bert/checkpoint.h"
@@ -13,12 +14,12 @@ static const enum nvdp_dtype dtypes[] = {
     [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
     [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
 
-enum { MOST_TENSORS = 6, PIECE = 1 << 15 };
+enum { MAX_TENSORS = 6, BUFFER = 1 << 15 };
 
 struct tensors {
-    struct nvdp_safetensors *file; /* a reader's */
-    uint64_t start[MOST_TENSORS];  /* a writer's: first bytes of z, log_pi and the others */
-    unsigned char *piece;          /* [PIECE] values as they are stored */
+    struct nvdp_safetensors *file; /* of a reader */
+    uint64_t start[MAX_TENSORS];   /* of a writer: first bytes of z, log_pi and the other tensors */
+    unsigned char *buffer;         /* [BUFFER] stored values */
 };
 
 static struct nvdp_safetensors *file_of(const struct nvdp__release *release) {
@@ -27,7 +28,7 @@ static struct nvdp_safetensors *file_of(const struct nvdp__release *release) {
 
 /* --- writing --- */
 
-static void add_tensor(struct nvdp_tensor_source source[MOST_TENSORS], size_t *count,
+static void add_tensor(struct nvdp_tensor_source source[MAX_TENSORS], size_t *count,
                        const char *name, enum nvdp__h5_type type, size_t rows, size_t dim,
                        const void *data) {
     source[(*count)++] = (struct nvdp_tensor_source){.name = name,
@@ -37,9 +38,10 @@ static void add_tensor(struct nvdp_tensor_source source[MOST_TENSORS], size_t *c
                                                      .data = data};
 }
 
-/* Rows end to end whether lengths are hidden or not: the first row of every sample is in `offset`. */
+/* Lists the tensors.  Rows are stored end to end under both length policies: `offset` has the first row of every
+ * sample. */
 static size_t list_tensors(const struct nvdp__release *release,
-                           struct nvdp_tensor_source source[MOST_TENSORS]) {
+                           struct nvdp_tensor_source source[MAX_TENSORS]) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     size_t count = 0;
     add_tensor(source, &count, "z", shape->grid, shape->rows, shape->dim, NULL);
@@ -56,12 +58,12 @@ static size_t list_tensors(const struct nvdp__release *release,
     return count;
 }
 
-/* Its length stays while those of the attributes do. */
+/* Writes the header.  Its length changes only with the lengths of the attributes. */
 static nvdp_status write_header(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
     struct tensors *of = release->of;
     struct nvdp__attributes *list = &release->attributes;
-    struct nvdp_tensor_source source[MOST_TENSORS];
+    struct nvdp_tensor_source source[MAX_TENSORS];
     const char **words = nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
     char *header = NULL;
     size_t size = 0;
@@ -81,12 +83,12 @@ cleanup:
 }
 
 static nvdp_status open_writer(struct nvdp__release *release) {
-    struct nvdp_tensor_source source[MOST_TENSORS];
+    struct nvdp_tensor_source source[MAX_TENSORS];
     struct tensors *of = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
-    of->piece = nvdp__calloc(release->ctx, PIECE, sizeof(int32_t));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->piece));
+    of->buffer = nvdp__calloc(release->ctx, BUFFER, sizeof(int32_t));
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->buffer));
     NVDP_RETURN_IF_FAILED(write_header(release));
     const size_t count = list_tensors(release, source);
     for (size_t i = 0; i < count; i++)
@@ -101,11 +103,11 @@ static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum
                               size_t first, size_t n, const void *values) {
     const struct tensors *of = release->of;
     const size_t size = nvdp__stored_size(type);
-    for (size_t done = 0; done < n; done += PIECE) {
-        const size_t count = nvdp__min(n - done, PIECE);
-        nvdp__store(type, count, (const int32_t *)values + done, of->piece); /* or float */
+    for (size_t done = 0; done < n; done += BUFFER) {
+        const size_t count = nvdp__min(n - done, BUFFER);
+        nvdp__store(type, count, (const int32_t *)values + done, of->buffer); /* float or int32_t */
         NVDP_RETURN_IF_FAILED(nvdp__release_put(release, of->start[tensor] + (first + done) * size,
-                                                count * size, of->piece));
+                                                count * size, of->buffer));
     }
     return NVDP_OK;
 }
@@ -135,7 +137,7 @@ static nvdp_status find_tensor(struct nvdp__release *release, const char *name,
     return NVDP_OK;
 }
 
-/* Values [first, first + n) of a tensor on the grid. */
+/* Converts values [first, first + n) of a tensor to the memory type. */
 static void grid_values(const struct nvdp_tensor_info *tensor, size_t first, size_t n, void *out) {
     const size_t size = nvdp_dtype_size(tensor->dtype);
     const char *at = (const char *)tensor->data + first * size;
@@ -162,7 +164,7 @@ static nvdp_status read_rows(struct nvdp__release *release, size_t first, size_t
     return NVDP_OK;
 }
 
-/* A column of the texts, if the file has it. */
+/* Reads a per-text column, if the file has it. */
 static nvdp_status read_column(struct nvdp__release *release, size_t c) {
     const struct nvdp__text_column *column = &nvdp__text_columns[c];
     const struct nvdp_tensor_info *found = NULL;
@@ -175,14 +177,14 @@ static nvdp_status read_column(struct nvdp__release *release, size_t c) {
     return NVDP_OK;
 }
 
-/* The metadata, whose duplicates are refused. */
+/* Reads the metadata and refuses duplicate keys. */
 static nvdp_status read_metadata(struct nvdp__release *release) {
     nvdp_status status = NVDP_OK;
     json_t *header = NULL, *value;
     const char *key;
     char *bytes = NULL;
     FILE *file = NULL;
-    uint64_t size = 0; /* sound: the file was opened before */
+    uint64_t size = 0; /* valid: the file was opened before */
     NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &file));
     if (fread(&size, sizeof size, 1, file) == 1) bytes = nvdp__calloc(release->ctx, size + 1, 1);
     NVDP_TRY(NVDP__MADE(bytes));
@@ -227,14 +229,14 @@ static nvdp_status open_reader(struct nvdp__release *release) {
 static void close_file(struct nvdp__release *release) {
     struct tensors *of = release->of;
     if (of != NULL) nvdp_safetensors_close(of->file);
-    if (of != NULL) free(of->piece);
+    if (of != NULL) free(of->buffer);
     free(of);
     release->of = NULL;
 }
 
-/* --- its row --- */
+/* --- the row for the table of formats --- */
 
-/* A length below 2^32, then a JSON object. */
+/* Recognizes a length below 2^32 followed by a JSON object, or the extension. */
 static bool is_safetensors(const char *path, const unsigned char *first, size_t count) {
     return (count >= NVDP__FORMAT_HEAD && first[8] == '{' &&
             memcmp(first + 4, "\0\0\0\0", 4) == 0) ||
@@ -278,7 +280,7 @@ static nvdp_status example(struct nvdp__output *to, const struct nvdp__embedding
         name, shape->grid != NVDP__H5_F16 ? " * float(meta[\"z_step\"])" : "");
 }
 
-extern const struct nvdp__format nvdp__format_safetensors; /* formats.c */
+extern const struct nvdp__format nvdp__format_safetensors; /* used in formats.c */
 const struct nvdp__format nvdp__format_safetensors = {.name = "safetensors",
                                                       .extension = ".safetensors",
                                                       .detect = is_safetensors,

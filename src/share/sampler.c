@@ -1,3 +1,5 @@
+/* Draws the samples of a release, for exports and measurements: first in double, then exactly on fixed grids.  Read
+ * sampler.h first. */
 #include "share/sampler.h"
 #include "rdp/pairs.h"
 
@@ -14,8 +16,8 @@ static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
     return posteriors->offset[i + 1] - posteriors->offset[i];
 }
 
-/* z = mu + exp(logvar/2) eps, eps ~ N(0, I); the prior and padding have mu 0, logvar 0.  As in the
- * mechanism every row starts at a block of its own. */
+/* Draws z = mu + exp(logvar/2) eps, eps ~ N(0, I); the prior and padding have mu 0, logvar 0.  As in the mechanism,
+ * every row starts at a block of its own. */
 static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t rows,
                          double *z) {
     const struct nvdp_posteriors *posteriors = sampler->posteriors;
@@ -47,7 +49,7 @@ static double pseudo_count(const struct nvdp_posteriors *posteriors, size_t i, s
     return alpha / form.kappa;
 }
 
-/* pi = g / sum g, g_r ~ Gamma(a_r / kappa, 1), in log space: no weight is exactly zero. */
+/* Draws pi = g / sum g, g_r ~ Gamma(a_r / kappa, 1), in log space so that no weight is exactly zero. */
 static void draw_weights(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t rows,
                          double *log_pi) {
     struct nvdp__stream stream =
@@ -95,13 +97,14 @@ void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out) {
     }
 }
 
-/* --- exactly --- */
+/* --- exact samples on fixed grids --- */
 
-static const double CLIP_MARGIN = 0x1p-30; /* above the rounding of a norm of 2^21 values */
+static const double CLIP_MARGIN = 0x1p-30; /* above the rounding error of a norm of 2^21 values */
 
 struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
     bool clipped =
-        clip_sequence > 0 && clip_sequence <= 16; /* 16 standard deviations and more to the end */
+        clip_sequence > 0 &&
+        clip_sequence <= 16; /* leaves at least 16 standard deviations to the end of the grid */
     return (struct nvdp__release_grids){
         .type = clipped ? NVDP__H5_I16 : NVDP__H5_I32,
         .z = clipped ? (struct nvdp__rounding_grid){-10, INT16_MAX}
@@ -110,7 +113,6 @@ struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
     };
 }
 
-/* Pseudo-counts of the sample's rows. */
 static void pseudo_counts(const struct nvdp_posteriors *posteriors, size_t i, size_t rows,
                           double *alpha) {
     for (size_t r = 0; r < rows; r++) {
@@ -140,10 +142,11 @@ static nvdp_status check_total(struct nvdp_context *ctx, double total) {
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                       const struct nvdp__release_grids *grids) {
     NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_min));
-    if (isfinite(limits->logvar_max)) /* else the theorem is about variances that no text changes */
+    if (isfinite(
+            limits->logvar_max)) /* else the theorem holds for variances that no text changes */
         NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_max));
-    const double most = fmax(limits->alpha_max, limits->pad_alpha);
-    return limits->weights ? check_total(ctx, limits->prior_alpha + most * (double)limits->rows)
+    const double largest = fmax(limits->alpha_max, limits->pad_alpha);
+    return limits->weights ? check_total(ctx, limits->prior_alpha + largest * (double)limits->rows)
                            : NVDP_OK;
 }
 
@@ -168,15 +171,15 @@ double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i) 
     double square = 0;
     if (!(posteriors->clip_sequence > 0)) return 1;
     for (size_t r = posteriors->offset[i]; r < posteriors->offset[i + 1]; r++) {
-        double sum = 0; /* of a row: errors grow with rows and width, not with their product */
+        double sum = 0; /* per row: errors grow with rows plus width, not with their product */
         for (size_t d = 0; d < posteriors->dim; d++) {
             sum +=
                 posteriors->mu[r * posteriors->dim + d] * posteriors->mu[r * posteriors->dim + d];
         }
         square += sum;
     }
-    double most = posteriors->clip_sequence * (1 - CLIP_MARGIN);
-    return sqrt(square) > most ? most / sqrt(square) : 1;
+    double limit = posteriors->clip_sequence * (1 - CLIP_MARGIN);
+    return sqrt(square) > limit ? limit / sqrt(square) : 1;
 }
 
 size_t nvdp__sampler_bytes(size_t rows, size_t dim) {

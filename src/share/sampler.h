@@ -1,10 +1,9 @@
-/* The samples of a release.
+/* Draws the samples of a release.
  *
- * The tensor operations that training uses compute a sample in float32.  A release is drawn here
- * instead, in double, and rounded once: the values that can come out, and how dense they lie, must
- * not depend on the text (Mironov 2012, "On significance of the least significant bits for
- * differential privacy").  Rows, their order and the random streams are those of the mechanism, so
- * that with the same streams both give the same sample up to rounding. */
+ * Training computes samples with tensor operations in float32.  A release is drawn here instead, in double, and rounded
+ * once: the possible values, and how dense they lie, must not depend on the text (Mironov 2012, "On significance of the
+ * least significant bits for differential privacy").  Rows, their order and the random streams are those of the
+ * mechanism, so with the same streams both give the same sample up to rounding. */
 #ifndef NVDP_SRC_SHARE_SAMPLER_H
 #define NVDP_SRC_SHARE_SAMPLER_H
 
@@ -17,40 +16,43 @@
 struct nvdp__sampler {
     const struct nvdp_posteriors *posteriors;
     struct nvdp__noise noise;
-    uint32_t sample; /* number of the sample among those of one text: the streams' epoch */
+    uint32_t sample; /* index of the sample among those of one text: the epoch of the streams */
 };
 
-/* Draws text i's sample under stream number `key`: z [rows, p], log_pi [rows] (NULL without
- * weights).  Nothing is rounded yet. */
+/* Draws the sample of text i under stream number `key`: z [rows, p], log_pi [rows] (NULL without weights).  Does not
+ * round. */
 void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, double *z,
                         double *log_pi);
 /* Draws the first `vectors` rows of z, and all of log_pi. */
 void nvdp__sampler_draw_first(const struct nvdp__sampler *sampler, size_t i, uint64_t key,
                               size_t vectors, double *z, double *log_pi);
-/* Round to the nearest f16, vectors within +-65504, log weights within [-65504, 0].  The results are exact in float. */
+/* Round to the nearest float16: vectors within +-65504, log weights within [-65504, 0].  The results are exact in
+ * float. */
 void nvdp__grid_vectors(size_t n, const double *z, float *out);
 void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
 
-/* The fixed grids of a release, the same for every text.  With a sequence clip the standard deviation of the noise is 1, and z is
- * int16 in steps of 2^-10.  Else deviations may be small and means large, and z is int32 in steps of 2^-12.  Log weights are int16
- * in steps of 2^-8. */
+/* The fixed grids of a release, the same for every text.  With a sequence clip of at most 16, the standard deviation
+ * of the noise is 1, and z is int16 in steps of 2^-10.  Otherwise deviations may be small and means large, and z is
+ * int32 in steps of 2^-12.  Log weights are int16 in steps of 2^-8. */
 struct nvdp__release_grids {
     enum nvdp__h5_type type;
     struct nvdp__rounding_grid z, log_pi;
 };
 struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
-/* NVDP_ERR_ARGUMENT if a deviation or the pseudo-counts of a text are beyond what can be drawn exactly on the grids. */
+/* NVDP_ERR_ARGUMENT if a deviation or the pseudo-counts of a text are too large or small for exact drawing on the
+ * grids. */
 nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__release_grids *grids);
-/* Checks the same for all possible texts, before one is read: no text changes the refusal. */
+/* Checks the condition of nvdp__release_fits() for all possible texts, before any is read: no text influences the
+ * refusal. */
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                       const struct nvdp__release_grids *grids);
-/* Returns the factor of the means of text i before they are cut off towards zero: 1, or a little less if rounding would exceed
- * the norm of a sequence clip. */
+/* Returns the factor for the means of text i before they are truncated towards zero: 1, or slightly less if rounding
+ * would exceed the norm of a sequence clip. */
 double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i);
-/* Draws text i's sample under stream number `key` with exact normals, rounded once, onto the grids: z
- * [rows, p], log_pi [rows] (NULL without weights).  Under a sequence clip C the released means have
- * norm C at most, in exact arithmetic.  `scratch` has nvdp__sampler_bytes bytes, aligned for any type. */
+/* Draws the sample of text i under stream number `key` with exact normals, rounded once, on the grids: z [rows, p],
+ * log_pi [rows] (NULL without weights).  Under a sequence clip C the released means have norm at most C, in exact
+ * arithmetic.  `scratch` has nvdp__sampler_bytes bytes, aligned for any type. */
 size_t nvdp__sampler_bytes(size_t rows, size_t dim);
 void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
                               const struct nvdp__release_grids *grids, size_t i, uint64_t key,
@@ -58,8 +60,8 @@ void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
 
 /* --- re-identification measured on a posterior set --- */
 
-/* Draws the first `vectors` rows of text i's sample number `sample`, as struct nvdp__sample_source wants it; `sampler` is a struct
- * nvdp__sampler whose own `sample` is not used.  The text is its own key. */
+/* Draws the first `vectors` rows of sample number `sample` of text i, for struct nvdp__sample_source.  `sampler` is
+ * a struct nvdp__sampler whose member `sample` is ignored.  The index of the text is its key. */
 void nvdp__linkage_draw(const void *sampler, size_t i, size_t sample, size_t vectors, double *z,
                         double *log_pi);
 

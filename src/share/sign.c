@@ -1,3 +1,5 @@
+/* Reads and writes keys, and signs and checks releases with Ed25519, for nvdp export and nvdp verify.  The order:
+ * keys, then signatures. */
 #include "share/sign.h"
 
 #include "base/file.h"
@@ -14,7 +16,7 @@
 enum {
     SEED = crypto_sign_SEEDBYTES,
     SIGNATURE = crypto_sign_BYTES,
-    MESSAGE = 64, /* what is signed: words, then the digest */
+    MESSAGE = 64, /* the signed message: words, then the digest */
     KEY_FILE = 4096
 };
 static const char secret_words[] = "nvdp-key/1 ed25519 secret ";
@@ -22,14 +24,14 @@ static const char public_words[] = "nvdp-key/1 ed25519 public ";
 
 /* --- keys in files --- */
 
-/* Exactly `size` bytes of hexadecimal digits. */
+/* Parses exactly `size` bytes of hexadecimal digits. */
 static bool from_hex(const char *text, size_t size, unsigned char *bytes) {
     size_t got = 0;
     return strlen(text) == 2 * size &&
            sodium_hex2bin(bytes, size, text, 2 * size, NULL, &got, NULL) == 0 && got == size;
 }
 
-/* The 32 bytes behind the words, of a file of one line. */
+/* Reads the 32 bytes that follow `words` in a file of one line. */
 static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const char *words,
                             const char *kind, unsigned char bytes[SEED]) {
     char *text = NULL;
@@ -53,7 +55,7 @@ static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
     if (folder == NULL) return NVDP_ERR_MEMORY;
     char *last = strrchr(folder, '/');
     if (last != NULL) last[1] = '\0';
-    char *real = realpath(path, NULL); /* of a key that is there: where a link leads to */
+    char *real = realpath(path, NULL); /* an existing key: resolves links */
     if (real == NULL) real = realpath(last != NULL ? folder : ".", NULL);
     nvdp_status status = NVDP_OK;
     if (real == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot open its folder", path));
@@ -100,7 +102,7 @@ nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
 }
 
 void nvdp__sign_key_wipe(struct nvdp__sign_key *key) {
-    sodium_free(key->secret); /* wipes it */
+    sodium_free(key->secret); /* also wipes it */
     key->secret = NULL;
 }
 
@@ -109,7 +111,7 @@ nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
     return read_key(ctx, path, public_words, "public", key);
 }
 
-/* A new file of one line. */
+/* Creates a file of one line. */
 static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t mode,
                              const char *words, const unsigned char bytes[SEED]) {
     char line[128];
@@ -138,29 +140,29 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
     nvdp_status status = NVDP_OK;
     unsigned char seed[SEED] = {0}, open[NVDP__PUBLIC_KEY];
     unsigned char *secret = NULL;
-    char *beside = NULL;
+    char *public_path = NULL;
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
     secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
-    beside = nvdp__format(ctx, "%s.pub", path);
-    if (secret == NULL || beside == NULL)
+    public_path = nvdp__format(ctx, "%s.pub", path);
+    if (secret == NULL || public_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(open, secret, seed);
     NVDP_TRY(check_place(ctx, path));
     NVDP_TRY(nvdp__secret_write(ctx, path, secret_words, seed));
-    status = write_key(ctx, beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
+    status = write_key(ctx, public_path, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
     if (status != NVDP_OK) unlink(path);
 cleanup:
     sodium_memzero(seed, sizeof seed);
     sodium_free(secret);
-    free(beside);
+    free(public_path);
     return status;
 }
 
 /* --- signatures --- */
 
-/* Words that no other use of the key signs, then the digest of what is covered. */
+/* Builds the message: words that no other use of the key signs, then the digest of the covered parts. */
 static nvdp_status message(struct nvdp__release *release, enum nvdp__signed covers,
                            unsigned char out[MESSAGE]) {
     static const char words[][MESSAGE - NVDP__H5_DIGEST] = {
@@ -170,7 +172,7 @@ static nvdp_status message(struct nvdp__release *release, enum nvdp__signed cove
     return nvdp__release_digest(release, covers, "signature", out + sizeof words[covers]);
 }
 
-/* The values are those that a reader will find. */
+/* Builds the message to sign from the written file, with the values that a reader will find. */
 static nvdp_status written_message(struct nvdp__release *release, unsigned char out[MESSAGE]) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__format *const formats[] = {release->format, NULL};
@@ -188,7 +190,7 @@ nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__at
     char hex[2 * SIGNATURE + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
     NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(list, "public_key", hex));
-    memset(hex, '0', sizeof hex - 1); /* keeps the signature's place */
+    memset(hex, '0', sizeof hex - 1); /* reserves space for the signature */
     hex[sizeof hex - 1] = '\0';
     return nvdp__attributes_set_text(list, "signature", hex);
 }
@@ -209,8 +211,8 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
     return nvdp__release_finish(release);
 }
 
-/* Takes the hexadecimal digits of an attribute; false if it is missing or anything else, capitals too: a signature is written
- * in one way. */
+/* Parses the hexadecimal digits of an attribute.  Returns false if it is missing or anything else.  Capitals are
+ * refused, so that a signature has one spelling only. */
 static bool take_hex(const struct nvdp__release *release, const char *name, size_t size,
                      unsigned char *bytes) {
     const struct nvdp__attribute *found = nvdp__attributes_get(&release->attributes, name);

@@ -1,3 +1,5 @@
+/* Computes the certificate and the guarantee of a release, and writes its statement in plain English, for nvdp
+ * export and nvdp verify.  The order: published numbers, guarantee, sentences, certificate. */
 #include "share/statement.h"
 #include "mechanism/method.h"
 
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- numbers and words that are published --- */
+/* --- published numbers and words --- */
 
 double nvdp__public_number(double value) {
     if (!isfinite(value) || value == 0) return value;
@@ -45,7 +47,7 @@ bool nvdp__names_most(const struct nvdp_linkage *linkage) {
     return linkage->texts >= FEWEST && linkage->first > 0.5;
 }
 
-/* The line of a file whose guarantee is useful: that of runs. */
+/* Writes the guarantee of a file whose guarantee is useful, in the words used for runs. */
 static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64_t samples,
                                 struct nvdp__release_facts *facts) {
     struct nvdp_guarantee of = NVDP_RESULT(struct nvdp_guarantee);
@@ -96,7 +98,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     return NVDP_OK;
 }
 
-/* --- in plain English --- */
+/* --- the sentences of the statement --- */
 
 static const char *number(double value, char text[32]) {
     if (isinf(value)) {
@@ -107,7 +109,7 @@ static const char *number(double value, char text[32]) {
     return text;
 }
 
-static void say_what(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     nvdp__append(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
                  facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
@@ -135,7 +137,7 @@ static const char *shared_parts(const struct nvdp__form *form) {
     return form->single ? "its vector" : "all vectors together";
 }
 
-static void say_measured(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+static void append_measured(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     char a[32], b[32];
@@ -182,7 +184,7 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
     return nvdp__method_bound(facts->info->method, &facts->info->nvib, facts->bound_order);
 }
 
-static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+static void append_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     if (!nvdp__clips_sequence(clip)) {
@@ -206,8 +208,8 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__bound(b, clip->sequence, NVDP__UP));
 }
 
-/* Samples in other files, and in other rows of this one. */
-static void say_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+/* Counts samples in other files, and in other rows of this file. */
+static void append_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
@@ -236,8 +238,8 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
-/* Says that no number covers the training texts. */
-static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+/* States that no number covers the training texts. */
+static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(writer, "All of this is about what a sample tells of its own text. ");
     if (facts->training == NVDP__TRAINING_ALL)
         nvdp__append(writer, "These texts are of split train, on which the encoder was trained. ");
@@ -260,7 +262,7 @@ static void say_training(struct nvdp__writer *writer, const struct nvdp__release
             : "this encoder was not trained with differential privacy");
 }
 
-static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+static void append_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
         nvdp__append(
             writer,
@@ -297,23 +299,23 @@ void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t siz
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
     nvdp__append(&writer, "%s ", facts->guarantee);
-    say_what(&writer, facts);
+    append_contents(&writer, facts);
 }
 
 void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
-    say_measured(&writer, facts);
+    append_measured(&writer, facts);
 }
 
 void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
-    say_bound(&writer, facts);
+    append_bound(&writer, facts);
     if (facts->certified) nvdp__append(&writer, "%s ", facts->proof);
-    say_count(&writer, facts);
-    say_training(&writer, facts);
-    say_noise(&writer, facts);
+    append_count(&writer, facts);
+    append_training(&writer, facts);
+    append_noise(&writer, facts);
 }
 
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
@@ -336,7 +338,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
-    if (facts->form.weights && /* what their sampler adds to delta must not count */
+    if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, &made, &proof));

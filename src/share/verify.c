@@ -1,7 +1,7 @@
-/* A shared file against itself: what it holds, what it says of the mechanism, what follows from that.
+/* Implements nvdp verify: checks that a shared file is consistent with itself and with what its attributes claim.
  *
- * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
- * the statement, the signature, the ledger. */
+ * The order of this file: checks and attributes, names, values, counts, the mechanism and its certificate, the
+ * statement, the signature, the ledger. */
 #include "mechanism/method.h"
 #include "share/ledger.h"
 #include "share/release.h"
@@ -26,9 +26,9 @@ struct verify {
     struct nvdp__release release;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
-    double largest, square; /* of z: the largest |z|, the sum of squares */
-    nvdp_status status; /* NVDP_ERR_MEMORY once that was short: which says nothing of the file */
-    /* what the attributes say */
+    double largest, square; /* of z: max |z|, sum of squares */
+    nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
+    /* from the attributes */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
     struct nvdp__release_grids grids;
@@ -37,7 +37,7 @@ struct verify {
 
 /* --- checks --- */
 
-/* Text from a file must not steer a terminal. */
+/* Replaces characters that could control a terminal. */
 static void make_printable(char *text) {
     for (; *text != '\0'; text++) {
         if (*text < 0x20 || *text > 0x7e) *text = '?';
@@ -59,11 +59,11 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     make_printable(made->found);
 }
 
-static enum nvdp_verdict whether(bool holds) {
+static enum nvdp_verdict verdict_of(bool holds) {
     return holds ? NVDP_VERDICT_YES : NVDP_VERDICT_NO;
 }
 
-/* --- attributes: `fallback` where there is none, or none of that kind --- */
+/* --- attributes: `fallback` if missing or of another type --- */
 
 static bool was_read(struct verify *v, nvdp_status status) {
     if (status == NVDP_ERR_MEMORY) v->status = status;
@@ -94,22 +94,22 @@ static bool text_of(struct verify *v, const char *name, size_t size, char *out) 
     return true;
 }
 
-static bool says(struct verify *v, const char *name, const char *word) {
+static bool text_is(struct verify *v, const char *name, const char *word) {
     char text[NAME_SIZE];
     return text_of(v, name, sizeof text, text) && strcmp(text, word) == 0;
 }
 
-/* As numbers that were computed twice: by this build, and by the writer's. */
+/* Compares two numbers that different builds computed: this one, and the writer's. */
 static bool agree(double a, double b) {
     return a == b || fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
-/* --- nothing else is in the file --- */
+/* --- names: nothing else is in the file --- */
 
 struct names {
     struct verify *v;
     size_t seen;
-    char other[2 * NAME_SIZE]; /* the first that is not of the format; "": none */
+    char other[2 * NAME_SIZE]; /* the first name that is not of the format; "": none */
 };
 
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
@@ -128,11 +128,12 @@ static void take_attribute(struct names *names, const struct nvdp__attribute *at
                      : type != NVDP__ATTRIBUTE_TEXT || attribute->type == NVDP__ATTRIBUTE_TEXT);
 }
 
-/* Reading cuts floats that are wider than the format's: their last digits could say something. */
+/* Takes a dataset.  Reading truncates floats that are wider than the format's, and the lost digits could carry a
+ * message. */
 static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
                          void *user) {
     static const struct {
-        const char *name, *wider; /* digits that a wider float's type begins with */
+        const char *name, *wider; /* first digits of the types of wider floats */
     } all[] = {{"id", ""},     {"label", "6"}, {"log_pi", "36"},
                {"offset", ""}, {"split", ""},  {"z", "36"}};
     struct names *names = user;
@@ -141,13 +142,13 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
     (void)shape;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strcmp(name, all[i].name) != 0) continue;
-        known = strcmp(name, "offset") != 0 || says(names->v, "length_policy", "public");
+        known = strcmp(name, "offset") != 0 || text_is(names->v, "length_policy", "public");
         right_type = type[0] != 'f' || strchr(all[i].wider, type[1]) == NULL;
     }
     take_name(names, name, known, right_type);
 }
 
-/* A canonical format has nothing else: its bytes were compared. */
+/* Checks that the file has nothing else.  In a canonical format the comparison of bytes has shown this. */
 static nvdp_status check_names(struct verify *v) {
     static const char what[] = "nothing but what the format has";
     struct names datasets = {.v = v}, attributes = {.v = v};
@@ -194,20 +195,20 @@ static void check_grid(struct verify *v) {
     const double clip = real_of(v, "clip_sequence", INFINITY);
     v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
     if (!is_whole(v)) {
-        check(v, whether(says(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
+        check(v, verdict_of(text_is(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
               "the grid is that of the format", "float16%s",
               isfinite(clip) ? ", whose noise no bound of a sequence clip is about" : "");
         return;
     }
-    bool right = says(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
+    bool right = text_is(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
                  shape->z_exponent == v->grids.z.exponent &&
                  (!shape->weights || shape->log_pi_exponent == v->grids.log_pi.exponent);
-    check(v, whether(right), "the grid is the same for every text, and the mechanism's",
+    check(v, verdict_of(right), "the grid is the same for every text, and the mechanism's",
           "%s, steps of 2^%d; expected %s, 2^%d", nvdp__grid_names[shape->grid], shape->z_exponent,
           nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
 
-/* Sums up values of z while the file is read. */
+/* Adds values of z to the sums while the file is read. */
 static void sum_values(size_t count, const float *values, void *user) {
     struct verify *v = user;
     for (size_t i = 0; i < count; i++) {
@@ -216,9 +217,9 @@ static void sum_values(size_t count, const float *values, void *user) {
     }
 }
 
-/* A sum of squares of n values, of N samples with means of norm C at most and noise of variance 1, leaves
- * n - 2 sqrt(n x) to n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability 2 e^-x at most (Birge 2001, Lemma 8.1); a
- * rounding by half a step h moves it by h sqrt(n S) and less. */
+/* Let S be the sum of squares of n values, which belong to N samples with means of norm at most C and noise of
+ * variance 1.  With probability at least 1 - 2 e^-x, S lies between n - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N
+ * C^2) x) + 2x (Birge 2001, Lemma 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
 static void check_spread(struct verify *v) {
     static const double x = 50;
     const double largest = v->largest, square = v->square;
@@ -230,9 +231,9 @@ static void check_spread(struct verify *v) {
     const double rounding = v->held->z_step * (sqrt(n * square) + n);
     const double low = n - 2 * sqrt(n * x) - rounding;
     const double high = n + means + 2 * sqrt((n + 2 * means) * x) + 2 * x + rounding;
-    /* a normal beyond 13 has probability 1e-38 */
+    /* a normal exceeds 13 with probability 1e-38 */
     const bool holds = square >= low && square <= high && largest <= clip + 13;
-    check(v, whether(holds), "values spread as noise of variance 1 about means within the clip",
+    check(v, verdict_of(holds), "values spread as noise of variance 1 about means within the clip",
           "mean square %.6g of %.6g to %.6g, largest %.4g of %.4g", square / n, fmax(low, 0) / n,
           high / n, largest, clip + 13);
 }
@@ -240,13 +241,14 @@ static void check_spread(struct verify *v) {
 static void check_values(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double limit =
-        is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* f16's largest */
-    check(v, whether(v->largest <= (float)limit), "values are finite and within the grid",
+        is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* largest float16 */
+    check(v, verdict_of(v->largest <= (float)limit), "values are finite and within the grid",
           "largest %.6g of %.6g", v->largest, limit);
     check_spread(v);
 }
 
-/* Checks the sum of each sample's weights.  Logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
+/* Checks the sum of each sample's weights.  Their logarithms were rounded to the nearest step, or in float16 by a
+ * relative 2^-11. */
 static void check_weights(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     const struct nvdp__embeddings_shape *shape = &held->shape;
@@ -271,7 +273,7 @@ static void check_weights(struct verify *v) {
         at = k;
     }
     const double lowest = step > 0 ? -v->grids.log_pi.limit * step : -INFINITY;
-    check(v, whether(holds && least >= lowest),
+    check(v, verdict_of(holds && least >= lowest),
           "the weights of every sample sum to 1, but for the grid's rounding",
           "%.3g from it at most, in sample %zu of text %zu, from 0; least logarithm %.6g of %.6g",
           worst, at % shape->samples, at / shape->samples, least, lowest);
@@ -290,7 +292,8 @@ static int by_place(const void *a, const void *b) {
     return p->id < q->id ? -1 : p->id > q->id;
 }
 
-/* A row that is there twice has been released twice as often as the file says.  Two rows may have one text. */
+/* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
+ * have the same text. */
 static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
@@ -310,7 +313,7 @@ static nvdp_status check_ids(struct verify *v) {
         twice = place[i].id;
     }
     free(place);
-    check(v, whether(holds), "no row of the texts' file is there twice",
+    check(v, verdict_of(holds), "no row of the texts' file is there twice",
           holds ? "row numbers differ" : "row number %" PRId64, twice);
     return NVDP_OK;
 }
@@ -323,7 +326,7 @@ static void check_counts(struct verify *v) {
         return;
     }
     const bool read = was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
-    check(v, whether(read && texts >= 0 && (uint64_t)texts == shape->texts),
+    check(v, verdict_of(read && texts >= 0 && (uint64_t)texts == shape->texts),
           "as many texts and samples as it says",
           "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
           shape->samples, shape->samples == 1 ? "" : "s", texts);
@@ -338,13 +341,13 @@ static void check_generator(struct verify *v) {
     }
     const bool os = strcmp(name, "os") == 0;
     v->facts.insecure_seed = !os;
-    check(v, whether(os), "the noise is from no seed",
+    check(v, verdict_of(os), "the noise is from no seed",
           os ? "of the operating system's generator, it says" : "generator '%.60s', it says", name);
 }
 
 /* --- the mechanism --- */
 
-/* Which of the texts the encoder was trained on, by their splits. */
+/* Determines from the splits whether all, some or possibly none of the texts were training texts. */
 static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
     size_t train = 0;
     for (size_t i = 0; held->split != NULL && i < held->shape.texts; i++) {
@@ -355,7 +358,7 @@ static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
                                         : NVDP__TRAINING_SOME;
 }
 
-/* Takes the attributes of the mechanism; false if they are missing. */
+/* Takes the attributes of the mechanism.  Returns false if they are missing. */
 static bool take_mechanism(struct verify *v) {
     static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
                                          "clip_sequence", "texts"};
@@ -373,8 +376,9 @@ static bool take_mechanism(struct verify *v) {
     nvib->kappa = shape->kappa;
     nvib->length_policy = shape->policy;
     nvib->length = shape->length;
-    nvib->query = NVDP__QUERY_SAMPLED; /* of another model nothing is exported */
-    nvib->weights = says(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
+    nvib->query = NVDP__QUERY_SAMPLED; /* nvdp export refuses other models */
+    nvib->weights =
+        text_is(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
     nvib->prior_alpha = real_of(v, "prior_alpha", nvib->prior_alpha);
     nvib->delta = real_of(v, "nvib_delta", nvib->delta);
     nvib->vib.vtdp_pool = single ? NVDP__VTDP_POOL_FIRST : NVDP__VTDP_POOL_LAST;
@@ -389,7 +393,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
     v->facts.limits = nvdp__method_limits(v->info.method, nvib);
-    if (method->own_noise) { /* trained, or an option: nothing else tells it */
+    if (method->own_noise) { /* trained, or an option: no other attribute implies it */
         v->facts.limits.logvar_min = real_of(v, "noise_logvar_min", -INFINITY);
         v->facts.limits.logvar_max = real_of(v, "noise_logvar_max", INFINITY);
     }
@@ -404,8 +408,8 @@ static bool take_mechanism(struct verify *v) {
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     v->facts.training = training_of(held);
     v->facts.named = has(v, "named_share");
-    v->facts.spent.again = says(v, "ledger", "again");
-    v->facts.counted = v->facts.spent.again > 0 || says(v, "ledger", "first");
+    v->facts.spent.again = text_is(v, "ledger", "again");
+    v->facts.counted = v->facts.spent.again > 0 || text_is(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
     return true;
@@ -419,12 +423,13 @@ static void check_training(struct verify *v) {
     if (!text_of(v, "training_texts", sizeof v->found.training_texts, found))
         check(v, NVDP_VERDICT_OPEN, what, "it does not say");
     else
-        check(v, whether(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
+        check(v, verdict_of(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
               expected);
     make_printable(found);
 }
 
-/* The ledger is its owner's: what the file says of it has at least the samples that are in the file. */
+/* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
+ * owner. */
 static void check_count(struct verify *v) {
     static const char what[] = "the sender's ledger counts its samples";
     const struct nvdp__release_facts *facts = &v->facts;
@@ -437,8 +442,8 @@ static void check_count(struct verify *v) {
         check(v, NVDP_VERDICT_OPEN, what, "it says that none does");
     else
         check(v,
-              whether(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
-                      real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+              verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
+                         real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
               what, "up to %" PRIu64 " of a text, %zu in this file; epsilon %s at delta %g",
               spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon, NVDP__UP),
               NVDP__LEDGER_DELTA);
@@ -448,7 +453,7 @@ static void check_pseudo_counts(struct verify *v) {
     if (!v->facts.form.weights) return;
     if (has(v, "pad_alpha")) {
         const double stated = real_of(v, "pad_alpha", NAN);
-        check(v, whether(agree(stated, v->facts.form.pad_alpha)),
+        check(v, verdict_of(agree(stated, v->facts.form.pad_alpha)),
               "padding's pseudo-count is the mechanism's", "%.6g, computed %.6g", stated,
               v->facts.form.pad_alpha);
     }
@@ -456,7 +461,7 @@ static void check_pseudo_counts(struct verify *v) {
     const double stated = real_of(v, "weights_distance", NAN);
     const double made = nvdp__release_weights_distance(&v->facts);
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    check(v, whether(agree(stated, made)),
+    check(v, verdict_of(agree(stated, made)),
           "the weights' sampler is as near to a Dirichlet as stated", "%s, computed %s",
           nvdp__bound(a, stated, NVDP__UP), nvdp__bound(b, made, NVDP__UP));
 }
@@ -469,12 +474,12 @@ static void check_bound(struct verify *v) {
     const double made = nvdp__public_bound(nvdp__release_bound(&v->facts));
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
-    check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
+    check(v, verdict_of(applies && agree(is, made)), "the divergence bound is what the clip proves",
           "%s nats at order %g in one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
           v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
 
-/* Checks that the limits that the file states prove the certificate that it claims. */
+/* Checks that the limits in the file prove the certificate that it claims. */
 static nvdp_status check_certificate(struct verify *v) {
     char letter[NAME_SIZE];
     if (!text_of(v, "certificate", sizeof letter, letter)) {
@@ -490,7 +495,7 @@ static nvdp_status check_certificate(struct verify *v) {
     }
     const struct nvdp_certificate *made = &v->facts.certificate;
     if (strcmp(letter, "none") == 0) {
-        check(v, whether(!v->facts.certified), "what is proven over all texts is stated",
+        check(v, verdict_of(!v->facts.certified), "what is proven over all texts is stated",
               v->facts.certified ? "theorem (%s) holds, none is stated" : "nothing is, nor stated",
               nvdp__theorem_letter(made->theorem));
         return NVDP_OK;
@@ -503,10 +508,10 @@ static nvdp_status check_certificate(struct verify *v) {
     const struct nvdp_claim *claim = theorem < NVDP_THEOREMS ? &made->claim[theorem] : NULL;
     for (size_t i = 0; claim != NULL && i < claim->conditions; i++) {
         const struct nvdp_condition *condition = &claim->condition[i];
-        check(v, whether(condition->holds), condition->what, "%s", condition->found);
+        check(v, verdict_of(condition->holds), condition->what, "%s", condition->found);
     }
     const bool right = v->facts.certified && (int)made->theorem == theorem;
-    check(v, whether(right), "the certificate is the theorem that proves most",
+    check(v, verdict_of(right), "the certificate is the theorem that proves most",
           "(%.40s), found (%s)", letter,
           v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
@@ -517,12 +522,12 @@ static nvdp_status check_certificate(struct verify *v) {
     const double epsilon = real_of(v, "certificate_epsilon", NAN),
                  delta = real_of(v, "certificate_delta", NAN),
                  mu = real_of(v, "certificate_mu", NAN);
-    check(v, whether(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
+    check(v, verdict_of(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
           "epsilon is what the certificate proves",
           "%s at delta %g, computed %s at delta %g, of %s", nvdp__bound(a, epsilon, NVDP__UP),
           delta, nvdp__bound(b, made->epsilon, NVDP__UP), made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
-        check(v, whether(agree(mu, made->mu)), "mu is what the certificate proves",
+        check(v, verdict_of(agree(mu, made->mu)), "mu is what the certificate proves",
               "%s, computed %s, of %s", nvdp__bound(a, mu, NVDP__UP),
               nvdp__bound(b, made->mu, NVDP__UP), samples);
     v->found.certified = true;
@@ -534,7 +539,7 @@ static nvdp_status check_certificate(struct verify *v) {
 
 /* --- the statement --- */
 
-/* Words between those that begin a statement and those that end it. */
+/* Checks the words between the opening and the closing of a statement. */
 static bool middle_fits(struct verify *v, const char *middle, size_t size) {
     static const char measured[] = "Measured, not proven: ";
     if (has(v, "divergence_texts"))
@@ -550,7 +555,7 @@ static bool middle_fits(struct verify *v, const char *middle, size_t size) {
     return false;
 }
 
-/* Word for word, but for what was measured. */
+/* Compares word by word, except for the measurements. */
 static bool statement_fits(struct verify *v, const char *text, bool private_training) {
     char begin[NVDP_STATEMENT_SIZE], end[NVDP_STATEMENT_SIZE];
     const size_t size = strlen(text);
@@ -572,12 +577,12 @@ static void check_statement(struct verify *v, bool known) {
         check(v, NVDP_VERDICT_OPEN, what, "there is none");
     else if (!known)
         check(v, NVDP_VERDICT_OPEN, what, "the mechanism is not told: its words are not compared");
-    else if (!says(v, "nvdp_version", nvdp_version()) ||
+    else if (!text_is(v, "nvdp_version", nvdp_version()) ||
              real_of(v, "statement_words", 1) != NVDP__STATEMENT_WORDS)
         check(v, NVDP_VERDICT_OPEN, what,
               "another version of this program wrote it: its words are not compared");
     else
-        check(v, whether(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
+        check(v, verdict_of(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
               "compared word for word%s",
               has(v, "divergence_texts") ? " but for what was measured" : "");
 }
@@ -601,7 +606,7 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
     sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
     v->found.is_signed = valid;
     v->found.is_known = known;
-    check(v, whether(valid), old ? "signed, and no value or attribute changed since" : what,
+    check(v, verdict_of(valid), old ? "signed, and no value or attribute changed since" : what,
           "%s key %s%s", valid ? "by" : "not by", v->found.public_key,
           covers == NVDP__SIGNED_BYTES ? ", over every byte of the file"
           : valid && !old ? ", over every value and attribute, which decide every byte of the file"
@@ -615,14 +620,14 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
               "anybody can sign with a key of his own: give the sender's (%s)",
               nvdp__as_option(v->ctx, "public-key").text);
     else
-        check(v, whether(known), "by whom one trusts",
+        check(v, verdict_of(known), "by whom one trusts",
               known ? "by the key that was given" : "not by the key that was given");
     return NVDP_OK;
 }
 
-/* --- all of it --- */
+/* --- nvdp_verify --- */
 
-/* The checks that need whole datasets. */
+/* Runs the checks that need whole datasets. */
 static nvdp_status check_content(struct verify *v) {
     check(v, NVDP_VERDICT_YES, "datasets have the shapes, types and ranges of the format",
           "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
@@ -695,7 +700,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
-    check(v, whether(nvdp__within_budget(&budget, &worst)),
+    check(v, verdict_of(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon, NVDP__UP), epsilon,
@@ -708,15 +713,15 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct verify v = {.ctx = ctx};
-    char id[NAME_SIZE], *beside = NULL;
+    char id[NAME_SIZE], *key_path = NULL;
     int64_t texts = 0, samples = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file and a ledger"));
     if (key == NULL) {
-        beside = nvdp__format(ctx, "%s.key", ledger_path);
-        NVDP_TRY(NVDP__MADE(beside));
-        key = beside;
+        key_path = nvdp__format(ctx, "%s.key", ledger_path);
+        NVDP_TRY(NVDP__MADE(key_path));
+        key = key_path;
     }
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
@@ -729,16 +734,17 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
               nvdp__ledger_count(ledger), id);
     else
-        check(&v,
-              whether((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-              "its release is in the ledger",
-              "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
-              release->texts, release->samples, texts, samples);
+        check(
+            &v,
+            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
+            "its release is in the ledger",
+            "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
+            release->texts, release->samples, texts, samples);
     if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
     NVDP_TRY(v.status);
     NVDP__GIVE(out, &v.found);
 cleanup:
-    free(beside);
+    free(key_path);
     nvdp__ledger_close(ledger);
     nvdp__release_close(&v.release);
     return status;

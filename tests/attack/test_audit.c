@@ -1,5 +1,4 @@
-/* The audit of canaries in one run: against sums that are written out, and against mechanisms whose epsilon is
- * known. */
+/* Tests the audit of canaries in one run, against explicit sums and against mechanisms with known epsilon. */
 #include "base/random.h"
 #include "support.h"
 
@@ -25,7 +24,7 @@ static double tail(int r, int v, double q) {
     return sum;
 }
 
-/* To 1e-11: lgamma and sums of 60 terms in double. */
+/* Tolerance 1e-11: lgamma and sums of 60 terms in double. */
 Test(audit, p_values_are_the_sums) {
     static const double epsilons[] = {0, .3, 1, 4}, deltas[] = {0, 1e-5, .01, 1};
     for (size_t e = 0; e < 4; e++)
@@ -34,7 +33,7 @@ Test(audit, p_values_are_the_sums) {
                 for (int v = 0; v <= r; v += 3) {
                     const double q = exp(epsilons[e]) / (1 + exp(epsilons[e]));
                     double slope = 0;
-                    for (int i = 1; i <= 80; i++) /* m = 80: beyond v nothing is steeper */
+                    for (int i = 1; i <= 80; i++) /* m = 80: no step beyond v is steeper */
                         slope = fmax(slope, (tail(r, v - i, q) - tail(r, v, q)) / i);
                     const double want = fmin(1, tail(r, v, q) + 2 * 80 * deltas[d] * slope);
                     const double got =
@@ -67,9 +66,9 @@ Test(audit, bounds_in_closed_form) {
     cr_expect(isnan(nvdp_audit_p_value(10, 10, 5, -1, 0)));
 }
 
-/* Three mechanisms that are (epsilon, delta)-private, exactly: randomized response; the same with each answer
- * told as it is with probability delta; the same with all told at once with probability delta.  The
- * probability that the bound is above epsilon, summed over the outcomes. */
+/* Tests three mechanisms that are exactly (epsilon, delta)-private: randomized response; the same, but each answer
+ * is revealed with probability delta; the same, but all answers are revealed at once with probability delta.  Sums
+ * the probability that the bound exceeds epsilon over the outcomes. */
 Test(audit, bounds_are_above_the_truth_in_a_twentieth_of_all_runs_at_most) {
     static const double epsilons[] = {.1, .5, 1, 2, 4}, deltas[] = {0, 1e-4, .004};
     static const int m = 100;
@@ -95,7 +94,7 @@ Test(audit, bounds_are_above_the_truth_in_a_twentieth_of_all_runs_at_most) {
 
 enum { CANARIES = 200, RUNS = 300 };
 
-/* Each canary's answer is right with probability q; its score is that, and how sure it pretends to be. */
+/* Each canary's answer is right with probability q.  Its score is the answer times a random confidence. */
 static void respond(struct nvdp__stream *stream, double epsilon, double *score,
                     unsigned char *included) {
     const double q = exp(epsilon) / (1 + exp(epsilon));
@@ -106,8 +105,8 @@ static void respond(struct nvdp__stream *stream, double epsilon, double *score,
     }
 }
 
-/* Six ways to guess together: the bound is above epsilon in a share of the runs of .05 at most, and so in 28 of
- * 300 with a probability of 2e-3 at most. */
+/* Combines six ways to guess.  The bound exceeds epsilon in at most .05 of the runs, and so in 28 of 300 with
+ * probability at most 2e-3. */
 Test(audit, of_simulated_canaries) {
     const struct nvdp__noise noise = {.seed = 5};
     static const double epsilons[] = {.5, 1, 3};

@@ -1,4 +1,4 @@
-/* Exposure: ranks that are the softmax's order, a model that remembers what it saw often, canaries. */
+/* Tests exposure: ranks follow the softmax, a model remembers what it saw often, and canaries. */
 #include "support.h"
 #include "toy_corpus.h"
 
@@ -20,7 +20,7 @@ static const char *write_secrets(const char *name, const char *list) {
     return path;
 }
 
-/* A model trained for so many steps with these secrets; its directory. */
+/* Trains a model for `steps` steps with these secrets, and returns its directory. */
 static const char *train(const char *name, size_t steps, const char *secrets) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("toy.txt", 60, 7)};
@@ -56,8 +56,8 @@ static struct nvdp_exposures attacked(struct nvdp_context *ctx, const char *mode
     return found;
 }
 
-/* Every whole word as the S of the same H's: the ranks are 1 .. n, in the order of the losses, and the
- * probabilities sum to 1 less what the other pieces have. */
+/* Takes every whole word as the S of the same H's.  The ranks are 1 .. n in the order of the losses, and the
+ * probabilities sum to 1 less those of the other pieces. */
 Test(exposure, ranks_are_the_order_of_the_model) {
     static const char *const words[] = {"the",   "a",    "our",   "this", "one",  "cat",    "dog",
                                         "bird",  "fish", "horse", "s",    "bark", "gallop", "on",
@@ -93,7 +93,7 @@ Test(exposure, ranks_are_the_order_of_the_model) {
     cr_expect_float_eq(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
     nvdp_exposures_free(&found);
-    /* Among two, the most likely is first always. */
+    /* The likelier of two candidates is always first. */
     found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
     for (size_t i = 0; i < WORDS; i++)
         cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
@@ -115,14 +115,14 @@ Test(exposure, what_was_seen_often_is_remembered) {
     const struct nvdp_exposure_group *never = &found.group[0], *often = &found.group[1];
     cr_assert_eq(never->secrets, 600);
     cr_assert_eq(often->secrets, 2);
-    /* S is uniform: over n candidates the mean is log2(n) - log2(n!)/n, 1.34 bits for 27 and log2(e) = 1.44 for
-     * many; an exposure's standard deviation is below 1.4, so that 5 standard errors are .29. */
+    /* S is uniform.  Over n candidates the mean is log2(n) - log2(n!)/n: 1.34 bits for 27, and log2(e) = 1.44 for
+     * many.  The standard deviation of an exposure is below 1.4, so 5 standard errors are .29. */
     const double n = (double)found.candidates;
     cr_expect_float_eq(never->exposure, log2(n) - lgamma(n + 1) / log(2) / n, .29, "%g",
                        never->exposure);
     cr_expect(never->interval.low < never->exposure && never->exposure < never->interval.high);
     cr_expect_eq(often->first, 1, "loss %g", often->loss);
-    /* two of two: sqrt(.025) of all such secrets are, at least */
+    /* two of two: at least a share of sqrt(.025) of all such secrets */
     cr_expect_float_eq(often->interval.low, sqrt(.025) * log2(n), 1e-9);
     cr_expect_float_eq(often->interval.high, log2(n), 1e-12);
     cr_expect_lt(often->loss, .5 * never->loss);
@@ -130,8 +130,8 @@ Test(exposure, what_was_seen_often_is_remembered) {
     nvdp_context_free(ctx);
 }
 
-/* Canaries that are trained on for long are told apart; a model that saw none of them shows nothing; the model
- * before training as a reference takes nothing away. */
+/* Canaries seen in long training are recognized; a model that saw none shows nothing.  The model before training, as
+ * a reference, changes neither. */
 Test(exposure, canaries) {
     struct nvdp_context *ctx = support_context();
     const char *secrets =

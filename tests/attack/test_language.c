@@ -1,5 +1,5 @@
-/* Texts found under a language model whose answers are known (a Markov chain), against Viterbi's and the forward-backward
- * algorithm's; intervals over texts and seeds against what was drawn. */
+/* Tests the search for texts under a language model with known answers (a Markov chain), against Viterbi's and the
+ * forward-backward algorithm.  Tests intervals over texts and seeds against the truth. */
 #include "attack/language.h"
 #include "base/random.h"
 #include "support.h"
@@ -10,13 +10,13 @@
 
 enum { WORDS = 8, LENGTH = 10, ROWS = LENGTH + 2, TEXTS = 300, TOGETHER = 8, FIRST_ID = 5 };
 
-/* A chain over words, and what was seen of texts drawn from it: each word's indicator and noise. */
+/* A chain over words, and the observations of texts drawn from it: the indicator of each word plus noise. */
 struct chain {
     double start[WORDS], step[WORDS][WORDS]; /* logarithms */
     int32_t token[WORDS];
     int32_t word[TEXTS][LENGTH];
     double score[TEXTS][ROWS][WORDS];
-    size_t asked, most;
+    size_t asked, max_together;
 };
 
 static double draw(struct nvdp__stream *stream) {
@@ -53,7 +53,8 @@ static struct chain *make(double sd) {
             c->word[i][t] = (int32_t)drawn(&stream, p);
             for (size_t k = 0; k < WORDS; k++) {
                 const double z = (k == (size_t)c->word[i][t]) + sd * draw(&stream);
-                c->score[i][t + 1][k] = (z - .5) / (sd * sd); /* log of the ratio to no word */
+                c->score[i][t + 1][k] =
+                    (z - .5) / (sd * sd); /* log ratio to the absence of a word */
             }
         }
     return c;
@@ -66,11 +67,11 @@ static size_t word_of(const struct chain *c, int32_t id) {
     return k;
 }
 
-/* p(word | the others) is of the two beside it alone. */
+/* p(word | the others) depends only on its two neighbors. */
 static nvdp_status ask(void *of, size_t n, const struct nvdp__question *question, double *log_p) {
     struct chain *c = of;
     c->asked += n;
-    c->most = n > c->most ? n : c->most;
+    c->max_together = n > c->max_together ? n : c->max_together;
     for (size_t q = 0; q < n; q++) {
         const struct nvdp__question *at = &question[q];
         double sum = 0, *to = log_p + q * WORDS;
@@ -92,7 +93,7 @@ static double joint(const struct chain *c, size_t i, const int32_t *word) {
     return sum;
 }
 
-/* The likeliest text (Viterbi 1967). */
+/* Finds the likeliest text (Viterbi 1967). */
 static void viterbi(const struct chain *c, size_t i, int32_t *word) {
     double best[LENGTH][WORDS];
     size_t from[LENGTH][WORDS] = {{0}};
@@ -113,8 +114,8 @@ static void viterbi(const struct chain *c, size_t i, int32_t *word) {
         word[t] = (int32_t)k;
 }
 
-/* Words that forward-backward names: of all ways to name each word none is right more often. */
-static size_t most_right(const struct chain *c, size_t i) {
+/* Counts the words that forward-backward names right: no other way to name single words is right more often. */
+static size_t max_right(const struct chain *c, size_t i) {
     double before[LENGTH][WORDS], behind[LENGTH][WORDS];
     size_t right = 0;
     for (size_t t = 0; t < LENGTH; t++)
@@ -139,11 +140,11 @@ static size_t most_right(const struct chain *c, size_t i) {
     return right;
 }
 
-/* What a search of all texts comes to. */
+/* The result of a search over all texts. */
 struct outcome {
-    size_t right, best; /* words; texts that are as likely as Viterbi's */
+    size_t right, best; /* words; texts as likely as Viterbi's */
     double joint,
-        log_p; /* log joint probability, summed; what was answered of the words that were found */
+        log_p; /* joint: sum of the log joint probabilities; log_p: sum of the answers about the found words */
 };
 
 static struct outcome search(struct nvdp_context *ctx, struct chain *c, double weight,
@@ -183,26 +184,26 @@ static struct outcome search(struct nvdp_context *ctx, struct chain *c, double w
     return o;
 }
 
-/* Words named right of 3000, seeds are fixed.  Under little noise every text is the likeliest there is; under much the search
- * stops at texts that no change of one place improves, and still names nearly as many words as can be named, where each alone
- * is named much worse; one text in place of a beam stays behind. */
+/* Counts words named right of 3000; seeds are fixed.  With little noise every found text is the likeliest.  With
+ * much noise the search stops at texts that no change of one place improves.  It still names nearly as many words as
+ * possible, far more than naming each place alone, and more than a search without a beam. */
 Test(language, finds_the_likeliest_text_of_a_chain) {
     static const double sd[] = {.3, .6, 1}, likeliest[] = {.99, .8, .5}, less[] = {.005, .03, .05};
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < 3; k++) {
         struct chain *c = make(sd[k]);
-        size_t most = 0;
+        size_t possible = 0;
         for (size_t i = 0; i < TEXTS; i++)
-            most += most_right(c, i);
+            possible += max_right(c, i);
         const struct outcome alone = search(ctx, c, 0, 1), one = search(ctx, c, 1, 1),
                              beam = search(ctx, c, 1, 8);
-        cr_expect_leq(c->most, TOGETHER);
+        cr_expect_leq(c->max_together, TOGETHER);
         cr_expect_gt((double)beam.best, TEXTS * likeliest[k], "%zu", beam.best);
         cr_expect_geq(beam.best, one.best);
         cr_expect_geq(beam.joint, one.joint - 1e-9);
         cr_expect_gt(one.joint, alone.joint);
-        cr_expect_gt((double)beam.right, (double)most - less[k] * TEXTS * LENGTH, "%zu of %zu",
-                     beam.right, most);
+        cr_expect_gt((double)beam.right, (double)possible - less[k] * TEXTS * LENGTH, "%zu of %zu",
+                     beam.right, possible);
         if (k > 0) cr_expect_gt((double)beam.right, (double)alone.right * 1.1);
         cr_expect_gt(beam.log_p, -INFINITY);
         free(c);
@@ -210,7 +211,7 @@ Test(language, finds_the_likeliest_text_of_a_chain) {
     nvdp_context_free(ctx);
 }
 
-/* Of twelve tokens that all look alike one is named, and ten are among ten. */
+/* Names exactly one of twelve tokens with equal scores; ten of them are among the top ten. */
 Test(language, equal_scores_name_one_token) {
     enum { COUNT = 12, COUNTED = 9 };
     struct nvdp_context *ctx = support_context();
@@ -240,8 +241,8 @@ Test(language, equal_scores_name_one_token) {
     nvdp_context_free(ctx);
 }
 
-/* A score of texts, seeds and both, each with an effect of its own: the interval has the truth in 95 of 100 draws; with three
- * seeds, whose effect is known to no better than that, not much fewer. */
+/* A score has effects of texts, of seeds or of both.  The interval contains the truth in 95 of 100 draws, and in
+ * slightly fewer if the effect of seeds is known from three only. */
 Test(language, intervals_are_over_texts_and_seeds) {
     enum { N = 60, S = 3, TRIALS = 1000 };
     static const double of_seed[] = {0, .03, .1};
@@ -277,8 +278,8 @@ Test(language, intervals_are_over_texts_and_seeds) {
     nvdp_context_free(ctx);
 }
 
-/* What happens in one text of a hundred is not seen in half of the draws: no interval of those may end at 0, nor, of its
- * opposite, at 1.  Texts that have nothing to name show nothing.  Of differences none says what else there may be. */
+/* An event in one text of a hundred is not seen in half of the draws: no interval may end at 0 then, nor at 1 for
+ * the opposite event.  Texts with nothing to name show nothing.  An interval of a difference that is 0 has width 0. */
 Test(language, intervals_of_nothing_and_of_all) {
     enum { N = 60, S = 3, TRIALS = 1000 };
     struct nvdp_context *ctx = support_context();

@@ -1,5 +1,5 @@
-/* Whose sample is it: densities against their formulas, guesses against closed forms, the chain shown <= exact <=
- * certified, samples of a shared file.  Seeds are fixed; false-alarm rates are said. */
+/* Tests re-identification: densities against their formulas, guesses against closed forms, the chain shown <= exact
+ * <= certified, and samples of a shared file.  Seeds are fixed; comments state the false-alarm rates. */
 #include "made_posteriors.h"
 #include "rdp/likelihood.h"
 #include "share/sampler.h"
@@ -10,7 +10,7 @@
 #include <nvdp/guess.h>
 #include <nvdp/share.h>
 
-/* log density of one sample, term by term. */
+/* Computes the log density of one sample, term by term. */
 static double plain(const struct nvdp_posteriors *set, size_t t, const double *z,
                     const double *log_pi, size_t tokens) {
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL;
@@ -36,7 +36,7 @@ static double plain(const struct nvdp_posteriors *set, size_t t, const double *z
     return sum + (set->alpha != NULL ? lgamma(all) : 0);
 }
 
-/* Differences between texts; 1e-10 is a thousand roundings of sums of that size. */
+/* Compares differences between texts; 1e-10 is a thousand roundings of sums of that size. */
 Test(likelihood, is_the_densities_log) {
     struct nvdp_context *ctx = support_context();
     enum { TEXTS = 21, SAMPLES = 3, ROOM = 64 * 5 };
@@ -66,7 +66,7 @@ Test(likelihood, is_the_densities_log) {
             for (size_t k = 0; k < ROOM; k++)
                 z[k] = made_normal(&seed);
             for (size_t k = 0; k < 64; k++)
-                log_pi[k] = log(made_uniform(&seed)); /* of any sum */
+                log_pi[k] = log(made_uniform(&seed)); /* with any sum */
             nvdp__evidence_add(&evidence, set, z, log_pi, -INFINITY);
             for (size_t t = 0; t < TEXTS; t++)
                 want[t] += plain(set, t, z, log_pi, tokens);
@@ -89,8 +89,8 @@ Test(likelihood, is_the_densities_log) {
     nvdp_context_free(ctx);
 }
 
-/* A weight at the grid's end stands for all that are below: as int_-inf^e exp(a x) dx = exp(a e)/a, texts differ by the
- * logarithm of their pseudo-counts from what the density at e says. */
+/* A weight at the grid's end stands for all weights below it.  Since int_-inf^e exp(a x) dx = exp(a e)/a, the
+ * differences between texts deviate from the density at e by the logarithm of their pseudo-counts. */
 Test(likelihood, of_weights_at_the_grid_s_end) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
@@ -122,7 +122,7 @@ Test(likelihood, of_weights_at_the_grid_s_end) {
     nvdp_context_free(ctx);
 }
 
-/* Texts of one vector each, `apart` from one another in every pair, variance 1: on axes of their own. */
+/* Makes texts of one vector each, every pair `apart` from one another, with variance 1: on separate axes. */
 static struct nvdp_posteriors *simplex(struct nvdp_context *ctx, size_t texts, double apart) {
     struct nvdp_posteriors *set = NULL;
     cr_assert_eq(nvdp_posteriors_create(ctx, texts, texts, texts, false, &set), NVDP_OK);
@@ -137,7 +137,7 @@ static double phi(double x) {
     return erfc(-x * M_SQRT1_2) / 2;
 }
 
-/* int phi(x - a) Phi(x)^(n-1) dx: the largest of n projections is the right text's. */
+/* int phi(x - a) Phi(x)^(n-1) dx: probability that the right text has the largest of n projections. */
 static double named(size_t n, double apart) {
     double sum = 0;
     const double a = apart / M_SQRT2;
@@ -146,8 +146,8 @@ static double named(size_t n, double apart) {
     return sum;
 }
 
-/* Two texts d apart: right with Phi(d/2); N: the integral.  Of K samples d is sqrt(K) larger.  Within 4.4 standard
- * deviations: a false alarm in 10^5. */
+/* Two texts at distance d: right with probability Phi(d/2); N texts: the integral.  K samples multiply d by sqrt(K).
+ * Tolerance of 4.4 standard deviations: one false alarm in 10^5. */
 Test(linkage, of_gaussians_has_a_closed_form) {
     struct nvdp_context *ctx = support_context();
     static const struct {
@@ -170,7 +170,7 @@ Test(linkage, of_gaussians_has_a_closed_form) {
                   found.first < found.first_interval.high);
         cr_expect_float_eq(found.first_chance, 1 / (double)cases[c].texts, 1e-15);
         cr_expect_geq(found.ten, found.first);
-        /* what is told is at most log N, and at most the mean divergence (convexity of KL) */
+        /* the information is at most log N, and at most the mean divergence (convexity of KL) */
         cr_expect_lt(found.information_interval.low, log((double)cases[c].texts));
         cr_expect_lt(found.information_interval.low, d * d / 2);
         cr_expect_gt(found.information_interval.high, 0);
@@ -179,7 +179,7 @@ Test(linkage, of_gaussians_has_a_closed_form) {
     nvdp_context_free(ctx);
 }
 
-/* Equal texts share a guess: chance, exactly, and no information.  A part of the texts is said to be one. */
+/* Equal texts share a guess: exactly chance, and no information.  A part of the texts is reported as a part. */
 Test(linkage, of_equal_texts_is_chance) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 40, 0);
@@ -189,7 +189,8 @@ Test(linkage, of_equal_texts_is_chance) {
     cr_expect_float_eq(found.first, 1. / 40, 1e-12);
     cr_expect_float_eq(found.ten, .25, 1e-12);
     cr_expect_float_eq(found.information, 0, 1e-12);
-    cr_expect_float_eq(found.states, 1. / 40, 1e-12); /* nothing is there without noise */
+    cr_expect_float_eq(found.states, 1. / 40,
+                       1e-12); /* without noise the posteriors reveal nothing */
     cr_expect(isnan(found.first_bound) && isnan(found.ten_bound));
     nvdp_linkage_sentence(&found, sentence);
     support_contains(sentence, "Someone who has the model and these 40 texts names the right text "
@@ -218,8 +219,8 @@ static struct nvdp_pair_attacks attack(struct nvdp_context *ctx, const struct nv
     return found;
 }
 
-/* A Gaussian mechanism d apart: right with Phi(d/2), exact epsilon by its closed form, of which three quarters are
- * shown; a promise of less than is exact does not hold. */
+/* A Gaussian mechanism at distance d: right with probability Phi(d/2), and exact epsilon by its closed form, three
+ * quarters of which are shown.  A claim below the exact epsilon does not hold. */
 Test(pair, of_gaussians_has_a_closed_form) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {
@@ -246,8 +247,9 @@ Test(pair, of_gaussians_has_a_closed_form) {
     nvdp_context_free(ctx);
 }
 
-/* Weights and vectors of unequal variances: no pair shows more than is exact, and the likelier text is right as often as
- * the best test (4.4 standard deviations, and intervals of 99.99 % confidence, of 10 pairs: a false alarm in 10^4 each). */
+/* With weights and vectors of unequal variances, no pair shows more than the exact epsilon.  The likelier text is
+ * right as often as the best test.  Tolerances are 4.4 standard deviations, and intervals of 99.99 % confidence, for
+ * 10 pairs: one false alarm in 10^4 each. */
 Test(pair, shows_no_more_than_is_exact) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {
@@ -281,8 +283,8 @@ Test(pair, shows_no_more_than_is_exact) {
     nvdp_context_free(ctx);
 }
 
-/* Half of the time noise lifts what is found above what is possible on average: by itself that breaks no bound.  Of 40 seeds one
- * interval in twenty is allowed to lie above: more than 5 do in one of 500. */
+/* Noise lifts the result above the mean of the best test half of the time, which breaks no bound by itself.  One
+ * interval in twenty may lie above: of 40 seeds, more than 5 do with probability 1/500. */
 Test(pair, right_is_above_the_most_by_noise_alone) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 2, .75);
@@ -302,7 +304,7 @@ Test(pair, right_is_above_the_most_by_noise_alone) {
     nvdp_context_free(ctx);
 }
 
-/* Where double precision does not hold a pair's integral a bound stands in its place, and is called one. */
+/* If double precision cannot hold a pair's integral, a bound replaces it and is reported as a bound. */
 Test(pair, a_bound_is_called_one) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {{"pair", "0,1"}, {"samples", "500"}};
@@ -324,7 +326,7 @@ Test(pair, a_bound_is_called_one) {
     nvdp_context_free(ctx);
 }
 
-/* Two texts opposite each other in a clip's ball are told apart as often as is proven of any two. */
+/* Two opposite texts in a clip's ball are distinguished exactly as often as the bound for any two texts allows. */
 Test(pair, the_guess_bound_is_attained) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {{"pair", "0,1"}, {"samples", "1000"}};
@@ -341,7 +343,7 @@ Test(pair, the_guess_bound_is_attained) {
     cr_expect_float_eq(found.pair[0].most, found.guess, 1e-9);
     cr_expect(found.holds);
     nvdp_pair_attacks_free(&found);
-    set->mu[1] = set->mu[0]; /* one posterior: there is nothing to tell */
+    set->mu[1] = set->mu[0]; /* one posterior: nothing to distinguish */
     found = attack(ctx, set, INFINITY, options, 2);
     cr_expect(found.weak && found.holds);
     cr_expect_eq(found.pair[0].states, .5);
@@ -350,7 +352,7 @@ Test(pair, the_guess_bound_is_attained) {
     nvdp_context_free(ctx);
 }
 
-/* The clip bounds how often texts are named; a set that says it has a smaller one is found out. */
+/* The clip bounds how often texts are named.  A set that claims a smaller clip than it has is detected. */
 Test(linkage, stays_below_the_guess_bound) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 30, 2);
@@ -395,8 +397,8 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
     nvdp_context_free(ctx);
 }
 
-/* Samples of a file tell what drawn ones do: intervals of both meet (each misses in one of a hundred thousand where they
- * are taken twice as wide).  A file without some of the texts is refused. */
+/* Samples of a file give the same results as drawn ones: the intervals overlap (at double width, each misses in one
+ * of 10^5).  A file without some of the texts is refused. */
 Test(linkage, of_a_shared_file) {
     static const struct run_choice choices[] = {
         {.method = NVDP_METHOD_NVDP, .kappa = 2, .epochs = 1},
@@ -433,15 +435,15 @@ Test(linkage, of_a_shared_file) {
                      shared.information);
         cr_expect_gt(shared.first, 2 * shared.first_chance, "%g", shared.first);
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 11, &shared), NVDP_ERR_ARGUMENT);
-        /* some of the file's texts; one that is not there; ids alone tell which they are */
+        /* some of the file's texts; one that is missing; selection by ids alone */
         set->texts--;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
         cr_expect_eq(shared.trials, TASK_DEV - 1);
-        set->id[3] = 1000; /* one that is not there is left out */
+        set->id[3] = 1000; /* a missing text is left out */
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
         cr_expect_eq(shared.trials, TASK_DEV - 2);
         set->id[3] = 3;
-        set->split = 1 + NVDP_SPLIT_TRAIN; /* rows of the same numbers, of other texts */
+        set->split = 1 + NVDP_SPLIT_TRAIN; /* rows with the same numbers, but of other texts */
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
         support_contains(nvdp_context_error(ctx), "by their split and rows, found 0");
         set->split = 1 + NVDP_SPLIT_DEV;

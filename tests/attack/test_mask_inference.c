@@ -1,4 +1,5 @@
-/* Mask token inference against one question at a time on the plain kernels; what is left out; bad input. */
+/* Tests mask token inference against the plain kernels with one question at a time, the tokens that are left out,
+ * and bad input. */
 #include "plain_model.h"
 #include "pretrain/evaluate.h"
 #include "toy_corpus.h"
@@ -9,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXTS = 12, MOST = 400 };
+enum { TEXTS = 12, MAX_TOKENS = 400 };
 
 struct bench {
     struct nvdp_context *ctx;
     const char *model;
     struct nvdp_sanitizer *sanitizer;
     size_t offset[TEXTS + 1];
-    int32_t token[MOST], drawn[MOST];
+    int32_t token[MAX_TOKENS], drawn[MAX_TOKENS];
 };
 
 static struct nvdp_sanitizer *sanitizer_of(struct nvdp_context *ctx, const char *key,
@@ -32,7 +33,7 @@ static struct nvdp_sanitizer *sanitizer_of(struct nvdp_context *ctx, const char 
     return made;
 }
 
-/* A model that has learnt what follows from what, and texts of words of one piece and of two. */
+/* Trains a model that has learned word order, and makes texts of words of one piece and of two. */
 static struct bench open_bench(const char *key, const char *table) {
     static const char *const lines[3] = {"the cat sat on the mat . and so it was .",
                                          "a dog barked at the gate . this one swam under water .",
@@ -44,7 +45,7 @@ static struct bench open_bench(const char *key, const char *table) {
     struct nvdp_token_list list = {0};
     const uint64_t seed = 5;
     config.vocab = toy_vocabulary();
-    config.steps = 300; /* enough to look at the context */
+    config.steps = 300; /* enough to use the context */
     nvdp_context_set_threads(b.ctx, 1);
     cr_assert_eq(nvdp__pretrain(b.ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(b.ctx));
     b.sanitizer = sanitizer_of(b.ctx, key, table != NULL ? table : b.model, "20");
@@ -52,7 +53,7 @@ static struct bench open_bench(const char *key, const char *table) {
         cr_assert_eq(
             nvdp_sanitizer_tokenize(b.ctx, b.sanitizer, lines[i % 3], strlen(lines[i % 3]), &list),
             NVDP_OK);
-        cr_assert_leq(b.offset[i] + list.count, MOST);
+        cr_assert_leq(b.offset[i] + list.count, MAX_TOKENS);
         memcpy(b.token + b.offset[i], list.token, list.count * sizeof *list.token);
         b.offset[i + 1] = b.offset[i] + list.count;
     }
@@ -103,7 +104,7 @@ static void close_plain(struct plain *p) {
     nvdp_tokenizer_free(p->tokenizer);
 }
 
-/* The most likely piece at `mask` of ids, which begin with [CLS] and end with [SEP]. */
+/* Returns the likeliest piece at `mask` of ids, which begin with [CLS] and end with [SEP]. */
 static int32_t guess(struct plain *p, size_t n, const int32_t *ids, size_t mask) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
@@ -123,7 +124,7 @@ static int32_t guess(struct plain *p, size_t n, const int32_t *ids, size_t mask)
     return p->model.best[0];
 }
 
-/* The pieces that a token's word has, written out as its text; a WordPiece is one. */
+/* Returns the pieces of a token's word, tokenized as text; a WordPiece is its own piece. */
 static size_t pieces_of(const struct bench *b, const struct plain *p, int32_t token, int32_t *to) {
     const char *word = nvdp_sanitizer_word(b->sanitizer, token);
     struct nvdp_tokens tokens = {0};
@@ -137,7 +138,8 @@ static size_t pieces_of(const struct bench *b, const struct plain *p, int32_t to
     return n;
 }
 
-/* Stretches of at most `length` pieces; right[0] names the original, right[1] what was sent. */
+/* Asks in parts of at most `length` pieces.  right[0] counts guesses of the original token, right[1] of the
+ * sanitized one. */
 static void ask_all(const struct bench *b, const int32_t *sanitized, size_t length, size_t right[2],
                     size_t *asked) {
     struct plain p = open_plain(b);
@@ -172,7 +174,7 @@ static void ask_all(const struct bench *b, const int32_t *sanitized, size_t leng
     close_plain(&p);
 }
 
-/* Equal counts: the plain kernels differ by rounding, which decides no argmax here. */
+/* Checks for equal counts.  The plain kernels differ only by rounding, which decides no argmax here. */
 static void agree(const struct bench *b, const int32_t *sanitized, size_t length) {
     struct nvdp_mask_inference found = attack(b, sanitized, length);
     size_t right[2], asked = 0;
@@ -190,7 +192,7 @@ Test(mask_inference, pieces) {
     struct nvdp_mask_inference plain = attack(&b, b.token, 0), noised = attack(&b, b.drawn, 0);
     cr_expect_eq(plain.left_out, 0);
     cr_expect_eq(plain.original, plain.sanitized);
-    cr_expect_gt(plain.original, noised.original); /* of what is left of the context */
+    cr_expect_gt(plain.original, noised.original); /* less of the context is left */
     cr_expect_neq(noised.original, noised.sanitized);
     agree(&b, b.token, 64);
     agree(&b, b.drawn, 64);
@@ -198,7 +200,7 @@ Test(mask_inference, pieces) {
     close_bench(&b);
 }
 
-/* "barked", "sat" and their like are two pieces: covered by one [MASK], and no guess names them. */
+/* Words such as "barked" and "sat" are two pieces: one [MASK] covers them, and no guess names them. */
 Test(mask_inference, words) {
     static const char vectors[] =
         "the 0 0\ncat 1 0\nsat 0 1\non 1 1\nmat 3 0\n. 0 3\nand 4 0\nso 2 0\nit 0 4\nwas 1 4\n"
@@ -208,7 +210,7 @@ Test(mask_inference, words) {
     struct bench b = open_bench("vectors", path);
     size_t left = 0;
     for (size_t i = 0; i < b.offset[TEXTS]; i++) {
-        /* Words without a vector stay in the context as [UNK], and are not asked for. */
+        /* Words without a vector stay in the context as [UNK], but no guess is asked for them. */
         const char *word = nvdp_sanitizer_word(b.sanitizer, b.token[i]);
         left += b.token[i] < 0 || strcmp(word, "sat") == 0 || strcmp(word, "barked") == 0;
     }
@@ -247,7 +249,7 @@ Test(mask_inference, bad_input) {
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
                                      0, &found),
                  NVDP_ERR_ARGUMENT);
-    /* No texts: no guesses, and no share of them. */
+    /* Without texts there are no guesses, and no share of right ones. */
     found = (struct nvdp_mask_inference)NVDP_RESULT(struct nvdp_mask_inference);
     cr_expect_eq(
         nvdp_mask_inference(b.ctx, b.model, b.sanitizer, 0, b.offset, b.token, b.token, 0, &found),

@@ -1,4 +1,5 @@
-/* Arrays of numpy: what numpy.save wrote (the corpus of tests/fuzz/npy.c), and what is refused, in which words. */
+/* Tests NPY arrays: files that numpy.save wrote (the corpus of tests/fuzz/npy.c), and the messages for refused
+ * files. */
 #include "attack/audit.h"
 #include "support.h"
 
@@ -59,7 +60,7 @@ Test(npy, refusals) {
     nvdp_context_free(ctx);
 }
 
-/* No part of a file is a file, and a byte too many makes it none. */
+/* No part of a file is a valid file, nor is a file with an extra byte. */
 Test(npy, other_lengths) {
     struct nvdp_context *ctx = support_context();
     char *path = corpus("f4.npy"), *bytes = support_read(path);
@@ -67,7 +68,8 @@ Test(npy, other_lengths) {
     size_t shape[2];
     double *value = NULL;
     for (size_t size = 0; size <= 153; size += size == 151 ? 2 : 1) {
-        support_write(other, bytes, size); /* one beyond the end: the NUL behind what was read */
+        support_write(other, bytes,
+                      size); /* one beyond the end: the NUL that follows the bytes read */
         cr_expect_eq(nvdp__npy_read(ctx, other, shape, &value), NVDP_ERR_INPUT, "%zu", size);
     }
     free(bytes);

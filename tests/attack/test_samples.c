@@ -1,5 +1,5 @@
-/* Audits by samples: of mechanisms whose epsilon is known, of the same with the faults that public code has, and of
- * nothing.  Seeds are fixed; false-alarm rates are said where they are not zero. */
+/* Tests audits by samples: of mechanisms with known epsilon, of the same with faults found in public code, and
+ * without any privacy loss.  Seeds are fixed; comments state the false-alarm rates that are not zero. */
 #include "base/random.h"
 #include "support.h"
 
@@ -15,7 +15,7 @@ static struct nvdp_samples samples_of(size_t count, size_t dim) {
     return made;
 }
 
-/* Standard normals, `shift` added to every coordinate. */
+/* Draws standard normals plus `shift` in every coordinate. */
 static struct nvdp_samples normals(size_t count, size_t dim, double shift, uint64_t number) {
     const struct nvdp__noise noise = {.seed = 11};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, number);
@@ -26,7 +26,7 @@ static struct nvdp_samples normals(size_t count, size_t dim, double shift, uint6
     return made;
 }
 
-/* The audit at 95 %; frees the samples. */
+/* Runs the audit at 95 %, and frees the samples. */
 static struct nvdp_sample_audit audit(struct nvdp_context *ctx, struct nvdp_samples p,
                                       struct nvdp_samples q, double delta, uint64_t seed) {
     struct nvdp_sample_audit found = NVDP_RESULT(struct nvdp_sample_audit);
@@ -37,9 +37,9 @@ static struct nvdp_sample_audit audit(struct nvdp_context *ctx, struct nvdp_samp
     return found;
 }
 
-/* A Gaussian mechanism whose means are mu apart: in 200 audits the bound is above the truth in a twentieth at most,
- * and so in 21 or more with a probability of 1.2e-3 at most.  With mu 0 and delta 0 whatever is shown is wrong; in so
- * many dimensions scores tell the rows that they were fitted to apart, and those alone. */
+/* A Gaussian mechanism with means mu apart: the bound exceeds the truth in at most a twentieth of 200 audits, and so
+ * in 21 or more with probability at most 1.2e-3.  With mu 0 and delta 0 any positive bound is wrong; in 100
+ * dimensions scores separate the rows that they were fitted to, but no others. */
 Test(samples, of_gaussians_are_not_above_the_truth) {
     enum { AUDITS = 200 };
     static const struct {
@@ -67,8 +67,8 @@ Test(samples, of_gaussians_are_not_above_the_truth) {
     nvdp_context_free(ctx);
 }
 
-/* With many samples it comes near: three quarters of the truth, at a delta at which the best test has false
- * positives to count. */
+/* With many samples the bound comes near: three quarters of the truth, at a delta for which the best test has some
+ * false positives. */
 Test(samples, of_gaussians_come_near_the_truth) {
     enum { COUNT = 60000, DIM = 8 };
     static const double mus[] = {1, 2};
@@ -84,8 +84,8 @@ Test(samples, of_gaussians_come_near_the_truth) {
     nvdp_context_free(ctx);
 }
 
-/* Noise of different size on the same mean: no linear score sees it, the other one does.  The wide one's far values
- * are 3 : 1 to 10^4 : 1 for it. */
+/* Noise of different size on the same mean: only the quadratic score sees it.  Far values favor the wide noise by 3
+ * : 1 to 10^4 : 1. */
 Test(samples, of_different_variances) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_samples wide = normals(20000, 2, 0, 2000);
@@ -99,8 +99,8 @@ Test(samples, of_different_variances) {
     nvdp_context_free(ctx);
 }
 
-/* Vectors clipped to norm 1, noise for epsilon 1 at delta .01 where one is *replaced*: it moves by 2.  Code that
- * takes the clip for the sensitivity has half of the noise. */
+/* Vectors are clipped to norm 1, with noise for epsilon 1 at delta .01 under *replacement*, which moves a vector by
+ * 2.  Code that takes the clip as the sensitivity uses half of the noise. */
 Test(samples, find_noise_of_half_the_sensitivity) {
     enum { COUNT = 40000, DIM = 8 };
     struct nvdp_context *ctx = support_context();
@@ -120,9 +120,9 @@ Test(samples, find_noise_of_half_the_sensitivity) {
     nvdp_context_free(ctx);
 }
 
-/* d_chi privacy promises eta times the distance: noise of density exp(-eta |N|), a uniform direction with a Gamma
- * radius.  Laplace noise drawn coordinate by coordinate promises eta times the distance in the sum norm, which is
- * four times as much along the diagonal of 16 dimensions. */
+/* d_chi privacy promises eta times the distance with noise of density exp(-eta |N|): a uniform direction with a
+ * Gamma radius.  Laplace noise drawn per coordinate promises eta times the distance in the sum norm, which is four
+ * times as much along the diagonal of 16 dimensions. */
 Test(samples, find_laplace_noise_drawn_by_coordinates) {
     enum { COUNT = 60000, DIM = 16 };
     const struct nvdp__noise noise = {.seed = 12};
@@ -156,8 +156,8 @@ Test(samples, find_laplace_noise_drawn_by_coordinates) {
     nvdp_context_free(ctx);
 }
 
-/* A layer of a transformer around the noise: out = h + W (h + noise), W as BERT begins, of standard deviation .02.
- * The residual carries h past the noise: everything that so many samples can show is shown. */
+/* A transformer layer around the noise: out = h + W (h + noise), with W as in a new BERT, of standard deviation .02.
+ * The residual carries h past the noise, so the bound reaches its ceiling. */
 Test(samples, find_a_residual_around_the_noise) {
     enum { COUNT = 4000, DIM = 32 };
     struct nvdp_context *ctx = support_context();
@@ -184,7 +184,7 @@ Test(samples, find_a_residual_around_the_noise) {
     nvdp_context_free(ctx);
 }
 
-/* Without any noise, and the same for both inputs: everything and nothing. */
+/* Without noise: different inputs show everything, equal inputs nothing. */
 Test(samples, of_constants) {
     struct nvdp_context *ctx = support_context();
     for (int same = 0; same < 2; same++) {

@@ -1,5 +1,5 @@
-/* Attackers that learn from public texts: a mechanism whose answer is known, then a trained run: what is seen without
- * noise, with it, and not at all.  Seeds are fixed. */
+/* Tests attackers that learn from public texts: on a mechanism with a known answer, then on a trained run, each
+ * without noise, with noise, and with nothing observed.  Seeds are fixed. */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
@@ -18,13 +18,14 @@
 extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,
     nvdp__attack_row_language, nvdp__attack_row_bag, nvdp__attack_row_attribute;
 
-/* Two Gaussians d apart are told apart with Phi(d/2) at best; logistic regression is that test.  What 6000 examples of ten
- * dimensions leave to be learned costs less than a hundredth; the rest are 4.4 standard deviations. */
 Test(texts, metrics_have_names) {
     cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_AMONG_TEN), "among ten");
     cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_COUNT), "unknown");
 }
 
+/* Two Gaussians at distance d are distinguished with probability Phi(d/2) at best, by logistic regression.  Learning
+ * from 6000 examples in ten dimensions costs less than a hundredth; the rest of the tolerance is 4.4 standard
+ * deviations. */
 Test(linear, tells_gaussians_apart_as_well_as_can_be) {
     enum { N = 6000, WIDTH = 11 };
     static const double apart[] = {0, 1, 3};
@@ -80,7 +81,7 @@ static double score(const struct nvdp_text_attack *found, const char *observed, 
     return NAN;
 }
 
-/* With one option more, where it is not NULL, than a file's samples (NULL: drawn ones). */
+/* Attacks the samples of a file (`shared` NULL: drawn ones) with one more option, unless `option` is NULL. */
 static nvdp_status attack_file(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
                                const char *run, const char *known, const char *shared,
                                const char *option, const char *value,
@@ -103,14 +104,14 @@ static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker atta
     return attack_file(ctx, attacker, run, known, NULL, NULL, NULL, out);
 }
 
-/* --- tokens, from vectors that are made: what is to be found is known --- */
+/* --- tokens from made vectors: the right answer is known --- */
 
 enum { MADE_KNOWN = 300, MADE_SECRET = 60, MADE_WORDS = 4, PIECES = 15 };
 
 static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
                                     "sea",  "red", "blue", "one", "two"};
 
-/* Texts of four words at random; `chained`: after the first each is the next one of the list. */
+/* Makes texts of four random words.  With `chained`, each word after the first is the next one in the list. */
 static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, const char *name,
                       size_t texts, uint64_t seed, bool chained, struct nvdp__texts *out) {
     size_t word = 0;
@@ -132,8 +133,8 @@ static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, 
         NVDP_OK, "%s", nvdp_context_error(ctx));
 }
 
-/* A row's mean says which token stands `ahead` rows behind it, or, with weights, its pseudo-count which it is; all variances
- * are `variance`. */
+/* The mean of a row encodes the token `ahead` rows later.  With weights, its pseudo-count encodes the token itself.
+ * All variances are `variance`. */
 static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double variance, bool weights,
                             struct nvdp__texts *corpus) {
     const struct nvdp_dataset *data = corpus->data;
@@ -152,7 +153,7 @@ static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double varia
         corpus->set->logvar[k] = log(variance);
 }
 
-/* Tokens named first of samples. */
+/* Returns the share of tokens named first from samples; *high is the upper end of the prior's interval. */
 static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *),
                     double *high) {
     cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
@@ -163,7 +164,7 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
     return value;
 }
 
-/* Checks whether the attacker reads more from states than from nothing. */
+/* Returns true if the attacker learns more from states than from nothing. */
 static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *)) {
     a->scores = 0;
     cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
@@ -172,7 +173,7 @@ static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__te
     return found;
 }
 
-/* The run's model, texts to learn from and texts to attack; chains of words where `chain`. */
+/* Opens the run's model, texts to learn from and texts to attack; chains of words with `chain`. */
 static void open_made(struct nvdp_context *ctx, const char *run, bool chain,
                       struct nvdp__text_attack *a) {
     char directory[600];
@@ -191,9 +192,9 @@ static void release_made(struct nvdp__text_attack *a) {
     free(a->score);
 }
 
-/* A vector of its own token, of the next one's, and of noise alone, which may not beat the prior's interval;
- * and weights that tell it.  240 words are named, each of ten equally often: chance stays below .2 by five standard
- * deviations. */
+/* A vector encodes its own token, the next one, or only noise, which must not beat the prior's interval; in the last
+ * case weights encode the token.  240 words are named, each of ten with equal frequency: chance stays below .2 by
+ * five standard deviations. */
 static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {
@@ -212,7 +213,7 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
         if (c < 2) cr_expect_gt(all, .95);
         if (c == 0) cr_expect_gt(one, .95);
         if (c == 1) cr_expect_lt(one, .2);
-        /* who looks at each vector alone does not see in it which token is the one before: too weak, whatever the noise */
+        /* an attacker of single vectors cannot see the previous token in them: too weak, with or without noise */
         cr_expect_eq(reads(&a, nvdp__attack_row_nearest.learn), c == 0 || c == 2, "%d", c);
         if (c == 1) cr_expect(reads(&a, nvdp__attack_row_token.learn));
         if (c == 2) cr_expect_leq(all, prior);
@@ -222,12 +223,13 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
-/* For `count` sixes of CLS, four words and SEP: how often the most frequent ones of a place, or of whole texts, are there. */
+/* Returns the share of texts whose tokens at a place, or whose whole texts, are among the `top` most frequent.  All
+ * texts are [CLS], four words, [SEP]. */
 static double most_frequent(const struct nvdp_dataset *data, size_t place, size_t length,
                             size_t top) {
     size_t times[MADE_SECRET] = {0};
     double sum = 0;
-    for (size_t i = 0; i < data->count; i++) { /* its first like */
+    for (size_t i = 0; i < data->count; i++) { /* index of the first equal text */
         size_t first = 0;
         while (memcmp(data->ids + data->offset[first] + place, data->ids + data->offset[i] + place,
                       length * sizeof *data->ids) != 0)
@@ -244,8 +246,8 @@ static double most_frequent(const struct nvdp_dataset *data, size_t place, size_
     return sum;
 }
 
-/* A score of a run with a sequence clip stands beside what is proven of the best guess: somebody who knows lengths and places
- * names the most frequent token of each place.  A clip that is a lie is found out. */
+/* A score of a run with a sequence clip has a proven bound for the best guess: an attacker who knows lengths and
+ * places names the most frequent token of each place.  A false clip is detected. */
 static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {
@@ -276,15 +278,15 @@ static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
                                                         (MADE_WORDS + 2) * PIECES));
         }
         for (size_t k = 5; k < a.scores;
-             k++) /* ratios, states, nothing: no guess that is proven of */
+             k++) /* ratios, states, nothing: no guesses with a proven bound */
             cr_expect(isnan(a.score[k].bound));
         cr_expect_eq(nvdp__scores_hold(&a), !lie);
     }
     release_made(&a);
 }
 
-/* As a file has them: of each text the samples that are drawn for the attack, `seeds` times `releases` of them, on steps of
- * 2^-20; its texts in the opposite order. */
+/* Makes a shared file: for each text the samples drawn for the attack, `seeds` times `releases` of them, in steps of
+ * 2^-20; texts in reverse order. */
 static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack *a,
                        struct nvdp__shared_texts *out) {
     const struct nvdp_posteriors *set = a->attacked.set;
@@ -322,7 +324,7 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
     file->z = steps;
 }
 
-/* Samples of a file that are those which are drawn else tell the same; of two, joined, and of the second one. */
+/* Samples of a file give the same scores as equal drawn samples; also two samples joined, and the second alone. */
 static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
     nvdp_status (*const by[])(struct nvdp__text_attack *) = {
         nvdp__attack_row_nearest.learn, nvdp__attack_row_language.learn, nvdp__attack_row_bag.learn,
@@ -343,7 +345,8 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
         a.attacked.shared = &shared;
         cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
         cr_assert_eq(a.scores, 2 * drawn);
-        for (size_t k = 0; k < drawn; k++) { /* steps may turn a tie of a token or two */
+        for (size_t k = 0; k < drawn;
+             k++) { /* rounding to steps may turn a tie of a token or two */
             const struct nvdp_text_score *of = &a.score[k], *from = &a.score[drawn + k];
             cr_expect_str_eq(of->observed, from->observed);
             cr_expect_eq(isnan(of->value), isnan(from->value));
@@ -353,7 +356,7 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
                                from->value);
             cr_expect_float_eq(of->interval.low, from->interval.low, .01);
         }
-        options.seeds = 5; /* more than there are */
+        options.seeds = 5; /* more than the file has */
         cr_expect_eq(nvdp__draws(&a, NVDP__OBSERVED_RELEASE), c == 3 ? 1 : 2);
         a.attacked.shared = NULL;
         a.scores = 0;
@@ -362,7 +365,7 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
-/* A masked language model of such texts with a vocabulary of its own, which lacks a word. */
+/* Trains a masked language model of such texts, with its own vocabulary, which lacks a word. */
 static const char *made_prior(struct nvdp_context *ctx) {
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -406,8 +409,8 @@ static double gain(const struct nvdp__text_attack *a, const char *observed, cons
     return NAN;
 }
 
-/* Words of a chain under noise that leaves about half of them: a language model of the chain names nearly all, of which
- * nothing is seen in vectors alone.  Without one it is nearest.  Seeds are fixed. */
+/* Words of a chain under noise that hides about half of them: a language model of the chain names nearly all,
+ * including words that the vectors alone do not reveal.  Without one the attacker is nearest.  Seeds are fixed. */
 static void name_chains(struct nvdp_context *ctx, const char *run) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1, .beam = 4};
     struct nvdp__text_attack a = {
@@ -434,10 +437,10 @@ static void name_chains(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
-/* A label that shifts all six vectors of a text, two classes .8 standard deviations apart in each, is told from 50 texts nearly
- * as often as by who knows the shift, Phi(sqrt(6) .4) = .836; where the noise of each is seen once, of 75 in 100.  600 samples:
- * .043 are 2.8 standard deviations.  Rows of padding that hide the length take nothing away: in their mean with all 64 rows it
- * would be Phi(sqrt(36/64) .4) = .62. */
+/* A label shifts all six vectors of a text by .8 standard deviations.  From 50 texts it is learned nearly as well as
+ * by an attacker who knows the shift, Phi(sqrt(6) .4) = .836; with each noise seen only once, accuracy is .75.  600
+ * samples: .043 are 2.8 standard deviations.  Padding that hides the length costs nothing; in a mean over all 64
+ * rows accuracy would be Phi(sqrt(36/64) .4) = .62. */
 static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 10, .releases = 1};
     struct nvdp__text_attack a = {
@@ -474,7 +477,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
         cr_expect(nvdp__reads_states(&a));
         cr_expect(isnan(a.score[0].bound) && isnan(a.score[1].bound));
     }
-    /* of equal classes Phi(C); of a pair of texts Phi(sqrt(2) C) */
+    /* Phi(C) for classes of equal size; Phi(sqrt(2) C) for a pair of texts */
     a.attacked.set->clip_sequence = 1;
     a.scores = 0;
     cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
@@ -487,7 +490,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     a.scores = 0;
     cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
     cr_expect(!nvdp__scores_hold(&a));
-    /* without a shift there is no label to read: attackers of equal states are too weak to conclude anything */
+    /* without a shift there is no label to read: attackers of equal states are too weak for any conclusion */
     for (size_t c = 0; c < 2; c++)
         memset(both[c]->set->mu, 0,
                both[c]->data->offset[both[c]->data->count] * PIECES * sizeof(double));
@@ -495,7 +498,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     release_made(&a);
 }
 
-/* Of tokens with little noise most is read; frequencies alone say least. */
+/* With little noise most tokens are read; frequencies alone reveal few. */
 Test(texts, of_tokens_that_are_shared) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     struct nvdp_context *ctx = support_context();
@@ -541,7 +544,7 @@ Test(texts, of_tokens_that_are_shared) {
     cr_assert_eq(
         attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, support_scratch_path("data/dev.tsv"), &found),
         NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_eq(found.both, TASK_DEV); /* their own texts */
+    cr_expect_eq(found.both, TASK_DEV); /* the run's own texts */
     cr_expect_lt(alike, TASK_DEV);
     nvdp_text_attack_free(&found);
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_BAG, run, NULL, &found), NVDP_ERR_ARGUMENT);
@@ -550,7 +553,7 @@ Test(texts, of_tokens_that_are_shared) {
     nvdp_context_free(ctx);
 }
 
-/* Gives away the dev texts: three samples of each. */
+/* Exports a split: three samples per text. */
 static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
     const char *const option[][2] = {
         {"run", run},           {"out", file},          {"split", split},
@@ -564,7 +567,7 @@ static void share(struct nvdp_context *ctx, const char *run, const char *split, 
     nvdp_config_free(config);
 }
 
-/* The dev file with its texts in the opposite order, in folder "reversed". */
+/* Writes the dev file with its texts in reverse order to folder "reversed". */
 static void reverse_dev(void) {
     char *text = support_read(support_scratch_path("data/dev.tsv"));
     char *end = strchr(text, '\n'), *all = calloc(strlen(text) + 1, 1);
@@ -580,8 +583,8 @@ static void reverse_dev(void) {
     free(text);
 }
 
-/* What files in all formats give away is what drawn samples do, but for other noise: within both intervals.  Of a file of two
- * splits those texts are attacked that are of the split; with fewer draws than seeds, once. */
+/* Files in all formats give the same results as drawn samples, up to other noise: within both intervals.  In a file
+ * of two splits, only the texts of the attacked split count; with fewer draws than seeds, they are attacked once. */
 Test(texts, of_a_shared_file) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     static const char *const names[] = {"shared.h5", "shared.safetensors", "shared.parquet"};
@@ -650,7 +653,7 @@ Test(texts, of_a_shared_file) {
     nvdp_context_free(ctx);
 }
 
-/* One vector a text: its label is read off it, its tokens have none. */
+/* With one vector per text, the label can be read but no tokens. */
 Test(texts, of_one_vector) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 4};
     struct nvdp_context *ctx = support_context();

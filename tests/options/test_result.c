@@ -1,4 +1,4 @@
-/* The engine of result tables: a number of a result is one row, and everything follows from it. */
+/* Tests the engine of result tables: a number of a result is one row, and everything else follows from it. */
 #include "options/result.h"
 #include "support.h"
 
@@ -25,7 +25,7 @@ struct found {
     struct inner inner;
     const struct part *part;
     size_t parts;
-    double added; /* the new number's */
+    double added; /* of the new number */
 };
 
 static const char *kind_name(int kind) {
@@ -103,7 +103,7 @@ static const struct nvdp_result_table table = {.name = "found",
                                                .sized = true,
                                                .rows = (const struct nvdp_result_row[]){ROWS, {0}},
                                                .views = VIEWS};
-/* The same with a number more: its row. */
+/* The same table with one more number, that is, one more row. */
 static const struct nvdp_result_table longer = {
     .name = "found",
     .sized = true,

@@ -1,5 +1,5 @@
-/* An option that several kinds of work have means the same in all of them: its rows agree in placeholder, help, unit and range,
- * except for the options below, each with the reason why its rows differ. */
+/* Tests that an option means the same in all kinds of work: its rows agree in placeholder, help, unit and range.
+ * The options below are exceptions, each with the reason why its rows differ. */
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -32,7 +32,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, ROWS = 400 };
 
-/* Names whose rows of one type differ, in so many ways. */
+/* Names whose rows of one type differ, and the number of variants. */
 static const struct {
     const char *name;
     size_t ways;
@@ -85,13 +85,13 @@ static size_t ways_of(const char *name) {
     return 1;
 }
 
-/* Rows that differ from all rows before them. */
+/* Rows that differ from all previous rows. */
 struct seen {
     const struct nvdp_option *row[ROWS];
     size_t rows;
 };
 
-/* Synonyms say only whose they are. */
+/* Adds a row.  Skips synonyms, which only name other options. */
 static void see(struct seen *seen, const struct nvdp_option *row) {
     if (row->sets != NULL) return;
     for (size_t i = 0; i < seen->rows; i++)

@@ -1,4 +1,4 @@
-/* The engine of options: an option is one row, and everything follows from it. */
+/* Tests the engine of options: an option is one row, and everything else follows from it. */
 #include "options/schema.h"
 #include "support.h"
 
@@ -16,7 +16,7 @@ struct work {
     double weight, bound;
     const char *name, *places;
     enum { SMALL, LARGE } size;
-    double added; /* the new option's */
+    double added; /* of the new option */
 };
 
 #define AT(member) NVDP_OPTION_AT(struct work, member)
@@ -63,7 +63,7 @@ static const char *const sizes[] = {"small", "large", NULL};
     }
 
 static const struct nvdp_option rows[] = {ROWS, {0}};
-/* What adding an option takes: one row. */
+/* Adds an option with one row. */
 static const struct nvdp_option more_rows[] = {
     ROWS,
     {"added", NVDP_OPTION_REAL, "X", "what is new", "0.5", AT(added), .unit = "nats", .max = 1},
@@ -218,7 +218,7 @@ Test(schema, implied_values_follow_and_give_way) {
     nvdp_context_free(ctx);
 }
 
-/* The caller's value wins over a file's under either name; of two of one giver none does. */
+/* The caller's value wins over a file's under either name.  Two names from the same source are refused. */
 Test(schema, one_option_is_not_given_under_two_names) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
@@ -234,7 +234,7 @@ Test(schema, one_option_is_not_given_under_two_names) {
     set(config, "germ", NULL);
     set(config, "seed", "3");
     has(config, "germ", "3");
-    set(config, "some-weight", "1"); /* of several options a synonym is another thing */
+    set(config, "some-weight", "1"); /* a synonym of several options is another option */
     set(config, "numbers", "2");
     nvdp_config_free(config);
     config = config_of(ctx, &schema);
@@ -303,7 +303,7 @@ Test(schema, an_option_is_one_row) {
     set(copy, "added", NULL);
     cr_assert_eq(nvdp_config_load(copy, path), NVDP_OK);
     has(copy, "added", "0.75");
-    /* work begun with .75: the same again is fine, another value is refused */
+    /* work begun with .75: the same value is accepted, another is refused */
     work.added = 0.75;
     cr_assert_eq(nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
@@ -344,7 +344,7 @@ Test(schema, a_program_has_options_of_its_own) {
     cr_assert_null(strstr(text, "loud"), "the library's files know nothing of it");
     free(text);
     cr_assert_eq(nvdp_config_add(config, options, sizeof *options, &own), NVDP_ERR_ARGUMENT);
-    float single = 1; /* of a real, which is a double */
+    float single = 1; /* for a real, which is a double */
     const struct nvdp_option narrow[] = {
         {.name = "narrow", .type = NVDP_OPTION_REAL, .width = sizeof single}, {0}};
     refused(ctx, nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
@@ -353,7 +353,7 @@ Test(schema, a_program_has_options_of_its_own) {
     nvdp_context_free(ctx);
 }
 
-/* One object for two kinds of work: options that both have are set in both. */
+/* One object serves two kinds of work: common options are set in both. */
 Test(schema, kinds_of_work_can_be_joined) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
@@ -371,7 +371,7 @@ Test(schema, kinds_of_work_can_be_joined) {
     nvdp_context_free(ctx);
 }
 
-/* By name, in files and in joined configurations; other work is left alone. */
+/* Threads are set by name, by files and in joined configurations; other work is not affected. */
 Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
@@ -418,7 +418,7 @@ Test(schema, joining_survives_failing_allocations) {
     nvdp_context_free(ctx);
 }
 
-/* Joined before it is joined: nobody is lost. */
+/* Configurations that were joined can be joined again: no option is lost. */
 Test(schema, kinds_of_work_that_were_joined_can_be_joined) {
     const struct nvdp__schema schema_of_third = schema_of_more;
     struct nvdp_context *ctx = support_context();

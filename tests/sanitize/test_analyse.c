@@ -1,4 +1,4 @@
-/* Distances and plausible deniability of drawn tokens, against sums written out. */
+/* Tests distances and plausible deniability of drawn tokens against explicit sums. */
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -56,7 +56,7 @@ Test(analyse, distances_of_all_tokens) {
     }
     cr_assert_eq(nvdp_distances_measure(f->ctx, f->vectors, NULL, 1000, 1, &got), NVDP_OK);
     cr_expect_eq(got.tokens, COUNT);
-    cr_assert_eq(got.neighbors, 12); /* 1 to 10, 20 and the farthest */
+    cr_assert_eq(got.neighbors, 12); /* 1 to 10, 20, and the farthest */
     cr_expect_eq(got.k[10], 20);
     cr_expect_eq(got.k[11], COUNT - 1);
     cr_expect_float_eq(got.mean[0], nearest, 1e-12);
@@ -72,7 +72,7 @@ Test(analyse, deniability_of_tokens_drawn_by_weight) {
     double prior[COUNT] = {[4] = 2}, n_w = 0;
     cr_assert_eq(nvdp_deniability_measure(f->ctx, f->dchi, prior, 50, 100, 1, &got), NVDP_OK);
     cr_expect_eq(got.tokens, 50);
-    cr_expect_eq(got.inputs, 1); /* the only one with a weight */
+    cr_expect_eq(got.inputs, 1); /* the only token with a weight */
     cr_expect_float_eq(got.n_w.mean, exp(f->log_p[4 * COUNT + 4]), 1e-12);
     cr_expect_eq(got.n_w.q05, got.n_w.q95);
     cr_expect_eq(got.s_star.q95, 1);

@@ -1,6 +1,6 @@
-"""The same samples as HDF5, safetensors and Parquet, read by the libraries that people read them with.
+"""Checks that common libraries read the same samples from HDF5, safetensors and Parquet.
 
-check_formats.py FOLDER PART: FOLDER has NAME.h5, NAME.safetensors and NAME.parquet.  Exit status 77 where a module is missing.
+check_formats.py FOLDER PART: FOLDER has NAME.h5, NAME.safetensors and NAME.parquet.  The exit status is 77 if a module is missing.
 """
 import sys
 from pathlib import Path
@@ -34,7 +34,7 @@ def words_are_the_same(found, attrs):
 
 
 def samples(f, attrs):
-    """Values as float64, packed, and the first row of every sample."""
+    """Returns the values as float64, packed, and the first row of every sample."""
     z = f["z"][...].astype(np.float64) * attrs.get("z_step", 1)
     log_pi = f["log_pi"][...].astype(np.float64) * attrs.get("log_pi_step", 1) if "log_pi" in f else None
     if "offset" in f:

@@ -1,4 +1,4 @@
-/* Descriptions of everything the program reads and writes. */
+/* Tests the descriptions of everything that the program reads and writes. */
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -47,8 +47,8 @@ Test(describe, embeddings) {
     cr_assert_str_eq(
         json_string_value(json_object_get(json_object_get(object, "attributes"), "grid")),
         "float16");
-    cr_expect(json_is_integer(
-        json_object_get(json_object_get(object, "attributes"), "kappa"))); /* numbers are numbers */
+    cr_expect(json_is_integer(json_object_get(json_object_get(object, "attributes"),
+                                              "kappa"))); /* numbers stay numbers */
     json_decref(object);
     contains(ctx, path, "[300, 1, 4, 4]");
     contains(ctx, path, "length_policy");
@@ -84,7 +84,7 @@ Test(describe, in_few_lines) {
     nvdp_context_free(ctx);
 }
 
-/* Of a run all that may be told of one: trained privately, with a bound, measured in every way. */
+/* Describes a run with every fact there can be: private training, a bound, all measurements. */
 Test(describe, all_first_facts_are_few) {
     static const char *const files[][2] = {
         {"run.json",
@@ -143,15 +143,15 @@ Test(describe, hdf5_of_no_known_kind) {
     nvdp__h5_free(file);
     json_t *object = object_of(ctx, path);
     cr_assert_str_eq(kind_of(object), "ours/7");
-    const json_t *told = json_object_get(object, "attributes");
-    cr_expect_str_eq(json_string_value(json_object_get(told, "digits")), "12");
-    cr_expect(json_is_real(json_object_get(told, "mu")) &&
-              json_number_value(json_object_get(told, "mu")) == .1);
-    cr_expect_str_eq(json_string_value(json_object_get(told, "far")), "inf");
-    cr_expect(json_is_integer(json_object_get(told, "count")) &&
-              json_integer_value(json_object_get(told, "count")) == -3);
+    const json_t *attributes = json_object_get(object, "attributes");
+    cr_expect_str_eq(json_string_value(json_object_get(attributes, "digits")), "12");
+    cr_expect(json_is_real(json_object_get(attributes, "mu")) &&
+              json_number_value(json_object_get(attributes, "mu")) == .1);
+    cr_expect_str_eq(json_string_value(json_object_get(attributes, "far")), "inf");
+    cr_expect(json_is_integer(json_object_get(attributes, "count")) &&
+              json_integer_value(json_object_get(attributes, "count")) == -3);
     json_decref(object);
-    contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9"); /* nothing that steers a terminal */
+    contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9"); /* nothing that controls a terminal */
     nvdp_context_free(ctx);
 }
 
@@ -161,7 +161,7 @@ Test(describe, safetensors) {
     const struct nvdp_tensor_source tensors[] = {
         {.name = "a.weight", .dtype = NVDP_DTYPE_BF16, .rank = 2, .shape = {2, 3}, .data = data},
         {.name = "b", .dtype = NVDP_DTYPE_F32, .rank = 0, .data = data}};
-    const char *path = support_scratch_path("weights.bin"); /* the bytes tell, not the name */
+    const char *path = support_scratch_path("weights.bin"); /* the bytes decide, not the name */
     cr_assert_eq(nvdp_safetensors_write(ctx, path, 2, tensors, NULL), NVDP_OK);
     json_t *object = object_of(ctx, path);
     cr_assert_str_eq(kind_of(object), "safetensors");
@@ -275,7 +275,7 @@ Test(describe, sweeps_folds_and_sanitized_texts) {
     nvdp_context_free(ctx);
 }
 
-/* A run without result.json, as a kill leaves it: no number that was measured of its model is shown. */
+/* A run without result.json, as left by a kill: no measurement of its model is shown. */
 Test(describe, an_unfinished_run) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("killed");
@@ -295,7 +295,7 @@ Test(describe, an_unfinished_run) {
     nvdp_context_free(ctx);
 }
 
-/* A key is told, not its digits. */
+/* Describes keys without their digits. */
 Test(describe, keys) {
     static const char *const keys[][2] = {{"nvdp-key/1 ed25519 secret ", "nvdp-key/1"},
                                           {"nvdp-key/1 ed25519 public ", "nvdp-key/1"},
@@ -306,16 +306,16 @@ Test(describe, keys) {
         char text[128];
         snprintf(text, sizeof text, "%s%s\n", keys[i][0], "0123456789abcdef0123456789abcdef");
         support_write_text(path, text);
-        char *told = describe(ctx, path, NVDP_DESCRIPTION_ALL);
-        support_contains(told, keys[i][1]);
-        support_contains(told, i == 1 ? "public" : "secret");
-        cr_expect_null(strstr(told, "0123"));
-        free(told);
+        char *described = describe(ctx, path, NVDP_DESCRIPTION_ALL);
+        support_contains(described, keys[i][1]);
+        support_contains(described, i == 1 ? "public" : "secret");
+        cr_expect_null(strstr(described, "0123"));
+        free(described);
     }
     nvdp_context_free(ctx);
 }
 
-/* What a sequence clip proves is told of the run and of its model. */
+/* The bound of a sequence clip is shown for the run and for its model. */
 Test(describe, bound_of_a_sequence_clip) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .clip_sequence = 1.45, .epochs = 1};
@@ -335,7 +335,7 @@ Test(describe, bound_of_a_sequence_clip) {
     nvdp_context_free(ctx);
 }
 
-/* A foreign configuration may hold lists of anything. */
+/* A foreign configuration may contain lists of anything. */
 Test(describe, lists_of_objects_in_a_configuration) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = nvdp_bert_config_default();

@@ -1,4 +1,4 @@
-/* The reader of embeddings/1 against files that somebody else wrote, well or badly. */
+/* Tests the reader of embeddings/1 and /2 with valid and damaged files written by the tests. */
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
@@ -70,7 +70,7 @@ Test(embeddings_file, is_read_through_the_public_face) {
     nvdp_context_free(ctx);
 }
 
-/* A file of hidden lengths, one token and one sample a text, with the attributes that say so. */
+/* Begins a file of hidden lengths with the attributes for one token and one sample per text. */
 static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
                                    const struct nvdp__embeddings_shape *shape, const char *method) {
     struct nvdp__h5 *file = NULL;
@@ -83,7 +83,7 @@ static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
     return file;
 }
 
-/* Whole steps: 16 and 32 bits in the file, the same values. */
+/* Integer steps: 16 and 32 bits in the file, the same values. */
 Test(embeddings_file, reads_whole_steps) {
     static const enum nvdp__h5_type grids[] = {NVDP__H5_I16, NVDP__H5_I32};
     struct nvdp_context *ctx = support_context();
@@ -123,7 +123,7 @@ Test(embeddings_file, reads_whole_steps) {
     nvdp_context_free(ctx);
 }
 
-/* A step that is no power of two, and one that is missing. */
+/* A step that is not a power of two, and a missing one. */
 Test(embeddings_file, refuses_other_steps) {
     static const struct {
         double step;
@@ -153,14 +153,14 @@ Test(embeddings_file, refuses_other_steps) {
     nvdp_context_free(ctx);
 }
 
-/* One well-formed file but for one thing. */
+/* One deviation from a well-formed file. */
 struct fault {
-    const char *attribute, *text; /* a string attribute and its value; text NULL: left out */
+    const char *attribute, *text; /* a string attribute and its value; text NULL: missing */
     const char *dataset;          /* replaced by the array below */
     enum nvdp__h5_type type;
     int rank;
     size_t shape[4];
-    float first; /* of its values; the others are -1 */
+    float first; /* first value; the others are -1 */
     const char *message;
 };
 
@@ -318,7 +318,7 @@ Test(embeddings_file, names_every_fault) {
     nvdp_context_free(ctx);
 }
 
-/* Without weights nothing but z is large: only the file's size can tell. */
+/* Without weights only z is large: only the size of the file can show it. */
 Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("hollow.h5");
@@ -346,7 +346,7 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     nvdp_context_free(ctx);
 }
 
-/* Values that say nothing are packed a thousand times: the file is refused before memory is asked for. */
+/* Constant values are compressed a thousand times: the file is refused before memory is allocated. */
 Test(embeddings_file, refuses_what_unpacks_to_too_much) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("bomb.h5");
@@ -398,7 +398,7 @@ static void add_up(size_t count, const float *values, void *user) {
         passed->sum += values[i] * (double)++passed->count;
 }
 
-/* A file larger than memory can be looked through. */
+/* Reads a file that may be larger than memory slice by slice. */
 Test(embeddings_file, passes_values_without_holding_them) {
     struct nvdp_context *ctx = support_context();
     const struct made_embeddings made = made_embeddings_default();
@@ -468,7 +468,7 @@ Test(embeddings_file, refuses_what_is_no_such_file) {
     nvdp_context_free(ctx);
 }
 
-/* The fuzzing corpus holds files that pass, or it would test the first checks alone. */
+/* The fuzzing corpus has valid files; otherwise it would test only the first checks. */
 Test(embeddings_file, reads_the_sound_files_of_the_corpus) {
     static const struct {
         const char *name;

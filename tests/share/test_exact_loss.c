@@ -1,5 +1,5 @@
-/* The exact privacy loss of a trained model's texts, against losses of drawn samples.  NVDP_SAMPLES: how many a
- * pair; make long draws 1,000,000. */
+/* Tests the exact privacy loss of a trained model's texts against losses of drawn samples.  NVDP_SAMPLES is their
+ * number per pair; make long draws 1,000,000. */
 #include "sampled_loss.h"
 #include "tiny_task.h"
 
@@ -19,7 +19,7 @@ static struct nvdp_posteriors *trained(struct nvdp_context *ctx, const struct ru
     return set;
 }
 
-/* All that a sample of the text has, prior and padding included, each vector and weight once (kappa 1). */
+/* Lists all components of a sample of the text, prior and padding included, each vector and weight once (kappa 1). */
 static void lay_out(const struct nvdp_posteriors *set, size_t text, double *mu, double *var,
                     double *alpha) {
     const size_t rows = set->offset[text + 1] - set->offset[text];
@@ -39,8 +39,8 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* At three epsilons, where a tenth, a half and nine tenths of a pilot's losses are below.  False where an estimate
- * is four standard errors off. */
+/* Compares at three epsilons, below which lie a tenth, a half and nine tenths of a pilot's losses.  Returns false if
+ * an estimate is four standard errors off. */
 static bool agrees(const struct nvdp_posteriors *set, size_t p, size_t q, size_t count,
                    uint64_t number) {
     const size_t n = set->length * set->dim, m = set->length + 1;
@@ -73,8 +73,8 @@ static bool agrees(const struct nvdp_posteriors *set, size_t p, size_t q, size_t
     return same;
 }
 
-/* 600 estimates a model, four standard errors: a false alarm in one of 26 seeds if they were independent; this seed
- * is fixed. */
+/* 600 estimates per model within four standard errors: one false alarm in 26 seeds if they were independent.  The
+ * seed is fixed. */
 static void check(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = trained(ctx, choice);
@@ -89,7 +89,8 @@ static void check(const struct run_choice *choice) {
         do {
             pair[k][0] = nvdp__stream_below(&stream, set->texts);
             pair[k][1] = nvdp__stream_below(&stream, set->texts);
-        } while (!(nvdp_renyi_texts(2, set, pair[k][0], pair[k][1]) > 1e-9)); /* equal texts */
+        } while (
+            !(nvdp_renyi_texts(2, set, pair[k][0], pair[k][1]) > 1e-9)); /* skips equal texts */
     }
 #pragma omp parallel for schedule(dynamic) reduction(+ : wrong) num_threads(2)
     for (size_t k = 0; k < PAIRS; k++)

@@ -1,4 +1,4 @@
-/* Files that are given away: what is in them, what is not, who is refused. */
+/* Tests exports: the contents of a file, the data that must not be in it, and the refusals. */
 #include "base/file.h"
 #include "base/json.h"
 #include "made_embeddings.h"
@@ -73,79 +73,80 @@ static void bench_close(struct bench *bench) {
     nvdp_context_free(bench->ctx);
 }
 
-/* --- what is in a file --- */
+/* --- the contents of a file --- */
 
-static const char *const allowed[] = {"bdp_delta",
-                                      "bdp_epsilon",
-                                      "bdp_gamma",
-                                      "bdp_moment",
-                                      "bdp_published_epsilon",
-                                      "bdp_published_floor",
-                                      "bdp_published_moment",
-                                      "bdp_releases",
-                                      "clip_alpha_max",
-                                      "clip_alpha_min",
-                                      "clip_logvar_max",
-                                      "clip_logvar_min",
-                                      "clip_mu_radius",
-                                      "clip_sequence",
-                                      "certificate",
-                                      "created",
-                                      "nvib_delta",
-                                      "divergence_adjacency",
-                                      "divergence_infinite_share",
-                                      "divergence_normalisations",
-                                      "divergence_order",
-                                      "divergence_pairs",
-                                      "divergence_per_component_dim_max",
-                                      "divergence_per_component_dim_mean",
-                                      "divergence_sum_max",
-                                      "divergence_sum_mean",
-                                      "divergence_texts",
-                                      "generator",
-                                      "grid",
-                                      "kappa",
-                                      "lambda_d",
-                                      "lambda_g",
-                                      "latent_heads",
-                                      "ledger",
-                                      "ledger_delta",
-                                      "ledger_epsilon",
-                                      "ledger_samples",
-                                      "log_pi_step",
-                                      "length",
-                                      "length_policy",
-                                      "method",
-                                      "model_id",
-                                      "nvdp_format",
-                                      "nvdp_version",
-                                      "pad_alpha",
-                                      "pool",
-                                      "prior_alpha",
-                                      "regularizer",
-                                      "releases",
-                                      "row_index",
-                                      "statement",
-                                      "task",
-                                      "training_texts",
-                                      "texts",
-                                      "weights",
-                                      "weights_distance",
-                                      "z_step",
-                                      "divergence_bound", /* of a sequence clip alone */
-                                      "divergence_bound_order",
-                                      "certificate_epsilon", /* where something is proven */
-                                      "certificate_delta",
-                                      "named_share", /* of more than half of 100 texts or more */
-                                      "certificate_mu",
-                                      "noise_logvar_min", /* of vib-fixed, vib-learned */
-                                      "noise_logvar_max",
-                                      "public_key", /* where it is signed */
-                                      "statement_words",
-                                      "signature"};
+static const char *const allowed[] = {
+    "bdp_delta",
+    "bdp_epsilon",
+    "bdp_gamma",
+    "bdp_moment",
+    "bdp_published_epsilon",
+    "bdp_published_floor",
+    "bdp_published_moment",
+    "bdp_releases",
+    "clip_alpha_max",
+    "clip_alpha_min",
+    "clip_logvar_max",
+    "clip_logvar_min",
+    "clip_mu_radius",
+    "clip_sequence",
+    "certificate",
+    "created",
+    "nvib_delta",
+    "divergence_adjacency",
+    "divergence_infinite_share",
+    "divergence_normalisations",
+    "divergence_order",
+    "divergence_pairs",
+    "divergence_per_component_dim_max",
+    "divergence_per_component_dim_mean",
+    "divergence_sum_max",
+    "divergence_sum_mean",
+    "divergence_texts",
+    "generator",
+    "grid",
+    "kappa",
+    "lambda_d",
+    "lambda_g",
+    "latent_heads",
+    "ledger",
+    "ledger_delta",
+    "ledger_epsilon",
+    "ledger_samples",
+    "log_pi_step",
+    "length",
+    "length_policy",
+    "method",
+    "model_id",
+    "nvdp_format",
+    "nvdp_version",
+    "pad_alpha",
+    "pool",
+    "prior_alpha",
+    "regularizer",
+    "releases",
+    "row_index",
+    "statement",
+    "task",
+    "training_texts",
+    "texts",
+    "weights",
+    "weights_distance",
+    "z_step",
+    "divergence_bound", /* only with a sequence clip */
+    "divergence_bound_order",
+    "certificate_epsilon", /* only if something is proven */
+    "certificate_delta",
+    "named_share", /* if more than half of at least 100 texts are named */
+    "certificate_mu",
+    "noise_logvar_min", /* only for vib-fixed and vib-learned */
+    "noise_logvar_max",
+    "public_key", /* only if it is signed */
+    "statement_words",
+    "signature"};
 enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 10 };
 
-/* docs/formats.md must name every one of them. */
+/* docs/formats.md must name all of them. */
 Test(export, attributes_are_documented) {
     char path[4096], name[64];
     snprintf(path, sizeof path, "%s/docs/formats.md", NVDP_SOURCE_DIR);
@@ -197,7 +198,7 @@ static void holds_exactly(struct bench *bench, const char *datasets, size_t attr
     nvdp__h5_free(file);
 }
 
-/* The bytes of a file do not contain a text. */
+/* Checks that the bytes of a file do not contain a text. */
 static void lacks(const char *path, const char *text) {
     FILE *file = fopen(path, "rb");
     cr_assert_not_null(file);
@@ -219,7 +220,7 @@ Test(export, holds_the_samples_and_nothing_else) {
     cr_assert_eq(result.privacy->pairs.texts, 30);
     holds_exactly(&bench, "id:i64:160 log_pi:i16:160:1:22 split:i32:160 z:i32:160:1:22:4 ",
                   ALLOWED);
-    /* neither the texts, nor where anything lies */
+    /* neither the texts nor any paths */
     static const char *const words[] = {"good", "bad ", "[CLS]", "/run", "train.tsv"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         lacks(bench.out, words[i]);
@@ -228,8 +229,8 @@ Test(export, holds_the_samples_and_nothing_else) {
     bench_close(&bench);
 }
 
-/* Unless it was asked for, nothing that was computed from the texts without noise is in the file, in words
- * or numbers; nothing that a digest of the model could confirm. */
+/* Unless requested, the file has nothing that was computed from the texts without noise, in words or numbers.  It
+ * has nothing that a digest of the model could confirm. */
 Test(export, keeps_what_was_measured_for_the_owner) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "publish-measured", NULL);
@@ -266,7 +267,7 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     bench_close(&bench);
 }
 
-/* Private training is claimed by what it promised when it ended, and never more than that. */
+/* A statement claims private training only if the result of the training has a guarantee. */
 Test(export, says_of_training_what_its_result_promises) {
     static const struct {
         const char *dp;
@@ -311,7 +312,7 @@ Test(export, says_little_where_little_was_asked) {
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_null(result.privacy);
     cr_assert_not_null(strstr(result.statement, "No divergence was measured."));
-    /* without the 17 of the measurement, and the two of hidden lengths */
+    /* without the 17 attributes of the measurement and the two of hidden lengths */
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     char datasets[256];
     snprintf(datasets, sizeof datasets,
@@ -335,7 +336,8 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
         for (int64_t r = file->offset[k]; r < file->offset[k + 1]; r++) {
             whole += exp(file->log_pi[r]);
         }
-        /* every logarithm is rounded to a multiple of 2^-8, or in float16 to 11 bits, 2^-9 where it counts */
+        /* every logarithm is rounded to a multiple of 2^-8, or in float16 to 11 bits, which is 2^-9 for large
+         * weights */
         cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
     }
     for (size_t i = 0; i < shape->rows * shape->dim; i++) {
@@ -343,7 +345,7 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
     }
 }
 
-/* Puts a value into numbers [first, first + count) of a parameter of the run's model. */
+/* Sets numbers [first, first + count) of a parameter of the run's model to a value. */
 static void poison(struct bench *bench, const char *name, size_t first, size_t count, float value) {
     char path[600];
     struct nvdp_model *model = NULL;
@@ -363,7 +365,7 @@ static void warned(enum nvdp_log_level level, const char *message, void *user) {
     if (level == NVDP_LOG_WARNING && strstr(message, "not finite") != NULL) ++*(int *)user;
 }
 
-/* A refusal reveals which texts make the model overflow: each gets a sample, also without a clip. */
+/* A refusal would reveal which texts make the model overflow, so each text gets a sample, also without a clip. */
 Test(export, refuses_no_text_for_its_numbers) {
     static const struct run_choice runs[] = {
         {.method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1},
@@ -377,7 +379,7 @@ Test(export, refuses_no_text_for_its_numbers) {
         poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 16, 3e38F);
         struct nvdp_export_result result = must_export(&bench);
         cr_expect(result.replaced == 0 && warnings == 0, "%zu: %zu", i, result.replaced);
-        /* mean 0 of a token is 2e38 times its first four states, infinite where they pass 1.7 */
+        /* mean 0 of a token is 2e38 times its first four states, infinite if they exceed 1.7 */
         poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 1, 0);
         poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 16, 0);
         poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 4, 2e38F);
@@ -412,8 +414,7 @@ Test(export, lays_samples_out_as_documented) {
         cr_assert_eq(file->id[i], (int64_t)(train ? i : i - TASK_TRAIN)); /* in the input's order */
         cr_assert_eq(file->label[i], (float)(train ? i % 2 : (i + 1) % 2));
     }
-    /* row 3 of train and row 3 of dev are other texts: other noise, and so are samples of one text
-     */
+    /* row 3 of train and row 3 of dev are different texts with different noise, as are samples of one text */
     size_t p = file->shape.dim;
     float prior[3][4];
     const size_t number[] = {3 * 3, 3 * 3 + 1, 3 * (3 + TASK_TRAIN)};
@@ -427,7 +428,7 @@ Test(export, lays_samples_out_as_documented) {
     bench_close(&bench);
 }
 
-/* The statement's bounds hold for many samples and a small delta too. */
+/* The bounds in the statement also hold for many samples and a small delta. */
 Test(export, many_samples_at_a_small_delta) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "samples", "40");
@@ -478,7 +479,7 @@ Test(export, reads_a_file_of_texts) {
 
 /* --- noise --- */
 
-/* What older readers take, on request; never of a model whose bound is of exact noise. */
+/* Older readers need float16, which is available on request, but not for a model whose bound assumes exact noise. */
 Test(export, writes_float16_on_request) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "dev");
@@ -538,7 +539,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
         float x = value_of(a, i), y = value_of(b, i);
-        /* sums in another order may tip a value over to its neighbour on the grid */
+        /* sums in another order may move a value to its neighbor on the grid */
         cr_assert_lt(fabsf(x - y), 2e-3F * fmaxf(1, fabsf(x)));
         equal += x == y;
     }
@@ -552,7 +553,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     for (size_t i = 0; i < values; i++) {
         equal += (value_of(c, i) == value_of(d, i)) + (value_of(c, i) == value_of(a, i));
     }
-    /* two values of about 10^3 likely ones: by chance alone, one in some hundreds is equal */
+    /* two values of about 10^3 likely ones: by chance one in some hundreds is equal */
     cr_assert_lt((double)equal, 0.02 * (double)values);
     nvdp__embeddings_free(a);
     nvdp__embeddings_free(b);
@@ -561,7 +562,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     bench_close(&bench);
 }
 
-/* With a seed, to the bit. */
+/* With a seed, exports are bit-identical. */
 Test(export, is_the_same_whatever_the_threads) {
     struct bench bench = bench_open(&hidden_run);
     struct nvdp__embeddings *file[2];
@@ -582,7 +583,7 @@ Test(export, is_the_same_whatever_the_threads) {
     bench_close(&bench);
 }
 
-/* --- who is refused --- */
+/* --- refusals --- */
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
@@ -675,7 +676,7 @@ static void write_there(const struct nvdp_progress *progress, void *path) {
     support_write_text(path, "theirs");
 }
 
-/* Another file came meanwhile: the card would tell of it what holds of this one. */
+/* If another file appears meanwhile, no card is written: it would describe the wrong file. */
 Test(export, leaves_no_card_without_its_file) {
     struct bench bench = bench_open(&hidden_run);
     const char *card = support_scratch_path("README.md");
@@ -691,7 +692,7 @@ Test(export, leaves_no_card_without_its_file) {
     bench_close(&bench);
 }
 
-/* Not with --overwrite either: with the ledger the account of all releases would be gone. */
+/* The ledger, the account of all releases, is not replaced even with --overwrite. */
 Test(export, never_replaces_its_ledger) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "test");
@@ -741,7 +742,7 @@ Test(export, survives_failing_allocations) {
 
 /* --- the public model --- */
 
-/* Fed with the file alone, the public model gives what the sender's gives for the same sample. */
+/* From the file alone, the public model computes the sender's outputs for the same sample. */
 static void public_model_reads(const struct run_choice *choice) {
     struct bench bench = bench_open(choice);
     set(&bench, "overwrite", "true");
@@ -809,7 +810,7 @@ Test(export, public_model_has_the_public_part_alone) {
     bench_close(&bench);
 }
 
-/* --- what is said --- */
+/* --- statements --- */
 
 Test(statement, rounds_up) {
     static const double cases[][2] = {{1.234567, 1.24}, {1.23, 1.23},        {99.91, 100},
@@ -875,7 +876,7 @@ Test(statement, is_whole_and_honest) {
     }
 }
 
-/* A certified file's facts: any two texts, C = 1.45274, whose epsilon is 16. */
+/* Returns the facts of a certified file: any two texts, C = 1.45274, epsilon 16. */
 static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
                                                   struct nvdp__model_info *info, double clip,
                                                   size_t samples,
@@ -914,8 +915,8 @@ static void first_line(struct nvdp__release_facts *facts, bool useful, const cha
     cr_expect_lt(strlen(text), sizeof text - 1);
 }
 
-/* A useful guarantee is a certificate with an epsilon of at most 100 for all samples that the ledger counts, and few samples
- * named. */
+/* A useful guarantee is a certificate with epsilon at most 100 for all samples that the ledger counts, and few
+ * samples named. */
 Test(statement, begins_with_the_guarantee) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
@@ -966,8 +967,8 @@ Test(statement, begins_with_the_guarantee) {
     nvdp_context_free(ctx);
 }
 
-/* Every number that the pattern's group finds in the text is written alike, and is not below the exact value. */
-static void one_number(const char *text, const char *pattern, size_t least, double exact) {
+/* Checks that every number that the pattern's group matches is written alike, and is not below the exact value. */
+static void one_number(const char *text, const char *pattern, size_t min, double exact) {
     regex_t expression;
     regmatch_t match[2];
     char first[32] = "", number[32];
@@ -982,10 +983,10 @@ static void one_number(const char *text, const char *pattern, size_t least, doub
         cr_expect_leq(strtod(number, NULL), exact * 1.001, "%s: %s", pattern, number);
     }
     regfree(&expression);
-    cr_expect_geq(found, least, "%s: found %zu times in %s", pattern, found, text);
+    cr_expect_geq(found, min, "%s: found %zu times in %s", pattern, found, text);
 }
 
-/* The norm was "1.46 at most" here and "1.45274" there. */
+/* A norm was once printed as "1.46 at most" and elsewhere as "1.45274". */
 Test(statement, writes_one_quantity_one_way) {
     static const double clips[] = {1.45274, 0.333333, 3.0000004, 5};
     struct nvdp_context *ctx = support_context();
@@ -1006,9 +1007,9 @@ Test(statement, writes_one_quantity_one_way) {
     nvdp_context_free(ctx);
 }
 
-/* --- what the encoder was trained on --- */
+/* --- the training of the encoder --- */
 
-/* The log's warning, and whether a file was there already. */
+/* The warning in the log, and whether a file existed by then. */
 struct warned {
     const char *out;
     char text[600];

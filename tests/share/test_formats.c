@@ -1,4 +1,4 @@
-/* Exports as safetensors and Parquet, and dataset cards: the values and words of the HDF5 form. */
+/* Tests exports as safetensors and Parquet, and dataset cards: they have the values and words of the HDF5 form. */
 #include "base/file.h"
 #include "made_embeddings.h"
 #include "share/release.h"
@@ -37,7 +37,7 @@ static void set(const struct bench *bench, const char *name, const char *value) 
     support_set(bench->ctx, bench->config, name, value);
 }
 
-/* NAME.ENDING of the scratch folder's. */
+/* Returns the path NAME.ENDING in the scratch folder. */
 static const char *file_of(size_t kind, const char *ending) {
     char name[64];
     snprintf(name, sizeof name, "%s%s", names[kind], ending);
@@ -70,7 +70,7 @@ static void export_as(const struct bench *bench, size_t kind, const char *ending
                  nvdp_context_error(bench->ctx));
 }
 
-/* Skips the test where its Python lacks the modules. */
+/* Runs the Python check.  Skips the test if its Python lacks the modules. */
 static void check(const char *what) {
     const char *python = getenv("NVDP_PYTHON");
     char command[4096];
@@ -136,7 +136,7 @@ static void described(struct nvdp_context *ctx, const char *path, const char *wo
     free(text);
 }
 
-/* Of many row groups and levels Python tells; here: whole, and with the statement. */
+/* Checks that the file is complete and has the statement.  Python checks row groups and levels. */
 static void is_parquet(const char *h5, const char *path, struct nvdp_context *ctx) {
     struct nvdp__h5 *file = NULL;
     char *statement = NULL, *bytes = NULL;
@@ -184,12 +184,12 @@ static void same_array(const void *a, const void *b, size_t bytes) {
     cr_assert(a == NULL || memcmp(a, b, bytes) == 0);
 }
 
-/* What reads shared files reads all of them, and finds the same. */
+/* Readers of shared files read all formats, with the same result. */
 Test(formats, read_back_as_one) {
     for (size_t kind = 0; kind < KINDS + 1; kind++) {
         struct bench bench = bench_open(kind % KINDS);
         struct nvdp__embeddings *held[3];
-        if (kind == KINDS) set(&bench, "grid", "float16"); /* of the first */
+        if (kind == KINDS) set(&bench, "grid", "float16"); /* the first kind in float16 */
         set(&bench, "overwrite", "true");
         for (size_t i = 0; i < 3; i++) {
             export_as(&bench, kind % KINDS, endings[i]);
@@ -222,13 +222,13 @@ static bool known(const struct bench *bench, const char *path, const char *key) 
     return status == NVDP_OK && found.is_known && found.holds;
 }
 
-/* A signature is of every byte: none can be another. */
+/* A signature covers every byte: none can be changed. */
 Test(formats, signatures_see_every_byte) {
-    enum { CHANGES = 32, MORE = 300 }; /* the latter of one kind */
+    enum { CHANGES = 32, MORE = 300 }; /* MORE: changes per file of the first kind */
     unsigned seed = 5;
     char key[512], open[520], path[512];
     for (size_t n = 0; n < KINDS + 1; n++) {
-        const size_t kind = n % KINDS; /* the last: the first in float16 */
+        const size_t kind = n % KINDS; /* the last is the first kind in float16 */
         struct bench bench = bench_open(kind);
         snprintf(key, sizeof key, "%s%zu", support_scratch_path("key"), n);
         set(&bench, "grid", n < KINDS ? "fixed" : "float16");
@@ -268,7 +268,7 @@ Test(formats, signatures_see_every_byte) {
     }
 }
 
-/* float32 has no place for 2^24 + 1 steps: what is signed could not be read back. */
+/* float32 cannot represent 2^24 + 1 steps, so the signed values could not be read back. */
 Test(formats, signatures_need_every_step) {
     struct nvdp_context *ctx = support_context();
     const char *const endings_of[] = {".parquet", ".safetensors"};
@@ -330,7 +330,7 @@ Test(formats, of_other_programs_are_refused) {
     nvdp_context_free(ctx);
 }
 
-/* Reading takes time that grows with the square of their number. */
+/* Limits the number of attributes, because reading takes quadratic time in it. */
 Test(formats, have_few_attributes) {
     enum { MANY = 5000 };
     struct nvdp_context *ctx = support_context();
@@ -380,7 +380,7 @@ Test(formats, cards_say_what_a_file_is) {
         support_contains(text, "- n<1K\n");
         support_contains(text, "2 random samples of each of 46 texts, drawn by mechanism vtdp");
         support_contains(text, of[i].load);
-        support_lacks(text, "differential-privacy"); /* of noise from a seed nothing is proven */
+        support_lacks(text, "differential-privacy"); /* noise from a seed proves nothing */
         free(text);
     }
     set(&bench, "insecure-seed", NULL);
@@ -391,7 +391,7 @@ Test(formats, cards_say_what_a_file_is) {
     bench_close(&bench);
 }
 
-/* A name that would end the code, the string, the line or the paragraph that it stands in. */
+/* Names that would end the code, string, line or paragraph around them. */
 Test(formats, cards_escape_names) {
     static const struct {
         const char *ending, *load;
@@ -421,7 +421,7 @@ Test(formats, cards_escape_names) {
     bench_close(&bench);
 }
 
-/* Words of a file's attributes, as an older model's task has them. */
+/* Attribute words that need escapes, as an older model's task has them. */
 Test(formats, cards_escape_words) {
     struct nvdp_context *ctx = support_context();
     struct made_embeddings made = made_embeddings_default();

@@ -1,4 +1,4 @@
-/* Sharing what has no weights: one vector a text, or one a token. */
+/* Tests exports of models without weights: one vector per text, or one per token. */
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
@@ -17,7 +17,7 @@ static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_NVDP, .clip_sequence = 4, .epochs = 10}};
 enum { CHOICES = sizeof choices / sizeof *choices };
 
-static bool single(size_t i) { /* one vector a text */
+static bool single(size_t i) { /* one vector per text */
     return i != 2 && i != 3 && i < 6;
 }
 
@@ -108,8 +108,8 @@ static void check_statement(const struct shared *shared, size_t i) {
                        "%s", text);
 }
 
-/* One word decides, and survives: a reader of the file alone tells the classes, as the sender's own
- * classifier does. */
+/* One word decides the class and survives the noise: a reader of the file alone recognizes the classes, as the
+ * sender's own classifier does. */
 static void check_reader(const struct shared *shared, size_t i) {
     struct nvdp_config *config = NULL;
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
@@ -134,8 +134,8 @@ Test(gaussian, methods_without_weights_are_given_away_and_read) {
     }
 }
 
-/* The divergence of two texts under vib-fixed: l |mu - mu'|^2 / (2 sigma^2) (NVDP paper, Eq. 9);
- * under vib-learned the same a dimension. The runs' sigmas are float32. */
+/* The divergence of two texts under vib-fixed is l |mu - mu'|^2 / (2 sigma^2) (NVDP paper, Eq. 9); under vib-learned
+ * it has one sigma per dimension.  The runs' sigmas are float32. */
 Test(gaussian, divergences_are_the_closed_forms) {
     for (size_t c = 0; c < 2; c++) {
         struct nvdp_context *ctx = support_context();
@@ -168,7 +168,7 @@ Test(gaussian, divergences_are_the_closed_forms) {
     }
 }
 
-/* vtdp: the sum over tokens, a missing one being padding: mu 0, variance 1. */
+/* vtdp: the sum over tokens; missing tokens are padding with mu 0, variance 1. */
 Test(gaussian, divergences_of_tokens_add_up) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[2];
@@ -181,7 +181,7 @@ Test(gaussian, divergences_of_tokens_add_up) {
     nvdp_config_free(config);
     cr_assert_eq(set->length, TASK_LENGTH);
     for (size_t r = 0; r < set->offset[TASK_DEV] * 16; r++) {
-        set->logvar[r] = fmax(set->logvar[r], -2); /* within reach of the padding's variance */
+        set->logvar[r] = fmax(set->logvar[r], -2); /* close to the variance of the padding */
     }
     for (size_t j = 1; j < TASK_DEV; j++) {
         double zero[16] = {0}, one[16], want = 0;
@@ -206,7 +206,7 @@ Test(gaussian, divergences_of_tokens_add_up) {
     nvdp_context_free(ctx);
 }
 
-/* The sealed block is what a sender gives readers; there is none. */
+/* The sealed block is the public part of a model; these methods have none. */
 Test(gaussian, has_no_public_part) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[0];

@@ -1,4 +1,4 @@
-/* The ledger: what is counted, what is refused, and that no death of a process hides a sample. */
+/* Tests the ledger: its counts, its refusals, and that no death of a process hides a sample. */
 #include "base/file.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
@@ -35,15 +35,15 @@ static struct book book_open(void) {
     return book;
 }
 
-enum { MOST_TEXTS = 8 };
+enum { MAX_TEXTS = 8 };
 
-/* Adds a release of texts that are a word each, by a run that promised so many samples. */
+/* Adds a release of texts of one word each, by a run that promised `promise` samples. */
 static nvdp_status add_promised(const struct book *book, size_t texts, const int32_t *word,
                                 uint64_t samples, double mu, struct nvdp__budget budget,
                                 uint64_t promise, struct nvdp__spent *worst) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
-    nvdp__text_hash hash[MOST_TEXTS];
+    nvdp__text_hash hash[MAX_TEXTS];
     const int32_t type = 0;
     struct nvdp__ledger_release release = {
         .texts = texts, .samples = samples, .budget = budget, .mu = mu};
@@ -62,7 +62,7 @@ cleanup:
     return status;
 }
 
-/* The same by a run whose promise is never in the way. */
+/* Adds a release by a run whose promise never limits it. */
 static nvdp_status add(const struct book *book, size_t texts, const int32_t *word, uint64_t samples,
                        double mu, struct nvdp__budget budget, struct nvdp__spent *worst) {
     return add_promised(book, texts, word, samples, mu, budget, 1000, worst);
@@ -92,16 +92,16 @@ Test(ledger, adds_up_what_a_text_has_spent) {
     spent = added(&book, 2, (int32_t[]){4, 3}, 1, 2, any);
     cr_assert_eq(spent.samples, 3);
     cr_assert_float_eq(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25 + 4), 1e-5), 1e-12);
-    spent = added(&book, 3, (int32_t[]){5, 5, 1}, 4, 0.1, any); /* a text that is there twice */
+    spent = added(&book, 3, (int32_t[]){5, 5, 1}, 4, 0.1, any); /* a text that occurs twice */
     cr_assert_eq(spent.samples, 8);
-    spent = added(&book, 1, (int32_t[]){2}, 1, INFINITY, any); /* of which nothing is proven */
+    spent = added(&book, 1, (int32_t[]){2}, 1, INFINITY, any); /* nothing is proven for it */
     cr_assert_eq(spent.samples, 3);
     cr_assert_eq(spent.epsilon, INFINITY);
     nvdp_context_free(book.ctx);
 }
 
-/* By Renyi divergences, where one of the mechanisms is no Gaussian one: those of the same Gaussian give the
- * epsilon of the best of the orders, a little above the exact one. */
+/* If one mechanism is not Gaussian, epsilons compose by Renyi divergences.  Those of the same Gaussian give the
+ * epsilon of the best order, slightly above the exact one. */
 Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     const struct book book = book_open();
     struct nvdp__ledger *ledger = NULL;
@@ -109,18 +109,18 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     struct nvdp__budget budget;
     struct nvdp__ledger_release release = {.texts = 1, .samples = 3, .mu = INFINITY};
     nvdp__text_hash hash = {1};
-    double least = INFINITY;
+    double smallest = INFINITY;
     memset(release.id, 'f', sizeof release.id);
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
         const double order = nvdp__ledger_orders[k];
         release.divergence[k] = order > 40 ? INFINITY : order / 2;
-        if (order < 40) least = fmin(least, nvdp_renyi_epsilon(order, 3 * order / 2, 1e-5));
+        if (order < 40) smallest = fmin(smallest, nvdp_renyi_epsilon(order, 3 * order / 2, 1e-5));
     }
     cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
     cr_assert_eq(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, 3, &spent),
                  NVDP_OK);
     nvdp__ledger_close(ledger);
-    cr_assert_float_eq(spent.epsilon, least, 1e-12);
+    cr_assert_float_eq(spent.epsilon, smallest, 1e-12);
     cr_assert_gt(spent.epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5));
     cr_assert_lt(spent.epsilon, 1.2 * nvdp_gdp_epsilon(sqrt(3), 1e-5));
     cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
@@ -130,7 +130,7 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     cr_assert_not_null(found);
     cr_assert_eq(found->samples, 3);
     cr_assert_eq(nvdp__ledger_worst(ledger, found, &spent, &budget), NVDP_OK);
-    cr_assert_float_eq(spent.epsilon, least, 1e-12);
+    cr_assert_float_eq(spent.epsilon, smallest, 1e-12);
     id[0] = 'e';
     cr_assert_null(nvdp__ledger_find(ledger, id));
     nvdp__ledger_close(ledger);
@@ -170,8 +170,8 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
     nvdp_context_free(book.ctx);
 }
 
-/* Without a budget a text has the samples that its run promised.  A row that was never shared may have as many as are asked
- * for, and a text that is in several rows has a sample of each: both are counted. */
+/* Without a budget a text has at most the promised samples.  A row that was never shared may have any number, and a
+ * text in several rows has samples for each: both are counted. */
 Test(ledger, keeps_what_the_run_promised) {
     const struct book book = book_open();
     struct nvdp__spent spent;
@@ -200,7 +200,7 @@ Test(ledger, keeps_what_the_run_promised) {
     nvdp_context_free(book.ctx);
 }
 
-/* A ledger of before has no names of files: it is read and goes on. */
+/* An older ledger without file names is read and continued. */
 Test(ledger, goes_on_with_older_files) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__ledger *ledger = NULL;
@@ -271,7 +271,7 @@ Test(ledger, refuses_other_keys_tokenizers_and_files) {
     nvdp_context_free(book.ctx);
 }
 
-/* Any byte that changed is told; any length that a death leaves is read as the whole records in it. */
+/* Any changed byte is detected.  A file of any length, as left by a death, is read as the whole records in it. */
 Test(ledger, tells_changes_and_takes_every_cut) {
     const struct book book = book_open();
     struct nvdp__ledger *ledger = NULL;
@@ -299,7 +299,7 @@ Test(ledger, tells_changes_and_takes_every_cut) {
     }
     support_write(book.path, bytes, size - 1);
     struct nvdp__spent spent = added(&book, 1, (int32_t[]){1}, 5, 1, any);
-    cr_assert_eq(spent.samples, 6); /* the record that was cut is not there */
+    cr_assert_eq(spent.samples, 6); /* the incomplete record is ignored */
     free(bytes);
     nvdp_context_free(book.ctx);
 }
@@ -321,7 +321,7 @@ Test(ledger, survives_failing_allocations) {
     nvdp_context_free(book.ctx);
 }
 
-/* From now on the process cannot lock files, as on a file system without locks. */
+/* Makes the locking of files fail in this process, as on a file system without locks. */
 static void lose_locks(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -337,7 +337,7 @@ static void lose_locks(void) {
         cr_skip_test("no filters of system calls here");
 }
 
-/* Not: that another process has held it for a minute. */
+/* The message must not claim that another process has held the lock for a minute. */
 Test(ledger, says_so_where_files_cannot_be_locked) {
     const struct book book = book_open();
     const int32_t word[] = {1};
@@ -348,7 +348,7 @@ Test(ledger, says_so_where_files_cannot_be_locked) {
     nvdp_context_free(book.ctx);
 }
 
-/* Writers at once: each finds what the others have written. */
+/* Concurrent writers: each finds the records of the others. */
 Test(ledger, writers_wait_for_one_another) {
     enum { WRITERS = 4, EACH = 5 };
     const struct book book = book_open();
@@ -376,7 +376,7 @@ Test(ledger, writers_wait_for_one_another) {
 
 static const struct run_choice clipped_run = {
     .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
-static const char samples[] = "150"; /* a MB and more of values */
+static const char samples[] = "150"; /* over a MB of values */
 
 struct bench {
     struct book book;
@@ -384,7 +384,7 @@ struct bench {
     struct nvdp_config *config;
 };
 
-/* Texts [first, first + count), all different. */
+/* Writes texts [first, first + count), all different. */
 static const char *texts(const char *name, size_t first, size_t count) {
     static const char *const words[] = {"good", "bad", "cat", "sea", "red", "one"};
     char line[64], all[8192] = "sentence\tlabel\n";
@@ -401,7 +401,8 @@ static const char *texts(const char *name, size_t first, size_t count) {
 static struct bench bench_open(void) {
     struct bench bench = {.book = book_open()};
     struct nvdp_context *ctx = bench.book.ctx;
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* more do not outlive a fork */
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1),
+                 NVDP_OK); /* other threads do not survive a fork */
     snprintf(bench.run, sizeof bench.run, "%s", task_run(ctx, "run", &clipped_run, NULL));
     cr_assert_eq(nvdp_export_config_create(ctx, &bench.config), NVDP_OK);
     support_set(ctx, bench.config, "run", bench.run);
@@ -461,13 +462,13 @@ Test(ledger, exports_are_counted_and_verified) {
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 3);
     cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
-    /* The budget of other texts is another. */
+    /* Other texts have their own budget. */
     support_set(ctx, bench.config, "input", texts("new.tsv", 100, 3));
     support_set(ctx, bench.config, "budget-samples", "1");
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
     verdicts(&bench, "d.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
-    cr_assert_eq(unlink(bench.book.path), 0); /* a new one, under the same key */
+    cr_assert_eq(unlink(bench.book.path), 0); /* a new ledger under the same key */
     support_set(ctx, bench.config, "overwrite", "true");
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
@@ -491,7 +492,7 @@ static void says(struct bench *bench, const char *name, const char *words) {
     support_contains(found.statement, words);
 }
 
-/* Nobody has to ask for it: the second export of a text is counted, said, and refused beyond the promise. */
+/* Runs have a ledger by default: the second export of a text is counted, reported, and refused beyond the promise. */
 Test(ledger, runs_keep_one_by_default) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
@@ -517,7 +518,7 @@ Test(ledger, runs_keep_one_by_default) {
                      "/a.h5; all samples of a text would have epsilon 6.573");
     support_contains(nvdp_context_error(ctx), "Nothing was drawn; --budget-samples 2 allows it");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
-    support_set(ctx, bench.config, "insecure-seed", "7"); /* a seed is no way around it */
+    support_set(ctx, bench.config, "insecure-seed", "7"); /* a seed does not avoid the ledger */
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "expected at most 1");
     support_set(ctx, bench.config, "insecure-seed", NULL);
 
@@ -539,7 +540,7 @@ Test(ledger, runs_keep_one_by_default) {
     bench_close(&bench);
 }
 
-/* A run that was certified for two samples of a text may give one twice. */
+/* A run that was certified for two samples per text may export a text twice. */
 Test(ledger, takes_the_promise_from_the_certificate) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
@@ -558,7 +559,7 @@ Test(ledger, takes_the_promise_from_the_certificate) {
     bench_close(&bench);
 }
 
-/* A run folder that cannot be written: a link into a file system that takes no files. */
+/* A run folder that cannot be written: a link into a file system that accepts no files. */
 Test(ledger, names_the_ways_out_of_a_folder_that_cannot_be_written) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
@@ -579,21 +580,21 @@ Test(ledger, names_the_ways_out_of_a_folder_that_cannot_be_written) {
     bench_close(&bench);
 }
 
-/* Bytes of the largest file in the scratch folder that begins with the name, whole or not. */
+/* Returns the size of the largest file, complete or not, in the scratch folder whose name begins with `name`. */
 static size_t largest(const char *name) {
     char folder[512], path[1024];
     struct stat info;
-    size_t most = 0;
+    size_t size = 0;
     snprintf(folder, sizeof folder, "%s", support_scratch());
     DIR *directory = opendir(folder);
     cr_assert_not_null(directory);
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strncmp(entry->d_name, name, strlen(name)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (stat(path, &info) == 0 && (size_t)info.st_size > most) most = (size_t)info.st_size;
+        if (stat(path, &info) == 0 && (size_t)info.st_size > size) size = (size_t)info.st_size;
     }
     closedir(directory);
-    return most;
+    return size;
 }
 
 static void rest(double seconds) {
@@ -607,8 +608,8 @@ static pid_t begin(struct bench *bench, const char *name) {
     return pid;
 }
 
-/* With a budget of one export, exporters are killed at moments between before and after they were done: where
- * a file has values, whole or cut short, the ledger has the record, and nobody gets a second one. */
+/* With a budget of one export, exporters are killed at random moments.  If a file has values, complete or not, the
+ * ledger has the record, and no second export succeeds. */
 Test(ledger, no_death_hides_a_sample) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
@@ -621,17 +622,17 @@ Test(ledger, no_death_hides_a_sample) {
     const double begun = nvdp__now();
     cr_assert_eq(waitpid(begin(&bench, "calm"), NULL, 0) > 0, true);
     const double takes = nvdp__now() - begun;
-    const size_t values = largest("calm") / 10; /* a file with none has far less */
+    const size_t values = largest("calm") / 10; /* a file without values is far smaller */
     for (int life = 0; life < kills; life++) {
-        char name[32], again[32];
+        char name[32], second[32];
         snprintf(name, sizeof name, "killed%d.", life);
-        snprintf(again, sizeof again, "again%d.", life);
+        snprintf(second, sizeof second, "again%d.", life);
         (void)!unlink(bench.book.path);
         support_set(ctx, bench.config, "samples", samples);
         pid_t pid = begin(&bench, name);
         if (life % 2 == 0)
             rest(life == 0 ? 0 : takes * rand_r(&seed) / RAND_MAX);
-        else /* in the midst of its values */
+        else /* while it writes values */
             while (largest(name) < 2 * values && waitpid(pid, NULL, WNOHANG) == 0)
                 rest(1e-4);
         (void)!kill(pid, SIGKILL);
@@ -650,10 +651,10 @@ Test(ledger, no_death_hides_a_sample) {
         }
         cr_assert(!written || records == 1, "life %d: values, but no record", life);
         support_set(ctx, bench.config, "samples", "1");
-        nvdp_status status = export_to(&bench, again, NULL);
+        nvdp_status status = export_to(&bench, second, NULL);
         cr_assert_eq(status, records == 1 ? NVDP_ERR_STATE : NVDP_OK, "life %d: %s", life,
                      nvdp_context_error(ctx));
-        cr_assert_eq(nvdp__exists(support_scratch_path(again)), records == 0);
+        cr_assert_eq(nvdp__exists(support_scratch_path(second)), records == 0);
         counted += records == 1;
         with_values += written;
     }

@@ -1,4 +1,4 @@
-/* Numbers have a decimal point, whatever the locale of the program that calls the library. */
+/* Tests that numbers have a decimal point in any locale of the calling program. */
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A stream of all that is compared, with the text under its name; frees the text. */
+/* Appends a text and its name to the stream of compared output, and frees the text. */
 static void add(FILE *to, const char *name, char *text) {
     cr_assert_not_null(text, "%s", name);
     fprintf(to, "--- %s\n%s\n", name, text);
@@ -27,7 +27,7 @@ static struct nvdp_config *joined(struct nvdp_context *ctx,
     return config;
 }
 
-/* Trains with options that are fractions; the model's files are compared. */
+/* Trains with fractional options and compares the model's files. */
 static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
     const struct task task = task_make(ctx);
     struct nvdp_config *config = NULL;
@@ -53,7 +53,7 @@ static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
     nvdp_config_free(config);
 }
 
-/* What is measured of the run's posteriors and proven of its model, as text and as JSON. */
+/* Adds the measurements of the run's posteriors and the certificate of its model, as text and as JSON. */
 static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
     struct nvdp_config *config = joined(ctx, nvdp_run_config_create, nvdp_privacy_config_create);
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
@@ -84,7 +84,7 @@ static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
     nvdp_config_free(config);
 }
 
-/* A shared file: its statement is in it, and a reader recomputes it. */
+/* Exports a file with its statement, which a reader recomputes. */
 static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
@@ -102,13 +102,13 @@ static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
     add(to, "statement", strdup(result.statement));
     nvdp_export_result_free(&result);
     must(ctx, nvdp_verify(ctx, file, NULL, &found));
-    cr_assert(found.checks > 10); /* that noise from a seed is refused is one of them */
+    cr_assert(found.checks > 10); /* one check refuses noise from a seed */
     for (size_t i = 0; i < found.checks; i++)
         add(to, found.check[i].what, strdup(found.check[i].found));
     nvdp_config_free(config);
 }
 
-/* Word vectors: short numbers are read digit by digit, long ones by the C library. */
+/* Word vectors: short numbers are parsed digit by digit, long ones by the C library. */
 static void word_vectors(struct nvdp_context *ctx, FILE *to) {
     static const double want[] = {0.25, -0.0015, 0.1234567890123456789};
     struct nvdp_config *config = NULL;

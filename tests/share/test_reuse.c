@@ -1,4 +1,4 @@
-/* Readers that see a file and nothing else. */
+/* Tests readers that see only a file of embeddings. */
 #include "base/file.h"
 #include "made_embeddings.h"
 #include "plain_kernels.h"
@@ -51,7 +51,7 @@ static void refused(struct bench *bench, nvdp_status status, const char *message
 
 /* --- learning --- */
 
-/* Classes 3 standard deviations apart in three vectors a text: nearly all can be told. */
+/* Classes are 3 standard deviations apart in three vectors per text: nearly all can be recognized. */
 Test(reuse, learns_classes_from_the_file_alone) {
     struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
@@ -77,7 +77,7 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     file.policy = NVDP_LENGTH_PUBLIC;
     file.separation = 4;
     file.splits = true;
-    file.task = "cola"; /* its metric is of two classes */
+    file.task = "cola"; /* its metric needs two classes */
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 5);
@@ -102,18 +102,17 @@ Test(reuse, learns_scores) {
     cr_assert_eq(result.scores.metric[0], NVDP_METRIC_PEARSON);
     cr_assert_gt(result.scores.mean[0], 0.8, "Pearson %g", result.scores.mean[0]);
     cr_assert(isnan(result.scores.majority));
-    set(&bench, "regression", "false"); /* halves are no classes */
+    set(&bench, "regression", "false"); /* halves are not classes */
     refused(&bench, NVDP_ERR_INPUT, "need --regression");
-    file.task = "stsb"; /* a file may say that its labels are scores */
+    file.task = "stsb"; /* a file may state that its labels are scores */
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
     cr_assert_eq(result.scores.metrics, 2);
     bench_close(&bench);
 }
 
-/* Nothing can be learned where the labels have nothing to do with the vectors: were the texts that
- * it is scored on known to the reader, it would do better than chance.  200 texts: 5 standard
- * errors. */
+/* Labels that are independent of the vectors cannot be learned.  A reader that knew the test texts would exceed
+ * chance. 200 texts: 5 standard errors. */
 Test(reuse, finds_nothing_where_there_is_nothing) {
     struct made_embeddings file = made_embeddings_default();
     file.separation = 0;
@@ -152,8 +151,8 @@ Test(reuse, gives_the_same_for_the_same_seed) {
     bench_close(&bench);
 }
 
-/* The reader of a file from a real run is as good as the sender: the task is decided by one word
- * and the sender always right, so within 2 points of it and of its noise. */
+/* The reader of a real run's file is as good as the sender.  One word decides the task and the sender is always
+ * right, so the reader must be within 2 points plus noise. */
 Test(reuse, is_as_good_as_the_sender) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
@@ -183,7 +182,7 @@ Test(reuse, is_as_good_as_the_sender) {
     nvdp_context_free(ctx);
 }
 
-/* A file of a dev split alone is divided like one without splits. */
+/* A file with only a dev split is divided like one without splits. */
 Test(reuse, divides_a_single_split) {
     struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
@@ -256,11 +255,11 @@ Test(reuse, leaves_texts_without_labels_out) {
     set(&bench, "labels", label_file("some.txt", file.texts, some, 4));
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.train_texts + result.scores.n, 150 - 13); /* less the validation texts */
+    cr_assert_eq(result.train_texts + result.scores.n, 150 - 13); /* without the validation texts */
     bench_close(&bench);
 }
 
-/* Scored are then no texts that were trained on. */
+/* The scored texts are then not training texts. */
 Test(reuse, divides_the_dev_split_where_it_alone_has_labels) {
     static const char *const some[] = {"", "", "", "", "", "", "0", "", "", "", "", "", "", "1"};
     struct made_embeddings file = made_embeddings_default();
@@ -355,14 +354,14 @@ Test(reuse, keeps_a_reader_to_start_from) {
     cr_assert_eq(nvdp__reader_shape_read(bench.ctx, out, &shape), NVDP_OK);
     cr_assert_eq(shape.dim, 4);
     cr_assert_eq(shape.outputs, 2);
-    /* what was learned is kept: one epoch with nothing to learn leaves it as good */
+    /* the weights are saved: one epoch with nothing to learn does not change the score */
     set(&bench, "out", NULL);
     set(&bench, "init", out);
     set(&bench, "epochs", "1");
     set(&bench, "lr", "1e-30");
-    struct nvdp_reuse_result again = must_reuse(&bench);
-    cr_assert_eq(again.scores.mean[0], first.scores.mean[0]);
-    /* with other classes the classifier alone is new */
+    struct nvdp_reuse_result repeated = must_reuse(&bench);
+    cr_assert_eq(repeated.scores.mean[0], first.scores.mean[0]);
+    /* with other classes only the classifier is new */
     file.classes = 3;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "three.h5", &file));
     set(&bench, "lr", "0");
@@ -470,8 +469,8 @@ static double loss_at(struct nvdp__reader *reader, const float *label) {
     return loss;
 }
 
-/* Central differences of float32 losses: an error of about 1e-7 / 2e-3 in each, against gradients
- * of order 1e-2 summed over a random direction of all parameters. */
+/* Central differences of float32 losses have an error of about 1e-7 / 2e-3 each; the gradients are of order 1e-2,
+ * summed over a random direction of all parameters. */
 static void gradient_agrees(bool regression) {
     struct nvdp_context *ctx = support_context();
     struct made_embeddings file = made_embeddings_default();

@@ -1,4 +1,4 @@
-/* The draw itself: the mechanism's streams and layout, the right distribution, the right grid. */
+/* Tests the sampler: the mechanism's streams and layout, the right distribution, the right grid. */
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include "model/model.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- as the mechanism --- */
+/* --- against the mechanism --- */
 
-/* Posteriors of the first texts of the run's dev split, and the mechanism's own sample of them. */
+/* The posteriors of the first texts of the run's dev split, and the mechanism's own sample of them. */
 struct both {
     struct nvdp_model *model;
     struct nvdp_dataset *data;
@@ -52,7 +52,7 @@ static void close_both(struct both *both) {
     nvdp_model_free(both->model);
 }
 
-/* Same streams: equal but for the float32 rounding of z (2^-24 relative) and of log alpha, whose
+/* With the same streams, samples are equal up to float32 rounding: of z (2^-24 relative) and of log alpha, whose
  * error a small pseudo-count multiplies in log g. */
 static void same_sample(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
@@ -121,9 +121,9 @@ Test(sampler, equals_the_mechanism_with_several_vectors_a_component) {
                                      .epochs = 1});
 }
 
-/* --- as the definition --- */
+/* --- against the definition --- */
 
-/* One text of two tokens, width 2, hidden length 3, kappa 1. */
+/* Makes one text of two tokens, width 2, hidden length 3, kappa 1. */
 static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
     struct nvdp_posteriors *set = NULL;
     cr_assert_eq(nvdp_posteriors_create(ctx, 1, 2, 2, true, &set), NVDP_OK);
@@ -142,8 +142,8 @@ static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
     return set;
 }
 
-/* Means and variances over N draws against the Gaussians' and the Dirichlet's own, each within 5
- * standard errors: with 20 numbers a false alarm in 80,000 seeds; the seed is fixed. */
+/* Compares means and variances over N draws with those of the Gaussians and the Dirichlet, each within 5 standard
+ * errors: with 20 numbers one false alarm in 80,000 seeds.  The seed is fixed. */
 Test(sampler, has_the_posteriors_moments) {
     enum { N = 20000, ROWS = 4, DIM = 2 };
     static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
@@ -182,7 +182,7 @@ Test(sampler, has_the_posteriors_moments) {
     nvdp_context_free(ctx);
 }
 
-/* No two of a text's samples, and no two texts, share their noise, from a seed or from a key. */
+/* No two samples of a text, and no two texts, share their noise, whether it comes from a seed or a key. */
 static void streams_differ(const struct nvdp__noise *noise) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = two_tokens(ctx);
@@ -273,9 +273,9 @@ Test(sampler, keeps_log_weights_finite) {
     cr_assert_eq(out[6], -65504);
 }
 
-/* --- exactly --- */
+/* --- exact draws --- */
 
-/* Means and variances, and the Dirichlet's means, as above; nothing but whole steps. */
+/* Compares means and variances, and the Dirichlet's means, as above.  All values are whole steps. */
 Test(sampler, fixed_has_the_posteriors_moments) {
     enum { N = 20000, ROWS = 4, DIM = 2 };
     static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
@@ -322,7 +322,7 @@ Test(sampler, fixed_has_the_posteriors_moments) {
     nvdp_context_free(ctx);
 }
 
-/* Whatever float32 made of the clip: what is released has norm C at most, in whole numbers. */
+/* Released means have norm at most C in integer arithmetic, whatever float32 made of the clip. */
 Test(sampler, means_stay_within_the_clip_exactly) {
     enum { DIM = 768 };
     const double radius = 1.45;
@@ -352,15 +352,15 @@ Test(sampler, means_stay_within_the_clip_exactly) {
             __int128 mean = nvdp__grid_mean(&grids.z, factor * set->mu[d]);
             whole += (unsigned __int128)(mean * mean);
         }
-        __int128 most = (__int128)ldexp(radius, 42); /* rounded down */
-        cr_assert(whole <= (unsigned __int128)(most * most), "run %d", run);
-        cr_assert_gt((double)whole, 0.999999 * (double)most * (double)most);
+        __int128 limit = (__int128)ldexp(radius, 42); /* rounded down */
+        cr_assert(whole <= (unsigned __int128)(limit * limit), "run %d", run);
+        cr_assert_gt((double)whole, 0.999999 * (double)limit * (double)limit);
     }
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }
 
-/* A far mean, and noise of standard deviation 1: int16 holds both, and what is beyond ends there. */
+/* A far mean and noise of standard deviation 1: int16 holds both, and larger values are clamped. */
 Test(sampler, fixed_draws_of_a_clip_are_of_unit_noise) {
     enum { N = 2000 };
     const struct nvdp__release_grids grids = nvdp__release_grids(2);

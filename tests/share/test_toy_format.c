@@ -1,15 +1,15 @@
-/* A format is one row: a toy that no other file names writes releases and reads them back. */
+/* Tests that a format is one row: a toy format, known to no other file, writes releases and reads them back. */
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the toy: a first line, numbers, attributes, offsets, z, log_pi, all as they lie in memory --- */
+/* --- the toy: a first line, numbers, attributes, offsets, z, log_pi, all in memory layout --- */
 
 static const char first_line[] = "toy release\n";
 
 struct toy {
-    char *bytes; /* a reader's: the file */
+    char *bytes; /* of a reader: the file */
     uint64_t z, log_pi;
 };
 
@@ -125,7 +125,7 @@ static void digest_of(struct nvdp_context *ctx, const struct nvdp__format *const
     nvdp__release_close(&release);
 }
 
-/* HDF5 -> toy -> HDF5: the same values and attributes, by the digest; a changed byte is seen. */
+/* HDF5 -> toy -> HDF5: the digest shows equal values and attributes; a changed byte is detected. */
 Test(toy_format, is_one_row) {
     const struct nvdp__format *const formats[] = {nvdp__formats[0], &toy, NULL};
     struct nvdp_context *ctx = support_context();
@@ -155,7 +155,7 @@ Test(toy_format, is_one_row) {
     support_write(middle, bytes, count + 1);
     cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "byte by byte, found another byte");
-    bytes[sizeof first_line - 1] = 1; /* which nothing decides */
+    bytes[sizeof first_line - 1] = 1; /* a byte that nothing determines */
     support_write(middle, bytes, count);
     cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
     free(bytes);

@@ -1,4 +1,4 @@
-/* Shared files that verify themselves: what exports write holds, and one changed value does not. */
+/* Tests the verification of shared files: unchanged exports pass, and one changed value fails. */
 #include "base/file.h"
 #include "base/sentence.h"
 #include "hdf5/hdf5.h"
@@ -41,7 +41,7 @@ static struct bench bench_open(const struct choice *choice) {
     support_set(bench.ctx, config, "split", "dev");
     support_set(bench.ctx, config, "overwrite", "true");
     support_set(bench.ctx, config, "measure-texts", "10");
-    support_set(bench.ctx, config, "budget-samples", "1000"); /* of one run folder */
+    support_set(bench.ctx, config, "budget-samples", "1000"); /* for exports of one run folder */
     for (int i = 0; i < OPTIONS && choice->option[i][0] != NULL; i++) {
         const bool sign = strcmp(choice->option[i][0], "sign") == 0;
         if (sign)
@@ -64,7 +64,7 @@ static struct nvdp_verification verified(const struct bench *bench, const char *
     return found;
 }
 
-/* The check whose words begin so; fails the test where there is none. */
+/* Returns the check whose words begin with `what`.  Fails the test if there is none. */
 static const struct nvdp_check *check_of(const struct nvdp_verification *found, const char *what) {
     for (size_t i = 0; i < found->checks; i++) {
         if (strncmp(found->check[i].what, what, strlen(what)) == 0) return &found->check[i];
@@ -81,7 +81,7 @@ static void all_hold(const struct nvdp_verification *found) {
     cr_assert(found->holds);
 }
 
-/* --- what exports write --- */
+/* --- unchanged exports --- */
 
 static const struct choice hidden = {{.method = NVDP_METHOD_NVDP,
                                       .policy = NVDP_LENGTH_HIDDEN,
@@ -93,7 +93,7 @@ static const struct choice clipped = {
     {.method = NVDP_METHOD_NVDP, .kappa = 1, .clip_sequence = 2, .latent_dim = 4, .epochs = 1},
     {{"sign", NULL}, {"samples", "2"}}};
 
-/* The same of the file as safetensors and as Parquet. */
+/* Verifies the file again as safetensors and as Parquet. */
 static void in_other_formats(const struct bench *bench) {
     static const char *const names[] = {"shared.safetensors", "shared.parquet"};
     for (size_t i = 0; i < 2; i++) {
@@ -151,8 +151,7 @@ Test(verify, holds_of_every_kind_of_export) {
     }
 }
 
-/* (b): e^epsilon times what the weights' sampler is off adds to delta, so that a large epsilon proves nothing of a file. */
-/* Memory that is short is no fault of the file's. */
+/* Lack of memory is not a fault of the file. */
 Test(verify, survives_failing_allocations) {
     const struct bench bench = bench_open(&clipped);
     const struct nvdp_verification whole = verified(&bench, NULL);
@@ -205,7 +204,7 @@ Test(verify, certificate_takes_the_sampler_into_account) {
     nvdp_context_free(ctx);
 }
 
-/* A file whose noise somebody knows promises nothing, and says so. */
+/* A file with noise from a known seed promises nothing, and states that. */
 Test(verify, takes_no_noise_from_a_seed) {
     struct choice choice = clipped;
     choice.option[0][0] = "insecure-seed";
@@ -225,7 +224,7 @@ Test(verify, takes_no_noise_from_a_seed) {
     nvdp_context_free(bench.ctx);
 }
 
-/* What another program wrote says less: nothing of it fails. */
+/* Files of other programs state less, but fail no check. */
 Test(verify, takes_files_of_other_programs) {
     struct bench bench = {.ctx = support_context()};
     struct made_embeddings made = made_embeddings_default();
@@ -285,7 +284,7 @@ static void change_real(const char *path, const char *name, double value) {
     H5Fclose(file);
 }
 
-/* The least that can be done to an attribute: a character, the last bit of a number. */
+/* Makes the smallest change to an attribute: one character, or the last bit of a number. */
 static void nudge(const char *path, const char *name) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     hid_t attribute = H5Aopen(file, name, H5P_DEFAULT), type = H5Aget_type(attribute);
@@ -311,7 +310,7 @@ static void add_real(const char *path, const char *dataset, const char *name) {
     H5Fclose(file);
 }
 
-/* An attribute of 64 bits in the other order of bytes. */
+/* Rewrites a 64-bit attribute in the other byte order. */
 static void swap_bytes(const char *path, const char *name) {
     int64_t value = 0;
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
@@ -326,7 +325,7 @@ static void swap_bytes(const char *path, const char *name) {
     H5Fclose(file);
 }
 
-/* What fails without a signature, by the check that sees it. */
+/* Changes that fail without a signature, with the check that detects them. */
 Test(verify, sees_what_contradicts_itself) {
     static const struct {
         const char *dataset, *attribute;
@@ -369,7 +368,7 @@ Test(verify, sees_what_contradicts_itself) {
         cr_expect_eq(check_of(&found, change[i].check)->verdict, NVDP_VERDICT_NO, "change %zu: %s",
                      i, change[i].check);
     }
-    /* the same file without noise: its means alone */
+    /* the same file without noise: only its means */
     copy(whole, bench.file);
     for (size_t i = 0; i < 4; i++) {
         change_real(bench.file, "z_step", 0x1p-20);
@@ -387,7 +386,7 @@ Test(verify, sees_what_contradicts_itself) {
     nvdp_context_free(bench.ctx);
 }
 
-/* Other words are not compared: this program knows its own alone. */
+/* Statements with another wording are not compared: this program knows only its own. */
 Test(verify, compares_no_statement_of_other_words) {
     struct bench bench = bench_open(&hidden);
     change_real(bench.file, "statement_words", 1);
@@ -420,7 +419,7 @@ static void take(const char *name, const char *value, void *user) {
     snprintf(names->name[names->count++], 64, "%s", name);
 }
 
-/* Every attribute by its least change, every dataset by one value: the signature no longer holds. */
+/* The smallest change of any attribute, or of one value in any dataset, invalidates the signature. */
 Test(verify, signature_sees_every_change) {
     static const char *const datasets[] = {"id", "split", "z"};
     struct bench bench = bench_open(&clipped);
@@ -485,7 +484,7 @@ static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *inf
     return 0;
 }
 
-/* As h5repack does: contiguous, uncompressed, in the other order. */
+/* Copies a file as h5repack does: contiguous, uncompressed, in the other order. */
 static void repack(const char *from, const char *to) {
     static const char *const datasets[] = {"z", "log_pi", "split", "label", "id"};
     hid_t old = H5Fopen(from, H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -529,7 +528,7 @@ Test(verify, signature_is_of_every_byte) {
     nvdp_context_free(bench.ctx);
 }
 
-/* Older versions signed values and attributes: what else is in such a file is looked at, and said to be unsigned. */
+/* Older versions signed only values and attributes.  The rest of such a file is checked and reported as unsigned. */
 Test(verify, older_signatures_are_of_values) {
     struct bench bench = {.ctx = support_context()};
     struct made_embeddings made = made_embeddings_default();
@@ -596,7 +595,7 @@ static void hide_comment(hid_t file) {
     H5Oset_comment_by_name(file, "z", "secret", H5P_DEFAULT);
 }
 
-/* A file's name for its own texts ends at the NUL. */
+/* The text of the attribute ends at the NUL for readers. */
 static void hide_behind_nul(hid_t file) {
     static const char text[32] = "os\0secret";
     hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
@@ -626,7 +625,7 @@ static void write_floats(hid_t file, const char *name, hid_t type, hsize_t count
     free(values);
 }
 
-/* Deleted objects still lie in the file. */
+/* Deleted objects remain in the file. */
 static void hide_deleted(hid_t file) {
     write_floats(file, "gone", H5T_IEEE_F64LE, 1000, 1000, 1000);
     H5Fflush(file, H5F_SCOPE_LOCAL);
@@ -637,7 +636,7 @@ static void hide_digits(hid_t file) {
     write_floats(file, "label", H5T_IEEE_F64LE, 40, 40, 40);
 }
 
-static void hide_dataset(hid_t file) { /* which only files of public lengths have */
+static void hide_dataset(hid_t file) { /* only files of public lengths have it */
     write_floats(file, "offset", H5T_STD_I64LE, 40, 40, 40);
 }
 
@@ -663,7 +662,7 @@ Test(verify, sees_hidden_payloads) {
             cr_expect_eq(check_of(&found, nothing_else)->verdict, NVDP_VERDICT_NO,
                          "payload %zu: %s", i, check_of(&found, nothing_else)->found);
         }
-        /* a megabyte behind the end, of zeros too; a block before the start */
+        /* a megabyte after the end, also of zeros; a block before the start */
         char *bytes = calloc(1 << 20, 1);
         for (int i = 0; i < 2; i++) {
             copy(whole, bench.file);
@@ -686,7 +685,7 @@ Test(verify, sees_hidden_payloads) {
     }
 }
 
-/* Values outside a dataset's shape lie in its chunks, if it was larger once. */
+/* The chunks of a dataset that was once larger have values outside its shape. */
 Test(verify, sees_values_outside_a_shape) {
     struct bench bench = {.ctx = support_context()};
     struct made_embeddings made = made_embeddings_default();
@@ -737,7 +736,7 @@ Test(verify, keys_are_kept) {
     char path[600];
     cr_assert_eq(stat(bench.key, &info), 0);
     cr_assert_eq(info.st_mode & 07777, 0600);
-    cr_assert_eq(nvdp_key_create(bench.ctx, bench.key), NVDP_ERR_IO); /* never over another */
+    cr_assert_eq(nvdp_key_create(bench.ctx, bench.key), NVDP_ERR_IO); /* never overwrites a file */
     snprintf(path, sizeof path, "%s/model/key", bench.run);
     cr_assert_eq(nvdp_key_create(bench.ctx, path), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(bench.ctx), "in the folder of a run");
@@ -749,7 +748,7 @@ Test(verify, keys_are_kept) {
     refused(&bench, bench.key, "chmod 600");
     cr_assert_eq(chmod(bench.public_key, 0600), 0);
     refused(&bench, bench.public_key, "expected a secret key");
-    /* another's key, and what is none */
+    /* the key of somebody else, and a file that is no key */
     snprintf(path, sizeof path, "%s", support_scratch_path("other.key"));
     cr_assert_eq(nvdp_key_create(bench.ctx, path), NVDP_OK);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
@@ -781,10 +780,10 @@ Test(verify, refuses_other_files) {
     nvdp_context_free(ctx);
 }
 
-/* --- files with a damage --- */
+/* --- damaged files --- */
 
-/* One byte of an export is changed, all over the file and most often where HDF5's own structures are: every file is
- * verified, told about, read as a whole or refused with a message, in no time.  $NVDP_MUTATIONS: as many. */
+/* Changes one byte of an export, anywhere but mostly in HDF5's own structures.  Every file must be verified,
+ * reported, read completely or refused with a message, within seconds.  NVDP_MUTATIONS is the number of changes. */
 Test(verify, survives_changed_bytes, .timeout = 36000) {
     enum { STRUCTURES = 12 << 10, SECONDS = 20 };
     struct bench bench = bench_open(&clipped);
@@ -794,22 +793,22 @@ Test(verify, survives_changed_bytes, .timeout = 36000) {
     char *described = NULL;
     char *bytes = NULL;
     size_t count = 0;
-    int refused = 0, told = 0;
+    int refused = 0, reported = 0;
     cr_assert_eq(nvdp__read_file(bench.ctx, bench.file, 1 << 26, &bytes, &count), NVDP_OK);
     for (int m = 0; m < mutations; m++) {
         struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
         struct nvdp__embeddings *held = NULL;
-        const size_t most = m % 4 > 0 && count > STRUCTURES ? STRUCTURES : count;
-        const size_t at = (size_t)((double)rand_r(&seed) / ((double)RAND_MAX + 1) * (double)most);
+        const size_t range = m % 4 > 0 && count > STRUCTURES ? STRUCTURES : count;
+        const size_t at = (size_t)((double)rand_r(&seed) / ((double)RAND_MAX + 1) * (double)range);
         const char kept = bytes[at];
         bytes[at] = m % 3 == 0 ? '\377' : (char)(kept ^ 1 << rand_r(&seed) % 8);
         support_write(bench.file, bytes, count);
-        alarm(SECONDS); /* nothing spins */
+        alarm(SECONDS); /* nothing may loop */
         nvdp_status status = nvdp_verify(bench.ctx, bench.file, bench.public_key, &found);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu: %s", at,
                   nvdp_status_name(status));
         refused += status != NVDP_OK;
-        told += status == NVDP_OK && !found.holds;
+        reported += status == NVDP_OK && !found.holds;
         status = nvdp__embeddings_read(bench.ctx, bench.file, &held);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu: %s", at,
                   nvdp_status_name(status));
@@ -822,9 +821,9 @@ Test(verify, survives_changed_bytes, .timeout = 36000) {
         bytes[at] = kept;
     }
     alarm(0);
-    cr_log_info("of %d changes %d were refused, %d told", mutations, refused, told);
+    cr_log_info("of %d changes %d were refused, %d told", mutations, refused, reported);
     cr_assert_gt(refused, mutations / 50);
-    cr_assert_gt(told, mutations / 20);
+    cr_assert_gt(reported, mutations / 20);
     free(bytes);
     nvdp_context_free(bench.ctx);
 }
