@@ -41,8 +41,7 @@ struct nvdp_model {
     char frozen[NVDP__DIGEST_HEX]; /* digest of the frozen weights; empty until first requested */
     const double *class_weight;    /* borrowed: weight per class in the loss; NULL: all 1 */
     struct nvdp__prefix *prefix; /* borrowed: supplies the frozen layers' states; NULL: computed */
-    struct nvdp__token_noise *noise; /* borrowed: replaces texts before the encoder reads them;
-                                      * NULL */
+    struct nvdp__token_noise *noise; /* borrowed: replaces texts before encoding; NULL */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     char *owned_text; /* storage of task and column names in info */
@@ -169,8 +168,7 @@ struct nvdp__prefix {
     size_t layers;
     struct nvdp__device dev;          /* the model's, with rowwise products in float32 */
     struct nvdp__prefix_store *store; /* NULL: computed each time */
-    float *row;                       /* host buffer for the store's longest text; NULL without a
-                                       * store */
+    float *row;                       /* host buffer for the store's longest text */
 };
 
 /* Returns the digest of the frozen weights, which must be in place. */

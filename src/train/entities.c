@@ -1,9 +1,11 @@
+/* Counts entities among tagged words and computes their precision, recall and F1 (entities.h).
+ * `step` moves both tag sequences by one word; nvdp__entities_count applies it to a data set. */
 #include "train/entities.h"
 
 #include "text/dataset.h"
 #include <string.h>
 
-/* A class as what it says: 'O', 'B' or 'I', and the type. */
+/* A class split into its kind, 'O', 'B' or 'I', and its type. */
 struct tag {
     char kind;
     const char *type;
@@ -26,8 +28,8 @@ static bool begins(struct tag before, struct tag now) {
 }
 
 struct count {
-    struct tag gold, found; /* of the word before */
-    bool right;             /* within an entity that is so far */
+    struct tag gold, found; /* tags of the previous word */
+    bool right;             /* inside an entity that matches so far */
     const char *type;
     struct nvdp__entities *out;
 };

@@ -4,18 +4,19 @@
 
 #include <nvdp/train.h>
 
-/* outputs [n, classes] (classes 1: regression), label [n].  Degenerate cases (no positive, constant
- * values) give 0, as in GLUE's scripts. */
+/* Returns a metric of outputs [n, classes] (classes 1: regression) against label [n]. Degenerate
+ * cases (no positive, constant values) give 0, as in GLUE's scripts. */
 double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
                     const float *label);
-/* Index of the largest output, the first on ties. */
+/* Returns the index of the largest output; ties go to the first. */
 size_t nvdp__argmax(size_t classes, const float *outputs);
-/* Share of the most frequent class; NaN for regression. */
+/* Returns the share of the most frequent class; NaN for regression. */
 double nvdp__majority(size_t n, size_t classes, const float *label);
-/* Metrics of a task over draws: outputs[k] are draw k's. */
+/* Computes the metrics of a task over draws; outputs[k] holds the outputs of draw k. */
 void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
                  const float *const *outputs, struct nvdp_scores *scores);
-/* Adds each metric's 95 % interval over texts to what nvdp__score() made of the same arguments.  NaN where there is none. */
+/* Adds each metric's 95 % interval over texts to the result of nvdp__score() for the same
+ * arguments; NaN if there is none. */
 nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
                                 const float *label, size_t draws, const float *const *outputs,
                                 struct nvdp_scores *scores);
