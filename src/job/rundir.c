@@ -1,4 +1,5 @@
-/* Records of a run: where it ran, its JSON files (docs/formats.md). */
+/* Writes the JSON records of a run (docs/formats.md) for train/ and pretrain/: software and
+ * hardware, then the files. */
 #include "job/rundir.h"
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 #include <nvdp/version.h>
 #include <stdlib.h>
 
-/* --- what ran where and when --- */
+/* --- software and hardware --- */
 
 json_t *nvdp__software_json(void) {
     return json_pack("{s:s,s:s,s:s}", "nvdp", nvdp_version(), "openblas", openblas_get_config(),
@@ -28,7 +29,7 @@ json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
     return object;
 }
 
-/* --- its JSON files --- */
+/* --- JSON files --- */
 
 nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
                                  json_t *root) {

@@ -9,7 +9,7 @@
 nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
                                  json_t *root);
 
-/* For these records: libraries; processor, threads and processes. */
+/* Describe for these records the libraries, and the processor, threads and processes. */
 json_t *nvdp__software_json(void);
 json_t *nvdp__hardware_json(const struct nvdp_context *ctx);
 

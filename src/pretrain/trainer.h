@@ -1,4 +1,4 @@
-/* A pretraining run: its options, and the run. */
+/* The options of a pretraining run, and the run. */
 #ifndef NVDP_SRC_PRETRAIN_TRAINER_H
 #define NVDP_SRC_PRETRAIN_TRAINER_H
 
@@ -11,17 +11,17 @@
 #include <nvdp/safetensors.h>
 
 enum nvdp__start {
-    NVDP__START_NORMAL,    /* as BERT: everything normal, initializer_range wide */
-    NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighbouring tokens */
+    NVDP__START_NORMAL,    /* as BERT: normal weights with standard deviation initializer_range */
+    NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighboring tokens */
 };
-/* How weights are written. */
+/* Format of the written weights. */
 enum nvdp__weight_format { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };
 extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
                                                       *const nvdp__optimizer_names[];
 
-/* The plain struct that the table of options.c fills, which tells each. */
+/* The plain struct that the table of options.c fills and describes. */
 struct nvdp__pretrain_options {
-    const char *text_list, *eval_text_list;     /* as given; what is read are */
+    const char *text_list, *eval_text_list;     /* as given; split into the lists below */
     const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
@@ -29,18 +29,18 @@ struct nvdp__pretrain_options {
     size_t vocab_size, alphabet;
     struct nvdp__private_words words; /* epsilon 0: the vocabulary is not private */
     bool cased;
-    size_t hidden, layers, heads, intermediate, max_positions; /* where there is no `init` */
-    enum nvdp__start start;                                    /* likewise */
+    size_t hidden, layers, heads, intermediate, max_positions; /* without `init` */
+    enum nvdp__start start;                                    /* without `init` */
     size_t freeze_layers;
     enum nvdp__objective objective;
     size_t length;
     double mask_prob;
     bool whole_word;
-    struct nvdp__sanitizer_options sanitizer; /* of an adaptive objective */
+    struct nvdp__sanitizer_options sanitizer; /* for an adaptive objective */
     uint64_t steps, stop_after;
     size_t batch;
     struct nvdp__dp_options dp;
-    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
+    enum nvdp_precision precision; /* f32, with a notice, if bf16 is not available */
     enum nvdp__optimizer_kind optimizer;
     struct nvdp__adamw_options adamw;
     double momentum, dropout;
@@ -55,22 +55,23 @@ extern const struct nvdp__schema nvdp__pretrain_schema;
 
 /* ---- options.c ---- */
 
-/* As pretrain.json has them, with the lists of files. */
+/* Returns the options as in pretrain.json, with the lists of files. */
 json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options);
-/* The reverse, from `object` of the file `path`.  Strings stay owned by the object, the lists of
- * files by *lists (free()). */
+/* Reads such options from `object` of the file `path`. The object keeps ownership of strings;
+ * *lists owns the lists of files (free()). */
 nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *path,
                                         const json_t *object,
                                         struct nvdp__pretrain_options *options,
                                         const char ***lists);
-/* Zeros that stand for a rule are replaced by what it gives. */
+/* Replaces zeros that stand for a rule by the value of the rule. */
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *options);
 enum nvdp_dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options);
-/* BERT's configuration for a vocabulary of so many pieces; the options are resolved. */
+/* Returns BERT's configuration for a vocabulary of `pieces` pieces; the options must be
+ * resolved. */
 struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options *options,
                                             size_t pieces);
 
-/* ---- trainer.c: nvdp_pretrain of a plain struct ---- */
+/* ---- trainer.c: nvdp_pretrain() for a plain struct ---- */
 
 nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
                            struct nvdp_pretrain_result *out);

@@ -440,8 +440,7 @@ struct nvdp__train_options nvdp__train_defaults(void) {
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
-    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* a resumed run has its
-                                                                       * own */
+    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* checked later */
 }
 
 nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
