@@ -36,8 +36,7 @@ struct nvdp__pretrainer {
     /* the vocabulary: vocab.txt, tokenizer_config.json, and objects made from them */
     char *vocabulary;
     size_t vocabulary_size;
-    struct nvdp__private_words words; /* the vocabulary's privacy; epsilon 0: none, or not
-                                       * recorded */
+    struct nvdp__private_words words; /* the vocabulary's privacy; epsilon 0: none or unknown */
     json_t *tokenizer_config;
     json_t *init_record;          /* pretraining of the start model; NULL: not known */
     struct nvdp__lineage lineage; /* data that the model will have seen */

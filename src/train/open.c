@@ -232,7 +232,7 @@ static void divide_by_largest(struct nvdp__trainer *t, size_t classes) {
 }
 
 /* Sets the class weights. In private training, clipping would undo a weight on a text's loss.
- * The clipped gradients are weighted instead, by at largest 1, so that no text contributes more to
+ * The clipped gradients are weighted instead, by at most 1, so that no text contributes more to
  * the sum than without weights. */
 static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     const char *how = t->config.class_weights;
