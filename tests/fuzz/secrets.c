@@ -1,8 +1,9 @@
-/* Any bytes as a file of secrets: what is read is written, and read again as the same. */
+/* Reads any bytes as a file of secrets: secrets that are read, written and read again are the
+ * same. */
 #include "pretrain/secrets.h"
 #include "fuzz.h"
 
-enum { MOST = 1 << 14 };
+enum { MAX_SECRETS = 1 << 14 };
 
 static struct nvdp_tokenizer *tokenizer_of(struct nvdp_context *ctx) {
     static const char pieces[] =
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     nvdp_status status = nvdp__secrets_read(file.path, tokenizer, &secrets);
     if (status != NVDP_OK)
         fuzz_refused(file.ctx, status);
-    else if (secrets.count <= MOST)
+    else if (secrets.count <= MAX_SECRETS)
         check(&secrets, tokenizer);
     nvdp__secrets_release(&secrets);
     nvdp_tokenizer_free(tokenizer);

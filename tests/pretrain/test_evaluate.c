@@ -1,5 +1,5 @@
-/* Evaluation: what is asked depends on text, length, share and seed alone; another program finds
- * the same. */
+/* Tests evaluation: the masks depend only on text, length, share and seed, and another program
+ * computes the same scores. */
 #include "toy_corpus.h"
 
 #include "support.h"
@@ -61,7 +61,7 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     cr_assert_eq(read_ids(ctx, eval.positions, "input_ids", again, ROOM), tokens);
     cr_assert_eq(memcmp(all, again, tokens * sizeof *all), 0);
     cr_assert_float_eq(same.nll, whole.nll, 1e-5);
-    /* A limit picks windows i n / k, masked as before. */
+    /* A limit selects windows i n / k, with the same masks. */
     eval.limit = 3;
     cr_assert_eq(score(ctx, &eval).windows, 3);
     read_ids(ctx, eval.positions, "input_ids", few, ROOM);

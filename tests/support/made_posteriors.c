@@ -1,3 +1,4 @@
+/* Generates posteriors for tests (made_posteriors.h) from a small linear congruential generator. */
 #include "made_posteriors.h"
 
 double made_uniform(unsigned *seed) {
