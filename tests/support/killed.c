@@ -120,8 +120,7 @@ static void check_model(const struct whole *whole, const char *model, uint64_t s
                   (size_t)whole->at[i].step, (size_t)step);
 }
 
-/* Waits up to 60 ms. Two of every three processes have trained by then; the third may have only
- * started. */
+/* ---- the run that is killed ---- */
 
 static pid_t begin(struct nvdp_context *ctx, const struct killed_run *run, const char *out) {
     char record[LONGER];
@@ -138,7 +137,7 @@ static void rest(double milliseconds) {
     nanosleep(&(struct timespec){.tv_nsec = (long)(1e6 * milliseconds)}, NULL);
 }
 
-/* Waits up to 60 ms. Of every three processes, two have trained by then; the third may have only
+/* Waits up to 60 ms. Two of every three processes have trained by then; the third may have only
  * started. */
 static void wait_for(pid_t pid, const char *out, bool trains, unsigned *seed) {
     static struct lines before, now;
@@ -153,15 +152,14 @@ static void wait_for(pid_t pid, const char *out, bool trains, unsigned *seed) {
     rest(60 * pow((double)rand_r(seed) / RAND_MAX, 2));
 }
 
-/* steps of lost processes; those drawn again identically */
+/* Totals over all processes of all runs. */
 struct tally {
     int kills;
-    size_t redone, same; /* steps that lost processes had done; of these, steps with the same
-                          * draw */
+    size_t redone, same; /* steps of lost processes; those drawn again identically */
     unsigned seed;
 };
 
-/* more are lost in a fork */
+/* Runs to the end, with at most `kills` kills. */
 static void run_killed(const struct killed_run *run, const struct whole *whole, const char *out,
                        int kills, struct tally *tally) {
     static struct lines lost, lines;
@@ -207,8 +205,7 @@ void killed_ends(const struct killed_run *run, int kills) {
     char out[PATH], record[LONGER];
     cr_assert_leq(run->steps, MAX_STEPS);
     whole = (struct whole){.ctx = support_context(), .late = run->late};
-    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more threads do not survive
-                                                                    * a fork */
+    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more are lost in a fork */
     snprintf(out, sizeof out, "%s", support_scratch_path("killed"));
     snprintf(record, sizeof record, "%s/%s", out, run->record);
     snprintf(whole.out, sizeof whole.out, "%s", support_scratch_path("whole"));
