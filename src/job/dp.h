@@ -1,6 +1,7 @@
-/* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md): a step draws each example with
- * probability q, clips its gradient to norm C, adds the gradients and N(0, sigma^2 C^2) up, and divides by B = q N, which does not
- * depend on the drawn examples. */
+/* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md). A step
+ * draws each example with probability q and clips its gradient to norm C. It adds N(0, sigma^2
+ * C^2) to the sum of the gradients and divides by B = q N, which does not depend on the drawn
+ * examples. */
 #ifndef NVDP_SRC_JOB_DP_H
 #define NVDP_SRC_JOB_DP_H
 
@@ -117,7 +118,7 @@ void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
 /* Adds to a line of metrics.jsonl: "epsilon_rdp", the cost of `steps` by the faster accountant; "clipped", the share of the
- * last step's examples whose gradient was longer than C; "left_out", if it is above 0.  Adds nothing if dp is NULL or adds
+ * last step's examples whose gradient was longer than C; "left_out", if it is above 0. Adds nothing if dp is NULL or adds
  * no noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
                            json_t *line);

@@ -95,7 +95,7 @@ struct nvdp__job {
     double saved_at;
 };
 
-/* Closes the files and releases dp, sum, optimizer and order.  Call it before the parameters are released. */
+/* Closes the files and releases dp, sum, optimizer and order. Call it before the parameters are released. */
 void nvdp__job_close(struct nvdp__job *job);
 
 /* Returns the number of tokens in n examples. */

@@ -48,10 +48,10 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
                                         json_number_value(json_object_get(dp, "sample_rate")),
                                         (uint64_t)json_integer_value(json_object_get(dp, "steps"))};
     const struct nvdp_dp_guarantee each[] = {guarantee(dp, "vocabulary"), guarantee(dp, "start")};
-    struct nvdp_dp_guarantee beside[2];
-    struct nvdp_dp_run run = {&steps, 1, beside, 0};
+    struct nvdp_dp_guarantee earlier[2];
+    struct nvdp_dp_run run = {&steps, 1, earlier, 0};
     for (size_t i = 0; i < 2; i++)
-        if (each[i].epsilon > 0 || each[i].delta > 0) beside[run.besides++] = each[i];
+        if (each[i].epsilon > 0 || each[i].delta > 0) earlier[run.besides++] = each[i];
     out->examples = (uint64_t)json_integer_value(json_object_get(dp, "examples"));
     out->steps = steps;
     out->clip = clip > 0 ? clip : INFINITY;

@@ -1,6 +1,6 @@
-/* Derives the limits that a model's mechanism guarantees for every text (first function), names
- * the training options that remedy what certificates and reports find, and issues certificates
- * (end of the file). */
+/* Certificates of models, for training, sharing and reports. In order: the limits that a model's
+ * mechanism guarantees for every text, the training options that remedy findings of certificates
+ * and reports, and the certificates. */
 #include "base/sentence.h"
 #include "mechanism/method.h"
 #include "model/model.h"

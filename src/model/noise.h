@@ -11,8 +11,8 @@
  * [CLS], [SEP], positions and types are the provider's and get no noise. [UNK] has no vector and
  * becomes a uniform draw.
  *
- * Each text is drawn once. Its noise is keyed by the seed, the split, the text's row in the file
- * and the token's position, so it does not depend on when or in which batch the text is read. */
+ * Each text is drawn once. Its noise is keyed by the seed, the split, the text's row in the file and
+ * the token's position. It does not depend on when or in which batch the text is read. */
 #ifndef NVDP_SRC_MODEL_NOISE_H
 #define NVDP_SRC_MODEL_NOISE_H
 

@@ -223,7 +223,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         NVDP_RETURN_IF_FAILED(
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
-    /* In private training the number of examples processed at a time. */
+    /* In private training, `batch` is the number of examples processed at a time. */
     const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_max(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
     t->job = (struct nvdp__job){

@@ -279,7 +279,7 @@ void nvdp__secrets_release(struct nvdp__secrets *secrets) {
     *secrets = (struct nvdp__secrets){.ctx = secrets->ctx};
 }
 
-/* Draws a uniform token of the text and moves back to the beginning of its word. */
+/* ---- places ---- */
 
 static int by_place(const void *x, const void *y) {
     const struct nvdp__plant *a = x, *b = y;
@@ -288,7 +288,7 @@ static int by_place(const void *x, const void *y) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Draws a token uniformly from the text and moves back to the beginning of its word. */
+/* Draws a uniform token of the text and moves back to the beginning of its word. */
 static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
                            const struct nvdp__piece_table *pieces) {
     uint64_t at = nvdp__stream_below(stream, corpus->tokens);

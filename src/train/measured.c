@@ -1,6 +1,6 @@
 /* Names, labels, reads and lists the privacy reports of a run (measured.h,
- * include/nvdp/measured.h), so that several reports with different options can stand in one run.
- * The first part serves writing, the second reading. */
+ * include/nvdp/measured.h), so that a run can hold several reports with different options. The
+ * first part serves writing, the second reading. */
 #include "train/measured.h"
 
 #include "base/cache.h"

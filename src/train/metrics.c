@@ -1,6 +1,6 @@
-/* Scores models for training and evaluation: the metrics of the GLUE tasks in double, then
- * bootstrap intervals over texts, scores by class, and finally the scores of a model over draws
- * of its noise. */
+/* Scores models for training and evaluation. In order: the metrics of the GLUE tasks in double,
+ * bootstrap intervals over texts, scores by class, and the scores of a model over draws of its
+ * noise. */
 #include "train/metrics.h"
 
 #include "base/json.h"
@@ -77,21 +77,22 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
 /* Counts for one class: correctly predicted texts, texts with this label, texts predicted as
  * this class. */
 struct class_counts {
-    double right, there, said;
+    double right, actual, predicted;
 };
 
 static double class_f1(const struct class_counts *c) {
-    return c->right > 0 ? 2 * c->right / (c->there + c->said) : 0;
+    return c->right > 0 ? 2 * c->right / (c->actual + c->predicted) : 0;
 }
 
 /* count [classes], zeroed. */
 static void count_classes(size_t n, size_t classes, const float *outputs, const float *label,
                           struct class_counts *count) {
     for (size_t i = 0; i < n; i++) {
-        const size_t said = nvdp__argmax(classes, outputs + i * classes), is = (size_t)label[i];
-        count[said].said++;
-        count[is].there++;
-        count[is].right += said == is;
+        const size_t predicted = nvdp__argmax(classes, outputs + i * classes),
+                     actual = (size_t)label[i];
+        count[predicted].predicted++;
+        count[actual].actual++;
+        count[actual].right += predicted == actual;
     }
 }
 
@@ -106,7 +107,7 @@ static double sum_f1(size_t n, size_t classes, const float *outputs, const float
     count_classes(n, classes, outputs, label, count);
     for (size_t c = 0; c < classes; c++) {
         sum += class_f1(&count[c]);
-        *seen += count[c].there + count[c].said > 0;
+        *seen += count[c].actual + count[c].predicted > 0;
     }
     free(count);
     return sum;
@@ -359,10 +360,10 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
         for (size_t c = 0; c < classes; c++) {
             const double share = 1 / (double)draws;
             const struct class_counts *at = &count[c];
-            made[c].n = (size_t)at->there;
-            made[c].said += share * at->said;
-            made[c].precision += at->said > 0 ? share * at->right / at->said : 0;
-            made[c].recall += at->there > 0 ? share * at->right / at->there : 0;
+            made[c].n = (size_t)at->actual;
+            made[c].said += share * at->predicted;
+            made[c].precision += at->predicted > 0 ? share * at->right / at->predicted : 0;
+            made[c].recall += at->actual > 0 ? share * at->right / at->actual : 0;
             made[c].f1 += share * class_f1(at);
         }
     }

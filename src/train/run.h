@@ -35,8 +35,8 @@ nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
-/* Returns how the run's texts are read; `data` NULL: from the folder of the training data. It
- * sets no limit. */
+/* Returns the configuration for reading the run's texts; `data` NULL: from the folder of the
+ * training data. It sets no limit. */
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);
 
 #endif

@@ -221,7 +221,7 @@ nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
 
 /* --- a base run of its own --- */
 
-/* Enough for a classifier, and needed on small data sets (as in method reg). */
+/* A classifier needs no more dropout, and small data sets need no less (as in method reg). */
 static const double BASE_DROPOUT = 0.1;
 
 bool nvdp__base_first(const struct nvdp__train_options *config) {

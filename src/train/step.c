@@ -103,7 +103,7 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(gradient(t, pass, &t->losses));
-    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* stop; a release goes on */
+    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* unlike a release, stop */
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
     double texts = (double)t->batch->texts / (double)part->all_texts;

@@ -181,8 +181,8 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
 }
 
 /* Ends an epoch: validates, keeps the best model, saves the state. In private training the state
- * is saved before the model. Steps that a killed process did after its last state are repeated
- * with other noise but accounted once, so no model of these steps may have been written. */
+ * is saved before the model. After a kill, steps beyond the saved state are repeated with other
+ * noise but accounted once, so no model of these steps may exist. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
     if (t->job.dp != NULL) NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));

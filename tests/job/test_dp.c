@@ -138,8 +138,8 @@ Test(dp, micro_batches_add_up) {
     close_fixture(&parts);
 }
 
-/* The loss of words is the mean over all words, whatever number of sentences is processed at a
- * time. */
+/* The loss of words is the mean over all words and does not depend on the number of sentences
+ * processed at a time. */
 Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
     const struct nvdp__dp_options dp = open_options();
     double loss[2];
@@ -251,16 +251,16 @@ Test(dp, classes_weigh_clipped_gradients) {
     cr_expect_eq(memcmp(all, same, total * sizeof *all), 0);
     cr_expect_gt(norm_of(total, one), 1e-3);
     cr_expect_gt(norm_of(total, other), 1e-3);
-    double off[3] = {0}, most = 0;
+    double off[3] = {0}, largest = 0;
     for (size_t i = 0; i < total; i++) {
-        most = fmax(most, fabs((double)noisy[i]));
+        largest = fmax(largest, fabs((double)noisy[i]));
         off[0] = fmax(off[0], fabs((double)one[i] + (double)other[i] - (double)all[i]));
         off[1] = fmax(off[1], fabs((double)one[i] + (double)other[i] / 4 - (double)mixed[i]));
         off[2] = fmax(off[2], fabs((double)noisy[i] - (double)all[i] -
                                    ((double)mixed_noisy[i] - (double)mixed[i])));
     }
     for (int k = 0; k < 3; k++)
-        cr_expect_leq(off[k], 1e-5 * most, "%d: %g of %g", k, off[k], most);
+        cr_expect_leq(off[k], 1e-5 * largest, "%d: %g of %g", k, off[k], largest);
     free(all);
     free(same);
     free(one);
@@ -325,7 +325,7 @@ Test(dp, an_empty_batch_is_noise) {
     }
     cr_expect_eq(report.tokens, 0);
     cr_expect_eq(report.total, 0);
-    f.t.job.dp->rate = 1; /* an empty step must not leave a gradient behind */
+    f.t.job.dp->rate = 1; /* an empty step leaves no gradient */
     report = step(&f);
     cr_expect_gt(report.tokens, 0);
     close_fixture(&f);
@@ -755,13 +755,13 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     json_t *root;
     for (int known = 1; known >= 0; known--) {
         task_train(ctx, &config);
-        const char *said =
+        const char *statement =
             json_string_value(json_object_get(dp_of(out, "result.json", &root), "statement"));
-        support_contains(said, "had learned without privacy from data/train.tsv");
-        support_contains(said, known
-                                   ? "none of these examples is among them"
-                                   : "Only whole files could be compared with data/train.tsv, and "
-                                     "none is the file of these examples");
+        support_contains(statement, "had learned without privacy from data/train.tsv");
+        support_contains(statement,
+                         known ? "none of these examples is among them"
+                               : "Only whole files could be compared with data/train.tsv, and "
+                                 "none is the file of these examples");
         json_decref(root);
         snprintf(path, sizeof path, "%s/seen_texts.bin", bare);
         struct stat of;

@@ -245,8 +245,7 @@ Test(certificate, sequence_clip) {
     }
 }
 
-/* Hidden length with one vector per text: the mean is clipped in units of trained standard
- * deviations. */
+/* Clips the mean of one vector per text in units of the trained standard deviations. */
 Test(certificate, means_clipped_in_units_of_trained_noise) {
     struct nvdp__nvib_config config = defaults();
     config.clip.mu_radius = 1.5;

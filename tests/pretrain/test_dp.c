@@ -312,18 +312,18 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
         cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 0)), epsilon, 1e-12);
         cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 1)), delta, 1e-20);
         const struct nvdp_dp_steps phase = {json_real_value(json_object_get(dp, "noise")), 0.05, 8};
-        const struct nvdp_dp_guarantee beside = {epsilon, delta};
+        const struct nvdp_dp_guarantee counting = {epsilon, delta};
         struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-        cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &beside, 1},
+        cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &counting, 1},
                                   json_real_value(json_object_get(dp, "delta")), &account),
                      NVDP_OK);
         cr_expect_eq(number_of(dp, "pld", "epsilon"), account.pld_epsilon);
         cr_expect_eq(number_of(dp, "rdp", "epsilon"), account.rdp_epsilon);
         cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
                   account.pld_epsilon);
-        const char *said = json_string_value(json_object_get(dp, "statement"));
-        support_contains(said, "what else saw the examples: epsilon 1.5 and delta 3e-09");
-        support_contains(said, "as the vocabulary that came out");
+        const char *statement = json_string_value(json_object_get(dp, "statement"));
+        support_contains(statement, "what else saw the examples: epsilon 1.5 and delta 3e-09");
+        support_contains(statement, "as the vocabulary that came out");
         json_decref(root);
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
         root = json_load_file(path, 0, NULL);
@@ -362,9 +362,9 @@ Test(dp, pairs) {
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
-    char *said = support_read(path);
-    support_contains(said, "an example is one pair of neighbouring parts of one document");
-    free(said);
+    char *statement = support_read(path);
+    support_contains(statement, "an example is one pair of neighbouring parts of one document");
+    free(statement);
     snprintf(path, sizeof path, "%s/metrics.jsonl", whole);
     FILE *file = fopen(path, "r");
     char line[2000];

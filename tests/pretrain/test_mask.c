@@ -43,7 +43,7 @@ static void check_text(const struct toy *toy, const int32_t *before, const int32
 }
 
 static struct tally mask_many(const struct toy *toy, double share, bool whole_words, size_t texts,
-                              size_t most) {
+                              size_t max_masked) {
     struct tally tally = {0};
     struct nvdp__masker masker;
     struct nvdp__masked masked;
@@ -59,8 +59,8 @@ static struct tally mask_many(const struct toy *toy, double share, bool whole_wo
         memcpy(after, before, sizeof before);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, after, 100, &masked);
-        cr_assert_leq(masked.count, most);
-        if (!whole_words) cr_assert_eq(masked.count, most);
+        cr_assert_leq(masked.count, max_masked);
+        if (!whole_words) cr_assert_eq(masked.count, max_masked);
         check_text(toy, before, after, &masked, &tally);
     }
     nvdp__masked_release(&masked);

@@ -320,8 +320,8 @@ Test(pretrain, frozen_layers_stay) {
     start.seed = 2;
     start.overwrite = true;
     run(ctx, &start);
-    const struct nvdp__pretrain_options again = {.resume = parts};
-    cr_expect_eq(nvdp__pretrain(ctx, &again, &result), NVDP_ERR_INPUT);
+    const struct nvdp__pretrain_options resumed = {.resume = parts};
+    cr_expect_eq(nvdp__pretrain(ctx, &resumed, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "first: expected the frozen layers that the run began with");
     nvdp_context_free(ctx);

@@ -13,7 +13,7 @@ struct killed_run {
                          bool resume);
     const void *config;
     uint64_t steps; /* of the whole run */
-    uint64_t late;  /* steps between a model on the way and the next check for a stop */
+    uint64_t late;  /* steps by which the model on disk is older than the last line at a check */
     bool seeded;    /* the same draws from the same state, and the same final model */
 };
 

@@ -44,8 +44,8 @@ static double draw(const struct drawn_pair *pair, struct nvdp__stream *stream, d
         const double difference = pair->alpha[0][i] - pair->alpha[1][i];
         loss += difference * weight;
         shift += difference;
-        const double most = fmax(all, weight);
-        all = most + log(exp(all - most) + exp(weight - most));
+        const double largest = fmax(all, weight);
+        all = largest + log(exp(all - largest) + exp(weight - largest));
     }
     return pair->m > 0 ? loss - shift * all : loss;
 }

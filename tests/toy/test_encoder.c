@@ -122,8 +122,8 @@ Test(encoder, it_is_trained_saved_and_scored) {
     config.model = model;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9);
-    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
+    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
     snprintf(model, sizeof model, "%s/model", config.out);
     cr_assert_eq(nvdp_bert_config_read(ctx, model, &saved), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq((int)saved.model_type, TOY);

@@ -120,10 +120,10 @@ static void open_trainer(struct nvdp__trainer *t) {
     nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
 }
 
-/* Compares ten steps. Adam's first steps have the size of the rate whatever the gradient. For
- * gradients near the smallest float the quotient's error is large, so these elements are not
+/* Compares ten steps. Adam's first steps have the size of the rate, independent of the gradient.
+ * For gradients near the smallest float the quotient's error is large, so these elements are not
  * compared. The others differ by float32's roundings of x (6e-8 of weights near 1) and of the
- * quotient, 1e-6 of a rate of 1e-2 in each of ten steps. */
+ * quotient (1e-6 of a rate of 1e-2) in each of ten steps. */
 Test(reg, steps_are_those_of_a_plain_loop) {
     enum { STEPS = 10 };
     struct nvdp_context *ctx = support_context();

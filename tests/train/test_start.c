@@ -195,13 +195,13 @@ Test(start, every_method_takes_the_encoder_of_a_base_run) {
         cr_expect_eq(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"), bare);
         if (bare) cr_expect(support_same_file(fixture.base, run, "model/model.safetensors"));
     }
-    char path[700], said[1400];
+    char path[700], expected[1400];
     snprintf(path, sizeof path, "%s/run.json", run);
     char *text = support_read(path);
-    snprintf(said, sizeof said, "\"from_base\": \"%s\"", fixture.base);
-    support_contains(text, said);
-    snprintf(said, sizeof said, "\"model\": \"%s\"", fixture.model);
-    support_contains(text, said);
+    snprintf(expected, sizeof expected, "\"from_base\": \"%s\"", fixture.base);
+    support_contains(text, expected);
+    snprintf(expected, sizeof expected, "\"model\": \"%s\"", fixture.model);
+    support_contains(text, expected);
     free(text);
     free(run);
     nvdp_context_free(fixture.ctx);
@@ -221,8 +221,8 @@ Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
     cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_expect(
         same_tensor(fixture.ctx, fixture.base, run, "bert.encoder.layer.0.output.dense.weight"));
-    struct nvdp_evaluation again = task_evaluate(fixture.ctx, run, 3);
-    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    struct nvdp_evaluation evaluated = task_evaluate(fixture.ctx, run, 3);
+    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
     free(run);
     free(cache);
     nvdp_context_free(fixture.ctx);

@@ -20,8 +20,8 @@ static void learns(enum nvdp_method method) {
     cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
     cr_assert_eq(result.steps, 10 * 14); /* 108 texts in batches of 8 */
-    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 3);
-    cr_assert_eq(again.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
+    struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 3);
+    cr_assert_eq(evaluated.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
     nvdp_context_free(ctx);
 }
 
@@ -188,14 +188,14 @@ Test(train, what_was_measured_goes_with_its_model) {
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config.resume = config.out;
-    for (int again = 0; again < 2; again++) {
+    for (int attempt = 0; attempt < 2; attempt++) {
         for (int k = 0; k < DESCRIBED; k++) {
             snprintf(path[k], sizeof path[k], "%s/%s", config.out, described[k]);
             support_write_text(path[k], "{}");
         }
         cr_assert_gt(task_train(ctx, &config).best_epoch, 2);
         for (int k = 0; k < DESCRIBED; k++) /* the second time nothing is left to train */
-            cr_expect_eq(access(path[k], F_OK) == 0, again == 1, "%s", path[k]);
+            cr_expect_eq(access(path[k], F_OK) == 0, attempt == 1, "%s", path[k]);
     }
     config.resume = NULL;
     config.overwrite = true;
@@ -409,22 +409,22 @@ struct warnings {
     char text[512];
 };
 
-static void hear(enum nvdp_log_level level, const char *message, void *user) {
-    struct warnings *heard = user;
+static void capture(enum nvdp_log_level level, const char *message, void *user) {
+    struct warnings *captured = user;
     const bool ours = strstr(message, "; try ") != NULL || strstr(message, "told apart") != NULL;
     if (level != NVDP_LOG_WARNING || !ours) return;
-    heard->count++;
-    snprintf(heard->text, sizeof heard->text, "%s", message);
+    captured->count++;
+    snprintf(captured->text, sizeof captured->text, "%s", message);
 }
 
 /* The warning comes once, and never for a run that learns. */
 Test(train, collapse_is_said) {
-    struct warnings heard = {0};
+    struct warnings captured = {0};
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    nvdp_context_set_log(ctx, hear, &heard);
+    nvdp_context_set_log(ctx, capture, &captured);
     config.epochs = 2;
     config.overwrite = true;
     config.holdout = .3; /* 36 texts */
@@ -436,23 +436,24 @@ Test(train, collapse_is_said) {
     config.adamw.lr = 1e-4;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "nothing is learned") != NULL, "%s", heard.text);
-    cr_expect(strstr(heard.text, "hold nothing of their texts") != NULL, "%s", heard.text);
-    cr_expect(strstr(heard.text, "try a smaller --lambda") != NULL);
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "nothing is learned") != NULL, "%s", captured.text);
+    cr_expect(strstr(captured.text, "hold nothing of their texts") != NULL, "%s", captured.text);
+    cr_expect(strstr(captured.text, "try a smaller --lambda") != NULL);
     cr_expect_gt(result.score_seconds, 0);
-    heard.count = 0;
+    captured.count = 0;
     config.method = NVDP_METHOD_BASE;
     config.adamw.lr = 1e-2;
     task_train(ctx, &config); /* still at .5 after half of the steps */
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "hold nothing") == NULL && strstr(heard.text, "--lr-head") != NULL,
-              "%s", heard.text);
-    cr_expect_null(strstr(heard.text, "bottleneck"), "%s", heard.text); /* there is none */
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "hold nothing") == NULL &&
+                  strstr(captured.text, "--lr-head") != NULL,
+              "%s", captured.text);
+    cr_expect_null(strstr(captured.text, "bottleneck"), "%s", captured.text); /* there is none */
     config.epochs = 8;
     task_train(ctx, &config);
-    cr_expect_eq(heard.count, 1, "%s", heard.text);
-    heard.count = 0;
+    cr_expect_eq(captured.count, 1, "%s", captured.text);
+    captured.count = 0;
     char path[600];
     snprintf(path, sizeof path, "%s/dev.tsv", task.data);
     char *dev = support_read(path), *rows = strchr(dev, '\n') + 1, *often = NULL;
@@ -463,9 +464,10 @@ Test(train, collapse_is_said) {
     config.adamw.lr = 0;
     config.holdout = .1; /* 12 texts are too few to warn about */
     task_train(ctx, &config);
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "is not told apart from that of the most frequent class") != NULL,
-              "%s", heard.text);
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "is not told apart from that of the most frequent class") !=
+                  NULL,
+              "%s", captured.text);
     nvdp_context_free(ctx);
 }
 

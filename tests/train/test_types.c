@@ -78,8 +78,8 @@ Test(types, base_runs) {
         struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_BASE);
         struct nvdp_train_result result = task_train(ctx, &config);
         check_saved(ctx, &types[i], config.out, 3);
-        struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-        cr_expect_eq(again.scores.mean[0], result.test.mean[0], "%s", types[i].name);
+        struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
+        cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0], "%s", types[i].name);
     }
     nvdp_context_free(ctx);
 }
