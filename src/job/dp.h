@@ -117,9 +117,9 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
-/* Adds to a line of metrics.jsonl: "epsilon_rdp", the cost of `steps` by the faster accountant; "clipped", the share of the
- * last step's examples whose gradient was longer than C; "left_out", if it is above 0. Adds nothing if dp is NULL or adds
- * no noise. */
+/* Adds to a line of metrics.jsonl: "epsilon_rdp", the cost of `steps` by the faster accountant;
+ * "clipped", the share of the last step's examples whose gradient was longer than C; and
+ * "left_out", if it is above 0. Adds nothing if dp is NULL or adds no noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
                            json_t *line);
 /* Warns after training if gradients were left out. */

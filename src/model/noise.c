@@ -106,7 +106,7 @@ static uint64_t number_of(enum nvdp_split split, uint64_t row) {
     return (uint64_t)split << SPLIT_SHIFT | row;
 }
 
-static bool is_special(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+static bool is_marker(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     static const enum nvdp_special specials[] = {NVDP_TOKEN_PAD, NVDP_TOKEN_CLS, NVDP_TOKEN_SEP,
                                                  NVDP_TOKEN_MASK};
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
@@ -120,7 +120,7 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
                      int32_t *token, int32_t *row) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
-        if (is_special(noise->tokenizer, ids[i])) continue;
+        if (is_marker(noise->tokenizer, ids[i])) continue;
         token[found] = nvdp_sanitizer_token(noise->sanitizer, ids[i]);
         row[found++] = (int32_t)i;
     }
@@ -250,7 +250,7 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
     }
     for (size_t i = 0; i < all; i++) {
         changed += was[i] != dataset->ids[i];
-        tokens += !is_special(noise->tokenizer, was[i]);
+        tokens += !is_marker(noise->tokenizer, was[i]);
     }
     nvdp__log(ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another%s",
               nvdp__text_noise_names[noise->options.mechanism],
