@@ -1,4 +1,5 @@
-/* nvdp bench: steps of training and of encoding, and all pairs of posteriors, with a clock. */
+/* Benchmarks for `nvdp bench`, one part each: steps of training and encoding, all pairs of
+ * posteriors, text privatization, noise. */
 #include "bench/bench.h"
 
 #include "base/exact_normal.h"
@@ -10,7 +11,7 @@
 #include <nvdp/trainer.h>
 #include <stdlib.h>
 
-/* Sorts the seconds. */
+/* Sorts the seconds and summarizes them. */
 static struct bench_times times_of(size_t count, double *seconds) {
     double sum = 0;
     qsort(seconds, count, sizeof *seconds, nvdp__by_double);
@@ -24,10 +25,10 @@ static struct bench_times times_of(size_t count, double *seconds) {
     };
 }
 
-/* --- steps of training, of encoding --- */
+/* --- steps of training and encoding --- */
 
-/* Steps before the clock starts. */
-enum { WARMUP = 1, MOST_STEPS = 100000 };
+/* Untimed steps before the timed ones. */
+enum { WARMUP = 1, MAX_STEPS = 100000 };
 
 struct bench_config bench_config_default(void) {
     return (struct bench_config){.work = BENCH_TRAIN, .arch = "base", .steps = 3};
@@ -38,18 +39,18 @@ static nvdp_status find_sizes(struct nvdp_context *ctx, const struct bench_confi
     const char *model = nvdp_config_get(config->train, "model");
     if (config->arch == NULL && model == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arch: expected a name, or a model, found none");
-    if (config->steps < 1 || config->steps > MOST_STEPS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MOST_STEPS,
+    if (config->steps < 1 || config->steps > MAX_STEPS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MAX_STEPS,
                           config->steps);
     if (config->arch != NULL) return nvdp_bert_config_find(ctx, config->arch, bert);
     return nvdp_bert_config_read(ctx, model, bert);
 }
 
-/* What a pass forward over the batch multiplies and adds in the encoder, twice:
- *
- *     2 layers (T (4 D^2 + 2 D I) + 2 D sum_i n_i^2)
- *
- * for T tokens of texts of n_i, width D, inner width I: dense products, and attention's two. */
+/* Returns the encoder's floating-point operations in a forward pass over the batch: twice the
+ * multiply-adds,
+ *   2 layers (T (4 D^2 + 2 D I) + 2 D sum_i n_i^2)
+ * for T tokens in texts of n_i tokens, width D, inner width I: the dense products and the two
+ * products of attention. */
 static double forward_flops(const struct nvdp_bert_config *bert,
                             const struct nvdp_trainer_step *batch) {
     double d = (double)bert->hidden_size;
@@ -89,7 +90,7 @@ static nvdp_status write_batch(struct nvdp__output *file, const struct nvdp_trai
     return nvdp__output_printf(file, "]}\n");
 }
 
-/* Sums over the steps' times; `flops` of the passes forward. */
+/* Computes the result from the steps' times; `flops` is the sum over forward passes. */
 static void conclude(const struct bench_config *config, const struct nvdp_trainer_info *info,
                      double *seconds, double flops, struct bench_result *r) {
     const struct nvdp_bert_config *bert = &info->bert;
@@ -98,7 +99,7 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     double frozen = strtod(nvdp_config_get(config->train, "freeze-layers"), NULL);
     double dropout = strtod(nvdp_config_get(config->train, "dropout"), NULL);
     double trained = trains ? (layers - frozen) / layers : 0;
-    double passes = 1 + 2 * trained; /* the two gradients take a product each */
+    double passes = 1 + 2 * trained; /* each of the two gradients takes one product */
     r->step = times_of(config->steps, seconds);
     double total = r->step.mean * (double)config->steps;
     r->tokens_per_second = (double)r->tokens / total;
@@ -157,14 +158,14 @@ cleanup:
 /* --- all pairs of random posteriors --- */
 
 enum {
-    LEAST_TEXTS = 2,
-    MOST_TEXTS = 20000,
-    LEAST_COMPONENTS = 2,
-    MOST_COMPONENTS = 1 << 16,
-    MOST_DIM = 1 << 16,
-    MOST_RD_STEPS = 1000,
-    MOST_TABLE = 1 << 28,
-    MOST_TOKENS = 1 << 24
+    MIN_TEXTS = 2,
+    MAX_TEXTS = 20000,
+    MIN_COMPONENTS = 2,
+    MAX_COMPONENTS = 1 << 16,
+    MAX_DIM = 1 << 16,
+    MAX_RD_STEPS = 1000,
+    MAX_TABLE = 1 << 28,
+    MAX_TOKENS = 1 << 24
 };
 static const double mu_sd = 0.3, logvar_sd = 0.1, log_alpha_sd = 0.2;
 
@@ -177,16 +178,16 @@ static nvdp_status check_rd(struct nvdp_context *ctx, const struct bench_rd_conf
     const struct {
         const char *field;
         size_t value, min, max;
-    } ranges[] = {{"texts", c->texts, LEAST_TEXTS, MOST_TEXTS},
-                  {"components", c->components, LEAST_COMPONENTS, MOST_COMPONENTS},
-                  {"dim", c->dim, 1, MOST_DIM},
-                  {"steps", c->steps, 1, MOST_RD_STEPS}};
+    } ranges[] = {{"texts", c->texts, MIN_TEXTS, MAX_TEXTS},
+                  {"components", c->components, MIN_COMPONENTS, MAX_COMPONENTS},
+                  {"dim", c->dim, 1, MAX_DIM},
+                  {"steps", c->steps, 1, MAX_RD_STEPS}};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max) continue;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %zu to %zu, found %zu",
                           ranges[i].field, ranges[i].min, ranges[i].max, ranges[i].value);
     }
-    return NVDP_OK; /* the order is nvdp_renyi_pairs' to refuse */
+    return NVDP_OK; /* nvdp_renyi_pairs checks the order */
 }
 
 static void scaled_normals(struct nvdp__stream *stream, double sd, size_t n, double *out) {
@@ -271,7 +272,7 @@ struct bench_sanitize_config bench_sanitize_config_default(void) {
         .vocabulary = 30522, .dim = 768, .texts = 256, .length = 32, .steps = 3, .seed = 1};
 }
 
-/* The table and its mechanism: the sanitizer's, or made of normals. */
+/* The table and its mechanism: the sanitizer's, or a random normal table. */
 struct drawing {
     struct nvdp_sanitizer *sanitizer;
     struct nvdp_vectors *vectors;
@@ -302,9 +303,9 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
             "mechanism: expected laplace, laplace-nearest, santext or random for a random "
             "table, found %s",
             mechanism);
-    if (!nvdp__mul(c->vocabulary, c->dim, &size) || size == 0 || size > MOST_TABLE)
+    if (!nvdp__mul(c->vocabulary, c->dim, &size) || size == 0 || size > MAX_TABLE)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vocabulary x dim: expected 1 to %d numbers, found %zu x %zu", MOST_TABLE,
+                          "vocabulary x dim: expected 1 to %d numbers, found %zu x %zu", MAX_TABLE,
                           c->vocabulary, c->dim);
     const struct nvdp__noise noise = {.seed = c->seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
@@ -329,13 +330,13 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     double *seconds = NULL, *points = NULL, start = nvdp__now();
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     if (config->texts < 1 || config->length < 1 || config->steps < 1 ||
-        config->texts > MOST_TOKENS || config->length > MOST_TOKENS / config->texts ||
-        config->steps > MOST_RD_STEPS)
+        config->texts > MAX_TOKENS || config->length > MAX_TOKENS / config->texts ||
+        config->steps > MAX_RD_STEPS)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "texts x length: expected 1 to %d tokens and 1 to %d steps, found %zu x %zu and "
             "%zu",
-            MOST_TOKENS, MOST_RD_STEPS, config->texts, config->length, config->steps);
+            MAX_TOKENS, MAX_RD_STEPS, config->texts, config->length, config->steps);
     NVDP_TRY(
         nvdp_text_mechanism_describe(ctx, nvdp_config_get(config->sanitizer, "mechanism"), &info));
     NVDP_TRY(make_table(ctx, config, &drawing));
@@ -397,7 +398,7 @@ struct bench_noise_config bench_noise_config_default(void) {
     return (struct bench_noise_config){.values = 1 << 22, .steps = 3};
 }
 
-/* One chunk; the sum of its values, so that they are not left out. */
+/* Draws one chunk and returns the sum of its values, so that the compiler keeps them. */
 static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exact) {
     static const struct nvdp__rounding_grid grid = {-10, INT16_MAX};
     double sum = 0;
@@ -443,11 +444,11 @@ nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_confi
     nvdp_status status = NVDP_OK;
     struct bench_noise_result result = {0};
     double *seconds = NULL;
-    if (config->values < 1 || config->values > MOST_TABLE || config->steps < 1 ||
-        config->steps > MOST_RD_STEPS)
+    if (config->values < 1 || config->values > MAX_TABLE || config->steps < 1 ||
+        config->steps > MAX_RD_STEPS)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "values and steps: expected 1 to %d and 1 to %d, found %zu and %zu",
-                          MOST_TABLE, MOST_RD_STEPS, config->values, config->steps);
+                          MAX_TABLE, MAX_RD_STEPS, config->values, config->steps);
     NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(time_noise(ctx, config, true, seconds, &result.exact));
     NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));

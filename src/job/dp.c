@@ -1,4 +1,5 @@
-/* Private training: options, drawn examples, clipping, noise, statement. */
+/* Private training for job.c: options and budget, then, in the order of a step, drawing,
+ * clipping and noise, and finally saved states and the privacy statement. */
 #include "job/dp.h"
 
 #include "base/file.h"
@@ -131,7 +132,7 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
     return NVDP_OK;
 }
 
-/* Sets delta, and the noise or the steps for the budget. */
+/* Sets delta, and finds the noise or the number of steps for the budget. */
 static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *options) {
     struct nvdp_context *ctx = dp->ctx;
     double epsilon = options->target_epsilon, n = (double)dp->examples;
@@ -159,7 +160,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     return NVDP_OK;
 }
 
-/* Separates the seeds of shards, as SplitMix64 steps do. */
+/* Separates the seeds of shards, as SplitMix64's steps do. */
 static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
@@ -361,7 +362,7 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
-/* Sentences of every statement, and of some. */
+/* Sentences of the statement. PUBLIC is in every statement, the others only if they apply. */
 static const char PUBLIC[] =
     "Also public are, of a classifier, the names of its classes, those that are in other parts of "
     "the train file included. An example whose gradient is no finite number counts as one without "
@@ -376,7 +377,7 @@ static const char UNUSED[] = "Validation and test texts have no part in these st
 static const char BEFORE[] =
     "; what part they had in the training before, that one's statement tells";
 
-/* JSON has no infinite numbers. */
+/* Encodes infinite numbers as null because JSON has none. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -412,13 +413,13 @@ static json_t *risk_json(const struct nvdp_account_risk *risk) {
 }
 
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
-                               const struct nvdp__dp_scope *story, const char *directory,
+                               const struct nvdp__dp_scope *scope, const char *directory,
                                json_t *root) {
     nvdp_status status = NVDP_OK;
-    json_t *object, *told = NULL;
+    json_t *object, *risk_object = NULL;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
-    struct nvdp_dp_facts facts = {.example = story->example,
+    struct nvdp_dp_facts facts = {.example = scope->example,
                                   .clip = dp->clip,
                                   .examples = dp->examples,
                                   .shards = dp->shards,
@@ -432,7 +433,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
         if (directory != NULL) {
             NVDP_TRY(nvdp_account_risk(dp->ctx, RUN(dp, steps), &account, NVDP__DP_BASELINES,
                                        nvdp__dp_baselines, &risk));
-            NVDP_TRY(NVDP__MADE(told = risk_json(&risk)));
+            NVDP_TRY(NVDP__MADE(risk_object = risk_json(&risk)));
             facts.risk = &risk;
         }
         NVDP_TRY(nvdp_account_statement(dp->ctx, RUN(dp, steps), &facts, &account, &account_text));
@@ -441,9 +442,9 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
         dp->ctx,
         "%s Of this run's folder the statement covers %s and nothing else: losses, scores and "
         "counts in the other files were computed from the texts without noise. %s%s %s%s%s.%s\n",
-        dp->noise > 0 ? account_text : NOT_PRIVATE, story->covers, PUBLIC,
-        story->sampled ? SAMPLED : "", story->began, UNUSED,
-        has(&dp->before[NVDP__DP_START]) ? BEFORE : "", story->chosen ? CHOSEN : "");
+        dp->noise > 0 ? account_text : NOT_PRIVATE, scope->covers, PUBLIC,
+        scope->sampled ? SAMPLED : "", scope->began, UNUSED,
+        has(&dp->before[NVDP__DP_START]) ? BEFORE : "", scope->chosen ? CHOSEN : "");
     NVDP_TRY(NVDP__MADE(whole));
     object =
         json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:s,s:s,s:f,s:b,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
@@ -455,14 +456,14 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                   "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
                   dp->seeded, "statement", whole);
     nvdp__dp_state(dp, object);
-    if (told != NULL) json_object_update(object, told);
+    if (risk_object != NULL) json_object_update(object, risk_object);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     if (has(&dp->before[NVDP__DP_VOCABULARY]))
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
-    json_decref(told);
+    json_decref(risk_object);
     free(account_text);
     free(whole);
     return status;

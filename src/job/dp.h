@@ -1,6 +1,7 @@
-/* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md): a step draws each example with
- * probability q, clips its gradient to norm C, adds the gradients and N(0, sigma^2 C^2) up, and divides by B = q N, which does not
- * depend on the drawn examples. */
+/* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md). A step
+ * draws each example with probability q and clips its gradient to norm C. It adds N(0, sigma^2
+ * C^2) to the sum of the gradients and divides by B = q N, which does not depend on the drawn
+ * examples. */
 #ifndef NVDP_SRC_JOB_DP_H
 #define NVDP_SRC_JOB_DP_H
 
@@ -11,11 +12,12 @@
 #include <math.h>
 #include <nvdp/account.h>
 
-/* Which of several processes add noise: one adds it to the sum, or each adds its own noise to its part. */
+/* Selects the processes that add noise: rank 0 adds it to the sum, or each process adds its own
+ * noise to its part. */
 enum nvdp__shards_noise { NVDP__NOISE_ONCE, NVDP__NOISE_EACH };
 
 struct nvdp__dp_options {
-    double noise, clip;    /* sigma (of each shard), 0: of target_epsilon; C */
+    double noise, clip;    /* sigma (of each shard; 0: derived from target_epsilon); C */
     double sample_rate;    /* q; 0: from batch */
     size_t batch;          /* B, expected; 0: from sample_rate; both 0: not private */
     double target_epsilon; /* 0: none */
@@ -34,99 +36,110 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
 /* Earlier uses of the examples: a private vocabulary, and the private training of the start model. */
 enum { NVDP__DP_VOCABULARY, NVDP__DP_START, NVDP__DP_BEFORE };
 
-/* Private training of one run. */
+/* The private training of one run. */
 struct nvdp__dp {
     struct nvdp_context *ctx;
     double noise, clip, rate; /* noise: multiplier sigma of the sum over shards */
-    size_t shards;            /* processes that each add noise */
+    size_t shards;            /* number of processes that each add noise */
     size_t examples;          /* N */
     double divisor;           /* B = q N */
     double delta;
     bool delta_default; /* half of 1/N */
-    bool rate_given;    /* q, and not B: the divisor shows N */
-    /* Guarantees of earlier uses for one example; 0, 0: none.  beside [besides]: those that are not 0. */
+    bool rate_given;    /* q was given, not B, so the divisor reveals N */
+    /* Guarantees of earlier uses for one example; 0, 0: none. beside [besides] holds the nonzero
+     * ones. */
     struct nvdp_dp_guarantee before[NVDP__DP_BEFORE], beside[NVDP__DP_BEFORE];
     size_t besides;
-    uint64_t steps; /* maximum of the whole run */
+    uint64_t steps; /* maximum number of steps of the run */
     bool seeded;
-    struct nvdp__release_key draw_key, noise_key; /* the same in all processes; this one's own */
+    struct nvdp__release_key draw_key, noise_key; /* shared by all processes; own per process */
     struct nvdp__noise draws, source;
-    uint64_t secret;                 /* of masks, dropout and samples; the same in all processes */
-    struct nvdp__per_example *grads; /* taken */
+    uint64_t secret;                 /* seed of masks, dropout and samples; shared */
+    struct nvdp__per_example *grads; /* owned; may be NULL */
     double *norm;                    /* [texts at a time] */
     float *weight;
-    /* Numbers of the step's examples in this process: processed, clipped, left out because their gradient is not finite. */
+    /* Numbers of the step's examples in this process: processed, clipped, left out because their
+     * gradient is not finite. */
     size_t seen, clipped, left_out;
 };
 
-/* Plans training on `examples` that are seen `epochs` times on average (epochs 0: for `steps`), `texts` of them at a time.  The
- * guarantees `before` [NVDP__DP_BEFORE] (NULL: none) are part of the budget and of every statement.  Without options->noise, finds
- * the noise for the budget and sets it; with it, the budget may allow fewer steps.  NVDP_ERR_ARGUMENT for a batch larger than N, a
- * delta that is not below 1/N, or a budget that cannot be met. */
+/* Plans training on `examples` examples, each seen `epochs` times on average (epochs 0: for
+ * `steps`), `texts` at a time. The guarantees `before` [NVDP__DP_BEFORE] (NULL: none) are part
+ * of the budget and of every statement. Without options->noise, finds and sets the noise for the
+ * budget; with options->noise, the budget may allow fewer steps. Returns NVDP_ERR_ARGUMENT for a
+ * batch larger than N, a delta that is not below 1/N, or a budget that cannot be met. */
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
                             const struct nvdp_dp_guarantee *before, struct nvdp__dp **out);
-/* Reads the guarantee of a training from its object `dp` (nvdp__dp_statement).  Returns false if that is NULL or guarantees
- * nothing, or if its noise came from a seed, unless `seeded`: the noise of this training does, too. */
+/* Reads the guarantee of a training from its object `dp` (nvdp__dp_statement). Returns false if
+ * `dp` is NULL or guarantees nothing. Also returns false if the training's noise came from a
+ * seed, unless `seeded`: the noise of this training does, too. */
 bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Makes all processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp);
-/* Number of steps that draw N examples on average. */
+/* Returns the number of steps that draw N examples on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
 
-/* The seed of masks, dropout and samples: `seed` if dp is NULL or seeded, otherwise a secret one.  The position of an example among
- * the drawn ones selects its draws.  If the draws were known, one more example would change the gradients of the others. */
+/* Returns the seed of masks, dropout and samples: `seed` if dp is NULL or seeded, otherwise a
+ * secret seed. An example's position among the drawn examples selects its random numbers. If the
+ * seed were known, one more example would change the gradients of the others. */
 uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed);
 
 /* Writes the indices of the step's examples to rows [N], in rising order, and returns their number. */
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
-/* Draws the step's examples and prepares its gradient, which is dense because every row gets noise.  Sets the gradient to 0 if this
- * process has no example, and before the first examples of the run.  Returns the range of this process among the `drawn` ones. */
+/* Draws the step's examples and prepares the gradient, which is dense because every row gets
+ * noise. Sets the gradient to 0 if this process has no example, and before the first examples of
+ * the run. Returns this process's range among the `drawn` examples. */
 struct nvdp__range nvdp__dp_start(struct nvdp__dp *dp, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t step, int64_t *rows,
                                   size_t *drawn);
-/* Before the backward pass of `texts` of them, which divides by dp->divisor. */
+/* Call before the backward pass of `texts` examples, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
-/* After the backward pass: clips the gradients, multiplies each by weight[label] <= 1 (weight NULL: 1) and adds them to the
- * parameters' gradient (`first`: sets it).  A gradient that is not finite counts as 0: if training stopped there, that would reveal
- * such an example. */
+/* Call after the backward pass: clips the gradients, multiplies each by weight[label] <= 1
+ * (weight NULL: 1) and adds them to the parameters' gradient (`first`: sets it). A gradient that
+ * is not finite counts as 0; an error would reveal such an example. */
 nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const float *label,
                           const double *weight, bool first);
-/* A loss as it is logged: 0 if it is not finite, because its example has no part in the step. */
+/* Returns a loss for the log: 0 if it is not finite, because its example has no part in the
+ * step. */
 static inline double nvdp__dp_loss(double loss) {
     return isfinite(loss) ? loss : 0;
 }
-/* Adds the step's noise to this process's gradient, before the sum over processes: only rank 0 does, or each does its share. */
+/* Adds the step's noise to this process's gradient, before the sum over processes. Either only
+ * rank 0 adds noise, or each process adds its share. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
 
-/* Writes to and checks the object of a saved state: NVDP_ERR_ARGUMENT if the number of shards changed, NVDP_ERR_INPUT if the start
- * model's guarantee did.  dp may be NULL. */
+/* Writes or checks the object of a saved state. The check returns NVDP_ERR_ARGUMENT if the
+ * number of shards changed and NVDP_ERR_INPUT if the start model's guarantee changed. dp may be
+ * NULL. */
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
-/* Adds to a line of metrics.jsonl: "epsilon_rdp", the cost of `steps` by the faster accountant; "clipped", the share of the
- * last step's examples whose gradient was longer than C; "left_out", if it is above 0.  Adds nothing if dp is NULL or adds
- * no noise. */
+/* Adds to a line of metrics.jsonl: "epsilon_rdp", the cost of `steps` by the faster accountant;
+ * "clipped", the share of the last step's examples whose gradient was longer than C; and
+ * "left_out", if it is above 0. Adds nothing if dp is NULL or adds no noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
                            json_t *line);
 /* Warns after training if gradients were left out. */
 void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
-/* Baselines of the guess bounds in statements: guesses that are right half of the time without the model, and rarely. */
+/* Baselines of the guess bounds in statements: guesses that are right half of the time without
+ * the model, and rare ones. */
 enum { NVDP__DP_BASELINES = 2 };
 extern const double nvdp__dp_baselines[NVDP__DP_BASELINES];
 /* The parts of a statement that are not numbers. */
 struct nvdp__dp_scope {
     const char *example, *covers; /* the definition of an example; the files of the model */
-    const char *began;            /* the start model and what it had learned from */
-    bool chosen;                  /* the epoch was chosen by validation texts */
+    const char *began;            /* the start model and the data it had learned from */
+    bool chosen;                  /* the epoch was selected by validation texts */
     bool sampled;                 /* the examples were sampled from a larger file */
 };
-/* Writes the statement of `steps`: the object `dp` to root, and DIRECTORY/dp-statement.txt (directory NULL: no file, and neither mu
- * nor the guess bounds, which take a moment). */
+/* Writes the statement of `steps`: the object `dp` to root, and DIRECTORY/dp-statement.txt. With
+ * directory NULL it writes no file, and leaves out mu and the guess bounds, which take a moment
+ * to compute. */
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
-                               const struct nvdp__dp_scope *story, const char *directory,
+                               const struct nvdp__dp_scope *scope, const char *directory,
                                json_t *root);
 
 #endif

@@ -1,38 +1,40 @@
+/* Sums gradients over processes while the backward pass still runs (grad_sum.h), for job.c. A
+ * step calls nvdp__grad_sum_begin, then on_complete for each finished part, then
+ * nvdp__grad_sum_finish. */
 #include "job/job.h"
 
 #include "tensor/ops.h"
 
 #include <stdlib.h>
 
-/* Floats per message: few enough that the first message leaves early, and many enough that bytes, and not messages, take the
- * network's time. */
+/* Floats per message: few enough that the first message leaves early, and enough that the bytes,
+ * not the number of messages, determine the time. */
 enum { BUCKET = 1 << 20 };
 
 struct nvdp__grad_sum {
     struct nvdp_context *ctx;
     struct nvdp__params *params;
-    size_t from, end; /* the sum of grad[from..end) has not begun */
+    size_t from, end; /* grad[from..end) is not yet being summed */
     size_t sent;      /* floats */
-    bool under_way;   /* some sums have begun and were not waited for */
+    bool under_way;   /* some sums have started and are not yet complete */
     nvdp_status status;
-    float *row; /* [most_rows, dim] the tracked rows end to end */
-    size_t most_rows;
+    float *row; /* [max_rows, dim] the tracked rows, one after another */
+    size_t max_rows;
     uint64_t steps;
     double waited; /* seconds */
 };
 
 nvdp_status nvdp__grad_sum_create(struct nvdp_context *ctx, struct nvdp__params *params,
-                                  size_t most_rows, struct nvdp__grad_sum **out) {
+                                  size_t max_rows, struct nvdp__grad_sum **out) {
     const struct nvdp__row_use *use = params->use;
     *out = NULL;
     if (nvdp__ranks(ctx) == NULL) return NVDP_OK;
-    if (use == NULL || most_rows > params->entry[use->table].shape[0] / 2) most_rows = 0;
+    if (use == NULL || max_rows > params->entry[use->table].shape[0] / 2) max_rows = 0;
     struct nvdp__grad_sum *made = nvdp__calloc(ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
-    *made = (struct nvdp__grad_sum){.ctx = ctx, .params = params, .most_rows = most_rows};
-    if (most_rows > 0) {
-        made->row =
-            nvdp__calloc(ctx, most_rows * params->entry[use->table].shape[1], sizeof(float));
+    *made = (struct nvdp__grad_sum){.ctx = ctx, .params = params, .max_rows = max_rows};
+    if (max_rows > 0) {
+        made->row = nvdp__calloc(ctx, max_rows * params->entry[use->table].shape[1], sizeof(float));
         if (made->row == NULL) {
             free(made);
             return NVDP_ERR_MEMORY;
@@ -58,7 +60,7 @@ static void start(struct nvdp__grad_sum *sum, float *values, size_t count) {
     sum->sent += count;
 }
 
-/* Starts the sums of grad[complete..end), in whole buckets, or of all of it. */
+/* Starts the sums of grad[complete..end): only whole buckets, or with `all` the remainder, too. */
 static void start_from(struct nvdp__grad_sum *sum, size_t complete, bool all) {
     if (complete < sum->from) complete = sum->from;
     while (sum->end > complete && (all || sum->end - complete >= BUCKET)) {
@@ -76,8 +78,7 @@ static void on_complete(void *user, size_t from) {
 static const struct nvdp__param *few_rows(const struct nvdp__grad_sum *sum) {
     const struct nvdp__params *params = sum->params;
     const struct nvdp__row_use *use = params->use;
-    if (sum->most_rows == 0 || !use->tracked || use->all || use->count > sum->most_rows)
-        return NULL;
+    if (sum->max_rows == 0 || !use->tracked || use->all || use->count > sum->max_rows) return NULL;
     const struct nvdp__param *table = &params->entry[use->table];
     return table->offset == nvdp__params_frozen(params) ? table : NULL;
 }

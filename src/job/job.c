@@ -1,4 +1,5 @@
-/* Steps, and what happens between them: the progress line, saved states, stops. */
+/* The engine of training for train/ and pretrain/ (job.h): first a step, then the work between
+ * steps: the progress line, saved states, stops. */
 #include "job/job.h"
 
 #include "base/ranks.h"
@@ -46,7 +47,8 @@ struct nvdp__range nvdp__job_share(const struct nvdp__job *job, const int64_t *r
     return nvdp__rank_balanced(job->ctx, n, tokens_of, &(struct rows){job, row});
 }
 
-/* The clipped sum over the examples that the step draws, some at a time, with noise.  It may draw none. */
+/* Computes the clipped sum over the examples that the step draws, some at a time, with noise. A
+ * step may draw no example. */
 static nvdp_status private_gradient(struct nvdp__job *job, struct nvdp__pass *pass) {
     const struct nvdp__job_kind *kind = job->kind;
     size_t drawn;
@@ -156,7 +158,7 @@ nvdp_status nvdp__job_advance(struct nvdp__job *job) {
 
 /* ---- the JSON records of a run (docs/formats.md) ---- */
 
-/* --- what ran where and when --- */
+/* --- software and hardware --- */
 
 json_t *nvdp__software_json(void) {
     return json_pack("{s:s,s:s,s:s}", "nvdp", nvdp_version(), "openblas", openblas_get_config(),
@@ -173,7 +175,7 @@ json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
     return object;
 }
 
-/* --- its JSON files --- */
+/* --- JSON files --- */
 
 nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
                                  json_t *root) {

@@ -1,3 +1,6 @@
+/* Records which texts a model was trained on, and checks them before private training
+ * (lineage.h). In order: reading the records of earlier trainings, adding the run's own, the
+ * guarantee for given texts, and the description in words. */
 #include "job/lineage.h"
 
 #include "base/json.h"
@@ -19,19 +22,21 @@ static void promise_of(json_t *entry, const json_t *dp) {
     if (!nvdp__dp_promise(dp, false, &of)) json_object_set_new(entry, "seed", json_true());
 }
 
-/* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the digests beside it. */
+/* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the
+ * digests in the same folder. */
 static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, const json_t *record,
                              const json_t *dp, struct nvdp__lineage *out) {
     const json_t *found = json_object_get(record, NVDP__LINEAGE);
     const size_t count = json_array_size(found);
-    /* a run of an earlier version: it saw some texts, and maybe others before */
+    /* a run of an earlier version: it saw some texts, and may have seen others before */
     out->list = count > 0 ? json_deep_copy(found) : json_pack("[{}]");
     if (out->list == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     if (count > 0) promise_of(json_array_get(out->list, count - 1), dp);
     return nvdp__seen_digests_read(ctx, directory, &out->digests, &out->digest_lists);
 }
 
-/* Reads the record of a model in DIR/model from nvdp train.  The guarantee includes steps that are not yet done. */
+/* Reads the record of a model in DIR/model that nvdp train wrote. The guarantee includes steps
+ * that are not yet done. */
 static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
     nvdp_status status = NVDP_OK;
@@ -52,7 +57,8 @@ cleanup:
     return status;
 }
 
-/* Adds the pretraining in config.json and the trainings before it.  For a private one the texts are not known. */
+/* Adds the pretraining in config.json and the trainings before it. If a pretraining was private,
+ * its texts are not known. */
 static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretraining,
                                    json_t *list) {
     size_t k;
@@ -112,9 +118,9 @@ void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
             json_array_remove(lineage->list, i);
 }
 
-/* --- one more training --- */
+/* --- adding a training --- */
 
-/* Returns the end of a path: a file with its folder. */
+/* Returns the last two components of a path: a file with its folder. */
 static const char *end_of(const char *path) {
     const char *at = strrchr(path, '/');
     while (at != NULL && at > path && *--at != '/')
@@ -155,7 +161,7 @@ nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lin
     return nvdp__seen_digests_write(ctx, directory, lineage->digests, lineage->digest_lists);
 }
 
-/* --- their guarantee for given texts --- */
+/* --- guarantee for given texts --- */
 
 static bool has(const json_t *digests, const char *sha256) {
     size_t i;
@@ -211,7 +217,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         run != NULL ? run : "a pretraining that its config.json tells of", texts);
 }
 
-/* Returns true if the training of an entry saw the texts, or may have. */
+/* Returns whether the training of an entry saw the texts, or may have seen them. */
 static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
                 struct nvdp__overlap *overlap) {
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
@@ -225,13 +231,14 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
     return file || nvdp__overlap_counts(overlap, seen.texts);
 }
 
-/* The guarantee of an entry includes those of earlier entries that saw the same texts, so the largest counts. */
+/* Takes the maximum over entries, because the guarantee of an entry includes those of earlier
+ * entries that saw the same texts. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
     size_t i;
     const json_t *entry;
-    struct nvdp_dp_guarantee most = {0, 0};
+    struct nvdp_dp_guarantee largest = {0, 0};
     json_array_foreach(lineage->list, i, entry) {
         struct nvdp__overlap overlap;
         const json_t *dp = json_object_get(entry, "dp");
@@ -246,10 +253,10 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
         }
         if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
             return refuse(ctx, entry, seen, &overlap);
-        most.epsilon = fmax(most.epsilon, json_number_value(json_array_get(dp, 0)));
-        most.delta = fmax(most.delta, json_number_value(json_array_get(dp, 1)));
+        largest.epsilon = fmax(largest.epsilon, json_number_value(json_array_get(dp, 0)));
+        largest.delta = fmax(largest.delta, json_number_value(json_array_get(dp, 1)));
     }
-    *out = most;
+    *out = largest;
     return NVDP_OK;
 }
 
@@ -278,7 +285,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                       json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
-/* Returns true if an earlier training of the kind read files of the same names. */
+/* Returns whether an earlier entry has the same description, so that it need not be named again. */
 static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     const json_t *here = json_array_get(lineage->list, entry),
                  *files = json_object_get(here, "files");
@@ -293,8 +300,9 @@ static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     return false;
 }
 
-/* Writes the entries of a kind, separated by commas, and returns their number.  `compared`: only those whose texts were, or were not,
- * compared one by one; NULL: all. */
+/* Writes the entries that are, or are not, private, separated by commas, and returns their
+ * number. `compared` selects entries whose texts were, or were not, compared one by one (NULL:
+ * all). */
 static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t entries, bool private,
                        const bool *compared) {
     size_t named = 0;
@@ -310,19 +318,19 @@ static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t ent
     return named;
 }
 
-struct told {
+struct history {
     const struct nvdp__lineage *lineage;
     size_t entries;
     const char *model; /* that training began from; NULL: none */
     bool own;
 };
 
-static void tell(const void *of, FILE *to) {
-    const struct told *told = of;
-    const struct nvdp__lineage *lineage = told->lineage;
-    const size_t entries = told->entries;
-    const char *model = told->model;
-    const bool own = told->own;
+static void write_history(const void *of, FILE *to) {
+    const struct history *text = of;
+    const struct nvdp__lineage *lineage = text->lineage;
+    const size_t entries = text->entries;
+    const char *model = text->model;
+    const bool own = text->own;
     static const bool by_text = true, by_file = false;
     const size_t open = name_all(NULL, lineage, entries, false, NULL),
                  private = name_all(NULL, lineage, entries, true, NULL),
@@ -377,6 +385,6 @@ static void tell(const void *of, FILE *to) {
 
 nvdp_status nvdp__lineage_story(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 size_t entries, const char *model, bool own, char **out) {
-    const struct told told = {lineage, entries, model, own};
-    return nvdp__printed(ctx, tell, &told, out);
+    const struct history history = {lineage, entries, model, own};
+    return nvdp__printed(ctx, write_history, &history, out);
 }

@@ -1,15 +1,15 @@
-/* What a model has learned from, in the order in which it did: of each training on the way to it, digests of its texts and what
- * that training promises to them.
+/* The texts that a model was trained on: for each training that led to the model, in order,
+ * digests of its texts and its privacy guarantee for them.
  *
- * A run's record (run.json, pretrain.json) holds the list as `learned_from`, the run's own training last:
- *
- *     {"run": "runs/base", "sha256": ["..."], "files": ["SST-2/train.tsv"], "digests": "0123456789abcdef",
- *      "dp": [epsilon, delta], "seed": true, "vocabulary": true}
- *
- * without `dp` if the training was not private; with `seed` if its noise came from a seed; with `vocabulary` if the vocabulary was
- * trained on the texts as they are; without `sha256` if it is not known which texts it saw.  `digests` names its part of
- * seen_texts.bin beside the record (seen_texts.c); without it only whole files can be compared.  List and digests are for whoever
- * has the texts: no file that goes with a model has them. */
+ * A run's record (run.json, pretrain.json) holds the list as `learned_from`, with the run's own
+ * training last:
+ *   {"run": "runs/base", "sha256": ["..."], "files": ["SST-2/train.tsv"], "digests": "0123456789abcdef",
+ *   "dp": [epsilon, delta], "seed": true, "vocabulary": true}
+ * `dp` is missing if the training was not private. `seed` is present if its noise came from a
+ * seed, `vocabulary` if the vocabulary was trained on the original texts. `sha256` is missing if
+ * the texts are not known. `digests` names a part of seen_texts.bin in the record's folder
+ * (seen_texts.c); without it only whole files can be compared. List and digests are for the
+ * owner of the texts: no file that is published with a model contains them. */
 #ifndef NVDP_SRC_JOB_LINEAGE_H
 #define NVDP_SRC_JOB_LINEAGE_H
 
@@ -18,14 +18,15 @@
 #include <jansson.h>
 #include <nvdp/account.h>
 
-/* The texts that trainings saw, as digests: they show whether a model that private training begins from saw some of the same texts
- * without privacy, in whatever file and order.
+/* Digests of the texts that trainings saw. They show whether the start model of a private
+ * training saw some of the same texts without privacy, in any file and order.
  *
- * A text is compared by its words in lower case and without accents.  Line ends, white space, capitals and the rest of the file do
- * not matter; a text that was changed or cut otherwise is another one.  DIR/seen_texts.bin keeps 64 bits of a keyed BLAKE2b per
- * text, under a key of each training's own that stands beside them (docs/formats.md).  Whoever has the file can test whether a
- * text that they know is among those of the training: it is as private as the texts, and no file that is given away has any of
- * it. */
+ * A text is compared by its words in lower case and without accents. Line ends, white space,
+ * capitals and the rest of the file do not matter; a text that was changed or cut differently
+ * counts as another text. DIR/seen_texts.bin keeps 64 bits of a keyed BLAKE2b per text. Each
+ * training has its own key, which is stored in the file (docs/formats.md). With the file one can
+ * test whether a known text is among those of the training. The file is therefore as private as
+ * the texts, and no published file contains any part of it. */
 
 /* ---- the texts of a training, in memory ---- */
 
@@ -34,16 +35,17 @@ struct nvdp__seen_text {
     uint32_t words;
     size_t row;
 };
-/* Zero it, add to it, release it. */
+/* Zero the struct, add to it, release it. */
 struct nvdp__seen_texts {
     struct nvdp__seen_text *text;
     size_t count, capacity;
-    size_t rows; /* that have texts */
+    size_t rows; /* number of rows that have texts */
 };
-/* Adds a text of a row, 0 or more of them, with rows in rising order.  One without words is left out. */
+/* Adds a text of a row. A row may have several texts; rows must come in rising order. A text
+ * without words is left out. */
 nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_texts *texts,
                                  size_t row, const char *text, size_t size);
-/* The lines of plain text files, each a row. */
+/* Adds the lines of plain text files, each as a row. */
 nvdp_status nvdp__seen_texts_of_files(struct nvdp_context *ctx, const char *const *path,
                                       size_t files, struct nvdp__seen_texts *texts);
 void nvdp__seen_texts_release(struct nvdp__seen_texts *texts);
@@ -53,38 +55,40 @@ void nvdp__seen_texts_release(struct nvdp__seen_texts *texts);
 enum { NVDP__SEEN_KEY = 32, NVDP__SEEN_NAME = 17 };
 
 struct nvdp__seen_digests {
-    char name[NVDP__SEEN_NAME]; /* 16 hexadecimal digits, drawn: records name it */
+    char name[NVDP__SEEN_NAME]; /* 16 random hexadecimal digits, by which records refer to it */
     unsigned char key[NVDP__SEEN_KEY];
-    uint64_t *digest; /* [count] rising, each once */
+    uint64_t *digest; /* [count] in rising order, without duplicates */
     size_t count;
 };
-/* Under a new name and key. */
+/* Makes digests under a new name and key. */
 nvdp_status nvdp__seen_digests_make(struct nvdp_context *ctx, const struct nvdp__seen_texts *texts,
                                     struct nvdp__seen_digests *out);
 void nvdp__seen_digests_release(struct nvdp__seen_digests *digests);
 
-/* Reads DIR/seen_texts.bin: *out [*count], each to be released, and free(); none where there is no file.  NVDP_ERR_INPUT for a
- * damaged one. */
+/* Reads DIR/seen_texts.bin into *out [*count]: release each, and free() the array. Without a
+ * file there are none. Returns NVDP_ERR_INPUT for a damaged file. */
 nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__seen_digests **out, size_t *count);
-/* Writes the file, readable by its owner alone. */
+/* Writes the file, readable only by its owner. */
 nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *directory,
                                      const struct nvdp__seen_digests *digests, size_t count);
 
 /* ---- texts against digests ---- */
 
-/* Texts of fewer words are found anywhere: alone they do not show that a training saw these texts. */
+/* Shorter texts, in words, occur everywhere: alone they do not show that a training saw these
+ * texts. */
 enum { NVDP__SEEN_LONG = 6 };
 
 struct nvdp__overlap {
-    size_t rows;   /* of which every text was seen */
-    size_t longer; /* of these, with NVDP__SEEN_LONG words or more */
-    size_t partly; /* rows of which some text was seen, and not all */
-    size_t first;  /* of `rows` */
+    size_t rows;   /* rows of which every text was seen */
+    size_t longer; /* `rows` with at least NVDP__SEEN_LONG words */
+    size_t partly; /* rows of which some texts were seen, but not all */
+    size_t first;  /* index of the first of `rows` */
 };
 struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests *digests,
                                                 const struct nvdp__seen_texts *texts);
-/* Returns true if a training with this overlap counts as one that saw these texts: a longer one, or a tenth of all. */
+/* Returns whether a training with this overlap counts as having seen these texts: it saw a
+ * longer text, or a tenth of all. */
 static inline bool nvdp__overlap_counts(const struct nvdp__overlap *overlap,
                                         const struct nvdp__seen_texts *texts) {
     return overlap->longer > 0 || (overlap->rows > 0 && 10 * overlap->rows >= texts->rows);
@@ -99,40 +103,43 @@ static inline bool nvdp__overlap_counts(const struct nvdp__overlap *overlap,
 struct nvdp__seen {
     size_t files;
     const char (*sha256)[NVDP__DIGEST_HEX];
-    const char *const *path;              /* [files]; NULL: not told */
-    const struct nvdp__seen_texts *texts; /* NULL: not known one by one */
+    const char *const *path;              /* [files]; NULL: not recorded */
+    const struct nvdp__seen_texts *texts; /* NULL: individual texts are not known */
 };
 
-/* Zero it, read it, release it. */
+/* Zero the struct, read it, release it. */
 struct nvdp__lineage {
     json_t *list;
-    struct nvdp__seen_digests *digests; /* [digest_lists] that entries name */
+    struct nvdp__seen_digests *digests; /* [digest_lists], referenced by entries */
     size_t digest_lists;
 };
 
-/* Reads the list of the model in a directory from the record of the run that wrote it: pretrain.json beside it, or run.json in
- * the folder around it; otherwise from what config.json says about its pretraining.  Empty if nothing is known, or `model` is
- * NULL. */
+/* Reads the list of the model in a directory. The source is the record of the run that wrote the
+ * model: pretrain.json in the directory, or run.json in its parent; without a record, the
+ * pretraining in config.json. The list is empty if nothing is known or `model` is NULL. */
 nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out);
 void nvdp__lineage_release(struct nvdp__lineage *lineage);
-/* Keeps only the trainings of a vocabulary: all that matters to a run that takes the vocabulary alone. */
+/* Keeps only the trainings of a vocabulary, for a run that takes only the vocabulary. */
 void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage);
-/* Adds the run's own training, whose promise stands in its records. */
+/* Adds the run's own training, whose guarantee is in its records. */
 nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
                               const char *run, struct nvdp__seen seen, bool vocabulary);
-/* Whether one of them saw the text file of this digest. */
+/* Returns whether one of the trainings saw the text file with this digest. */
 bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256);
-/* Adds up what all entries promise to an example of these texts: 0, 0 if none saw any.  NVDP_ERR_ARGUMENT if one did without privacy, or
- * with noise from a seed (unless `seeded`: this training says so as well), or may have. */
+/* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any.
+ * Returns NVDP_ERR_ARGUMENT if an entry saw them, or may have seen them, without privacy or with
+ * noise from a seed. Noise from a seed is accepted if `seeded`, because the statement of this
+ * training then mentions a seed as well. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out);
-/* The first `entries` in words, for a statement: what the model in the directory had learned from without privacy, and how that was
- * compared with the texts of the training; `own`: these are known one by one.  free(). */
+/* Describes the first `entries` entries in words for a statement: the data that the model in the
+ * directory had learned from without privacy, and how these were compared with the texts of the
+ * training. `own`: individual texts of the training are known. free() the result. */
 nvdp_status nvdp__lineage_story(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 size_t entries, const char *model, bool own, char **out);
-/* Writes the digests beside a record that has the list. */
+/* Writes the digests into the folder of the record that has the list. */
 nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 const char *directory);
 

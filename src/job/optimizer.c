@@ -1,3 +1,5 @@
+/* Optimizers for job.c (optimizer.h): nvdp__optimizer_create cuts the parameters into spans,
+ * nvdp__optimizer_step clips the gradient and updates them. */
 #include "job/optimizer.h"
 
 #include <math.h>
@@ -106,7 +108,8 @@ void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
     }
 }
 
-/* Rows without a gradient do not count in the norm; rows that never had one are skipped by the step too. */
+/* Marks idle rows. For the norm these are rows without a gradient in this step; for the step,
+ * rows that never had one. */
 static void mark_rows(const struct nvdp__optimizer *optimizer, const struct nvdp__params *params,
                       bool for_step) {
     const struct nvdp__row_use *use = params->use;
@@ -144,7 +147,7 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     };
     if (optimizer->adamw.clip_norm > 0 && length > optimizer->adamw.clip_norm)
         step.grad_scale =
-            optimizer->adamw.clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
+            optimizer->adamw.clip_norm / (length + 1e-6); /* same as PyTorch's clip_grad_norm_ */
     mark_rows(optimizer, params, true);
     for (size_t r = 0, from = 0; r <= optimizer->rates; r++) {
         size_t end = r < optimizer->rates ? optimizer->rate[r].span : optimizer->spans;

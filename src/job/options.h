@@ -1,13 +1,15 @@
-/* Options that training and pretraining share; some of them are also those of other models that are trained (share/reuse.c). */
+/* Options that training and pretraining share. Some of them also apply to other trained models
+ * (share/reuse.c). */
 #ifndef NVDP_SRC_JOB_OPTIONS_H
 #define NVDP_SRC_JOB_OPTIONS_H
 
 #include "options/rows.h"
 
-/* AdamW and its schedule.  Decay is decoupled from the gradient: a step at rate lr moves the weights w of matrices and embeddings,
- * not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a step down the penalty lambda |w - w0|^2 with
- * lambda = weight_decay / 2, for each weight alike.  As a part of the gradient, Adam would divide it by the size of the weight's
- * gradients, and clipping would shrink it with them. */
+/* AdamW and its schedule. Decay is decoupled from the gradient: a step at rate lr moves the
+ * weights w of matrices and embeddings, but not biases and LayerNorm, by -lr weight_decay (w -
+ * w0). This is a step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, equal
+ * for all weights. If decay were a part of the gradient, Adam would divide it by the size of the
+ * weight's gradients, and clipping would shrink it. */
 struct nvdp__adamw_options {
     double lr, warmup, weight_decay, clip_norm, beta1, beta2,
         adam_eps; /* clip_norm 0: no clipping */
@@ -21,7 +23,7 @@ struct nvdp__adamw_options {
      warmup_, .max = 1, __VA_ARGS__}
 #define NVDP__WEIGHT_DECAY_ROW(...)                                                                \
     {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", .max = 10, __VA_ARGS__}
-/* All of a struct that has them as the member `adamw`. */
+/* All rows of a struct that has the options as the member `adamw`. */
 #define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
     NVDP__LR_ROW("largest learning rate", lr_, NVDP_OPTION_AT(type, adamw.lr)),                    \
     NVDP__WARMUP_ROW(warmup_, NVDP_OPTION_AT(type, adamw.warmup)),                                 \
@@ -46,7 +48,7 @@ struct nvdp__adamw_options {
 #define NVDP__PRECISION_ROW(...)                                                                   \
     {"precision", NVDP_OPTION_CHOICE, "P", "precision of matrix products: f32 or bf16", "f32", __VA_ARGS__}
 
-/* The folder of a run: its states, its lines of metrics.jsonl, its cache of `what`. */
+/* Options of a run's folder: states, lines of metrics.jsonl, and the cache of `what`. */
 #define NVDP__CACHE_ROW(what, ...)                                                                 \
     {"cache", NVDP_OPTION_TEXT, "DIR",                                                             \
      "folder that keeps " what " between runs (default $XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); "   \

@@ -1,3 +1,5 @@
+/* Digests of the texts that trainings saw (seen_texts.h), for lineage.c: hashes of texts in
+ * memory, keyed digests and their comparison, then the file seen_texts.bin. */
 #include "job/lineage.h"
 
 #include "base/cache.h"
@@ -128,7 +130,8 @@ struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests 
     return overlap;
 }
 
-/* ---- the file: nvdp__cache_header, then of each training this and its digests ---- */
+/* ---- the file: nvdp__cache_header, then for each training a struct section and its digests
+ * ---- */
 
 static const char digests_file[] = "seen_texts.bin";
 static const char kind[] = "nvdp seen texts";
@@ -148,7 +151,7 @@ static nvdp_status damaged(struct nvdp_context *ctx, const char *path) {
                       path);
 }
 
-/* The sections behind the header; sound ones fill `bytes` to its end. */
+/* Reads the sections after the header, which must fill `bytes` to the end. */
 static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, const char *bytes,
                                  size_t size, struct nvdp__seen_digests **out, size_t *count) {
     size_t capacity = 0;

@@ -1,5 +1,6 @@
-/* The files that a run continues from bit for bit: state.ckpt (parameters, moments and counters) and metrics.jsonl, as long as the
- * state says (docs/formats.md).  They are read with the same distrust as any other file. */
+/* Writes and reads the files from which a run continues bit for bit, for job.c: state.ckpt
+ * (parameters, moments and counters), then metrics.jsonl, up to the length in the state
+ * (docs/formats.md). They are checked like any other input file. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/ranks.h"
@@ -16,7 +17,7 @@ enum { VERSION = 2 };
 
 /* --- state.ckpt --- */
 
-/* False if memory runs out. */
+/* Returns false if memory runs out. */
 static bool add_members(json_t *object, const struct nvdp__state_member *members,
                         const void *state) {
     int failed = 0;
@@ -29,7 +30,7 @@ static bool add_members(json_t *object, const struct nvdp__state_member *members
     return failed == 0;
 }
 
-/* A missing count is NVDP_ERR_INPUT, a missing real 0. */
+/* Reads the members: a missing count is an error (NVDP_ERR_INPUT), a missing real number is 0. */
 static nvdp_status read_members(struct nvdp_context *ctx, const char *path, const json_t *object,
                                 const struct nvdp__state_member *members, void *state) {
     for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
@@ -143,7 +144,7 @@ cleanup:
 
 /* --- metrics.jsonl --- */
 
-/* Of the first `bytes` of the file, those in whole lines that are there. */
+/* Returns the length of the whole lines within the first `bytes` bytes of the file. */
 static uint64_t whole_lines(int fd, uint64_t bytes) {
     struct stat info;
     char last = '\n';

@@ -1,4 +1,5 @@
-/* The privacy of the training of a folder's model, recomputed from the run's record. */
+/* Recomputes the privacy of the training of a folder's model from the run's record, for
+ * nvdp_training_privacy, the last function. */
 #include "base/file.h"
 #include "base/json.h"
 #include "job/dp.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the object `dp` of the folder's records (NULL: not private), which *root owns, and whether the training has finished. */
+/* Finds the object `dp` of the folder's records (NULL: not private), which *root owns, and
+ * whether the training has finished. */
 static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t **root,
                                const json_t **dp, bool *finished) {
     static const char *const names[] = {"result.json", "run.json", "config.json"};
@@ -46,10 +48,10 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
                                         json_number_value(json_object_get(dp, "sample_rate")),
                                         (uint64_t)json_integer_value(json_object_get(dp, "steps"))};
     const struct nvdp_dp_guarantee each[] = {guarantee(dp, "vocabulary"), guarantee(dp, "start")};
-    struct nvdp_dp_guarantee beside[2];
-    struct nvdp_dp_run run = {&steps, 1, beside, 0};
+    struct nvdp_dp_guarantee earlier[2];
+    struct nvdp_dp_run run = {&steps, 1, earlier, 0};
     for (size_t i = 0; i < 2; i++)
-        if (each[i].epsilon > 0 || each[i].delta > 0) beside[run.besides++] = each[i];
+        if (each[i].epsilon > 0 || each[i].delta > 0) earlier[run.besides++] = each[i];
     out->examples = (uint64_t)json_integer_value(json_object_get(dp, "examples"));
     out->steps = steps;
     out->clip = clip > 0 ? clip : INFINITY;
@@ -82,7 +84,7 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
     nvdp_status status = NVDP_OK;
     json_t *root = NULL;
     const json_t *dp = NULL;
-    char *said = NULL;
+    char *text = NULL;
     struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
     made.account = (struct nvdp_account)NVDP_RESULT(struct nvdp_account);
     made.risk = (struct nvdp_account_risk)NVDP_RESULT(struct nvdp_account_risk);
@@ -90,11 +92,11 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
     NVDP_TRY(find_record(ctx, directory, &root, &dp, &made.finished));
-    if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &said));
+    if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
     NVDP__GIVE(out, &made);
-    if (statement != NULL) NVDP__HAND_OVER(statement, said);
+    if (statement != NULL) NVDP__HAND_OVER(statement, text);
 cleanup:
-    free(said);
+    free(text);
     json_decref(root);
     return status;
 }

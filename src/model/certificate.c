@@ -1,5 +1,6 @@
-/* The limits that a model's mechanism keeps to for every text, the certificates that rest on them, and the options of training
- * that remedy what certificates and reports find. */
+/* Certificates of models, for training, sharing and reports. In order: the limits that a model's
+ * mechanism guarantees for every text, the training options that remedy findings of certificates
+ * and reports, and the certificates. */
 #include "base/sentence.h"
 #include "mechanism/method.h"
 #include "model/model.h"
@@ -91,7 +92,7 @@ static void write_need(enum nvdp__need need, char *out, size_t size) {
         nvdp__snprintf(out, size, "%s", options[need]);
 }
 
-/* Names whole commands, as several commands print this. */
+/* Names whole commands because several commands print this text. */
 static void print_remedies(const struct nvdp_infinite_summary *from, bool exact, FILE *to) {
     const struct nvdp_infinite_part *cause = from->cause;
     const bool logvar =

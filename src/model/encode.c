@@ -1,11 +1,13 @@
-/* Plain encoding of texts, of folders that may hold the model of a run. */
+/* Encodes texts without noise, for nvdp_encode and nvdp_encoder_load. The only check added to
+ * bert/ is that the folder does not hold a model of a private method. */
 #include "bert/encode.h"
 
 #include "base/json.h"
 #include <nvdp/method.h>
 #include <string.h>
 
-/* A bottleneck's classifier does not read BERT's pooled vector, so encoding could not give its logits. */
+/* Refuses private models: their classifier does not read BERT's pooled vector, so encoding could
+ * not give its logits. */
 static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     nvdp_status status = NVDP_OK;
     json_t *config = NULL;

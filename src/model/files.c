@@ -1,5 +1,7 @@
-/* Model directories: Hugging Face layout, with an "nvdp" object in config.json that says what the model
- * is beyond BERT. */
+/* Saves and loads model directories for training, prediction and sharing. The layout is that of
+ * Hugging Face; an "nvdp" object in config.json holds the method, the task and the bottleneck.
+ * The first part converts this object, the second part ("directories") saves and loads all
+ * files. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
@@ -66,7 +68,8 @@ static size_t text_size(const json_t *value) {
     return size;
 }
 
-/* Metrics and label range follow from the task's name, a user's own from its columns. */
+/* Derives metrics and label range from the task's name, or from the columns if the task is the
+ * user's own. */
 static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const char *name,
                              struct nvdp__model_info *info) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
@@ -190,7 +193,7 @@ cleanup:
 
 /* ---- directories ---- */
 
-/* Copies a file of the source directory where it exists. */
+/* Copies a file of the source directory if it exists. */
 static nvdp_status copy_file(struct nvdp_context *ctx, const char *from, const char *to,
                              const char *name) {
     nvdp_status status = NVDP_OK;
@@ -212,8 +215,7 @@ cleanup:
     return status;
 }
 
-/* How many outputs there are, and what they mean, as transformers asks for it: without id2label it
- * takes two. */
+/* Names the outputs as transformers expects; without id2label it assumes two outputs. */
 static json_t *outputs_json(const struct nvdp__model_info *info) {
     json_t *names = json_object(), *ids = json_object();
     for (size_t i = 0; i < info->outputs; i++) {
@@ -254,7 +256,7 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
     return nvdp__checkpoint_save(&model->dev, directory, &model->params);
 }
 
-/* In a finished model nothing is optional: a missing tensor is an error. */
+/* Makes every tensor required: a finished model must not lack one. */
 static void require_all(struct nvdp__params *params) {
     for (size_t i = 0; i < params->count; i++)
         params->entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;

@@ -1,5 +1,6 @@
-/* A model's life: parameters declared, allocated and initialised; a plan; passes forward and back;
- * outputs and posteriors of a data set. */
+/* The model: builds, initializes and plans it, runs the forward and backward passes for
+ * training, and computes outputs and posteriors of a data set for evaluation. Read from the top;
+ * each part uses the parts above. */
 #include "model/model.h"
 #include "mechanism/method.h"
 
@@ -29,7 +30,8 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
                                             &model->params, &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
-    /* On a bottleneck, or on every word, stands a head of one layer, on a pooler its type's. */
+    /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
+     * pooler depends on the model type. */
     const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
     return nvdp__declare_dense(&model->params, name, info->outputs, width, NVDP__PARAM_OPTIONAL,
                                &model->classifier);
@@ -134,7 +136,8 @@ void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed) 
     nvdp__params_fill(&model->dev, &model->params, model->classifier.bias, 0);
 }
 
-/* Encoder outputs of the first texts of epoch 0's order into rows [0, *rows) of hidden. */
+/* Writes the encoder's outputs on the first texts of epoch 0's order into rows [0, *rows) of
+ * hidden. */
 static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                  const int64_t *order, struct nvdp__batch *batch, size_t capacity,
                                  float *hidden, size_t *rows) {
@@ -221,7 +224,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 
 /* ---- plan, forward, backward ---- */
 
-/* Carves everything from the arena (or measures it). */
+/* Carves all buffers from the arena, or measures them. */
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     const struct nvdp__model_info *info = &model->info;
     size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
@@ -279,7 +282,7 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
     nvdp__arena_release(&model->arena);
     model->max_texts = 0;
-    nvdp__weights_changed(&model->dev); /* a plan follows loading, initialising, writing weights */
+    nvdp__weights_changed(&model->dev); /* weights were loaded, initialized or written before */
     NVDP_RETURN_IF_FAILED(allocate_losses(model, texts));
     if (model->noise != NULL)
         NVDP_RETURN_IF_FAILED(nvdp__token_noise_plan(model->noise, &model->dev, model->max_tokens,
@@ -328,7 +331,7 @@ size_t nvdp__model_heads(const struct nvdp_model *model, const struct nvdp__batc
     return model->info.task.tags ? batch->tagged : batch->texts;
 }
 
-/* In float32 on every device. */
+/* Returns the classifier as a linear layer, in float32 on every device. */
 static struct nvdp__linear classifier_of(const struct nvdp_model *model,
                                          const struct nvdp__batch *batch) {
     size_t rows = nvdp__model_heads(model, batch);
@@ -371,8 +374,8 @@ static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *ba
     return NVDP_OK;
 }
 
-/* What is classified: a vector pooled from a sample of each text, or the state of each word's first
- * token. */
+/* Gathers the classifier's input: a vector pooled from a sample of each text, or the state of
+ * each word's first token for tagging tasks. */
 static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batch,
                         const struct nvdp__draw *draw, size_t width) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
@@ -388,7 +391,7 @@ static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batc
     return NVDP_OK;
 }
 
-/* From the encoder's output, which stays: logits. */
+/* Computes the logits from the encoder's output, which stays unchanged. */
 static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
                             const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                             float classifier_dropout) {
@@ -410,8 +413,8 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
-/* The mean over words; its gradient times `scale`, or where there is a divisor that of the texts' own
- * means, added up and divided by it. */
+/* Returns the mean loss over words. The gradient is that of the mean times `scale`. With a
+ * divisor, it is the gradient of the sum of the per-text means, divided by the divisor. */
 static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor,
                         double scale) {
     size_t outputs = model->info.outputs;
@@ -429,8 +432,8 @@ static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batc
     return loss;
 }
 
-/* The mean; its gradient that of the sum divided by pass->divisor (0: by the texts, or words, of the
- * whole batch). */
+/* Returns the mean loss. The gradient is that of the sum divided by pass->divisor; if the
+ * divisor is 0, by the number of texts, or words, in the whole batch. */
 static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass) {
     double heads = (double)nvdp__model_heads(model, batch), all = (double)pass->part.all_heads;
@@ -445,7 +448,8 @@ static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batc
                                         model->d_logits);
 }
 
-/* From d_pooled to the encoder's output, d_hidden, with the regularisers. */
+/* Propagates d_pooled to the encoder's output, d_hidden, and adds the gradients of the
+ * regularizers. */
 static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                           const struct nvdp__pass *pass, double weight_g, double weight_d,
                           struct nvdp__step_losses *losses) {
@@ -552,10 +556,10 @@ struct predictions {
     uint32_t first_draw;
     size_t draws, rows, at;
     float *outputs; /* [draws, rows, outputs], filled from `at` on */
-    size_t batches; /* so far; processes that train together take turns */
+    size_t batches; /* so far; the batches are divided among the processes */
 };
 
-/* The encoder runs once, whatever the number of draws. */
+/* Runs the encoder once per batch, independent of the number of draws. */
 static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *batch, size_t first,
                            void *user) {
     struct predictions *to = user;
@@ -582,7 +586,7 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
     if (nvdp__ranks(model->ctx) != NULL) memset(outputs, 0, values * sizeof *outputs);
     nvdp_status status = for_each_batch(model, dataset, batch, "score", predict, &to);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(model->ctx, status));
-    return nvdp__rank_sum_floats(model->ctx, values, outputs); /* of which all but one are 0 */
+    return nvdp__rank_sum_floats(model->ctx, values, outputs); /* all but one process have 0 */
 }
 
 nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,

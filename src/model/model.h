@@ -1,6 +1,6 @@
-/* The model, internal: encoder + bottleneck + head over one parameter vector and one arena.
+/* The model (internal): encoder, bottleneck and head over one parameter vector and one arena.
  *
- * build -> (initialise | load weights) -> plan -> forward / backward.  Planning again for larger
+ * build -> (initialize | load weights) -> plan -> forward / backward. A second plan for larger
  * batches replaces the arena. */
 #ifndef NVDP_SRC_MODEL_MODEL_H
 #define NVDP_SRC_MODEL_MODEL_H
@@ -13,7 +13,7 @@
 
 struct nvdp__prefix;
 
-/* What config.json says beyond BERT, under the key "nvdp". */
+/* The settings of config.json beyond BERT's, under the key "nvdp". */
 struct nvdp__model_info {
     struct nvdp_bert_config bert;
     enum nvdp_method method;
@@ -34,19 +34,19 @@ struct nvdp_model {
     struct nvdp__params params;
     struct nvdp__bert bert;
     struct nvdp__bottleneck bottleneck;
-    size_t above; /* the first tensor above the encoder: the bottleneck's, or the classifier's */
+    size_t above; /* first tensor above the encoder: the bottleneck's or the classifier's */
     struct nvdp__dense classifier;
-    bool per_example;     /* before the plan: gradients of each text alone (tensor/per_example.h) */
-    size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
-    char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */
-    const double *class_weight;    /* borrowed: of each class in the loss; NULL: all 1 */
-    struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
-    struct nvdp__token_noise *noise; /* borrowed: what texts become before they are read; NULL */
+    bool per_example;     /* set before the plan: per-example gradients (tensor/per_example.h) */
+    size_t frozen_layers; /* the embeddings and this many layers are frozen; 0: nothing is */
+    char frozen[NVDP__DIGEST_HEX]; /* digest of the frozen weights; empty until first requested */
+    const double *class_weight;    /* borrowed: weight per class in the loss; NULL: all 1 */
+    struct nvdp__prefix *prefix; /* borrowed: supplies the frozen layers' states; NULL: computed */
+    struct nvdp__token_noise *noise; /* borrowed: replaces texts before encoding; NULL */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
-    char *owned_text; /* backing of task and column names in info */
+    char *owned_text; /* storage of task and column names in info */
     const char **owned_labels;
-    /* planned */
+    /* set by the plan */
     bool training;
     size_t max_tokens, max_texts, longest;
     float *head_input; /* [nvdp__model_heads, width] pooled after dropout, or words' states */
@@ -55,77 +55,85 @@ struct nvdp_model {
     double *loss_g, *loss_d; /* host [max_texts] */
 };
 
-/* What a training step weighs and reports. */
+/* The loss terms that a training step weights and reports. */
 struct nvdp__step_losses {
     double task;   /* mean over texts */
     double loss_g; /* mean over texts, before lambda */
     double loss_d;
 };
 
-/* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values are
- * zero until initialised or loaded. */
+/* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values
+ * are zero until initialized or loaded. */
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out);
-/* Fixes the embeddings and the first `layers` layers (1 to all of them): no gradients, no updates.
- * Before the optimiser and the plan are made.  info.parameters counts what is left. */
+/* Freezes the embeddings and the first `layers` layers (1 to all): they get no gradients and no
+ * updates. Call this before the optimizer and the plan are made. info.parameters then counts the
+ * remaining parameters. */
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers);
-/* Fixes the word embeddings alone, likewise. */
+/* Freezes only the word embeddings, under the same conditions. */
 void nvdp__model_freeze_words(struct nvdp_model *model);
-/* Random encoder and classifier; the bottleneck is initialised by
- * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
+/* Initializes encoder and classifier at random. nvdp__model_initialise_bottleneck initializes
+ * the bottleneck after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
-/* What a checkpoint may lack: the pooler, the classifier. */
+/* Initializes the parts that a checkpoint may lack: the pooler and the classifier. */
 void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed);
 void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed);
-/* Where the mechanism wants them, from the encoder's outputs on the data set's first texts in
- * epoch-0 order; that needs a plan.  dataset NULL: from no texts, at random in their place. */
+/* Initializes the bottleneck. Mechanisms that want hidden states use the encoder's outputs on
+ * the data set's first texts in epoch-0 order; this needs a plan. With dataset NULL, such
+ * mechanisms are initialized at random. */
 nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
                                               const struct nvdp_dataset *dataset, uint64_t seed);
-/* Activations for batches of at most `texts` texts of at most `longest` tokens. */
+/* Allocates the activations for batches of up to `texts` texts of up to `longest` tokens. */
 nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t longest, bool training);
-/* Floats of activations such a plan takes, without allocating them. */
+/* Returns the number of activation floats that such a plan needs, without allocating them. */
 nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t longest,
                                   bool training, size_t *floats);
 
-/* Where a pass begins: after the frozen layers where the model has a prefix. */
+/* Returns the layer at which a pass begins: the first after the frozen layers if the model has a
+ * prefix, else 0. */
 size_t nvdp__model_first_layer(const struct nvdp_model *model);
-/* model->logits [texts, outputs]. */
+/* Writes model->logits [texts, outputs]. */
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                                 float classifier_dropout);
-/* The posterior alone, for the mechanism's `posterior`: nothing is drawn, nothing sealed is run. */
+/* Computes only the posterior, for the mechanism's `posterior`: it draws no noise and skips the
+ * sealed part. */
 nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch);
-/* Of the last batch's texts into rows [first_row, ...) of out. */
+/* Copies the posteriors of the last batch's texts to rows [first_row, ...) of out. */
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
                                   struct nvdp_posteriors *out);
-/* The number of the last batch's texts with a posterior of which numbers were replaced, as they were not finite
- * (nvib/clip.c); and the warning for the owner, if there are such texts. */
+/* nvdp__model_replaced counts the last batch's texts whose posterior had non-finite numbers,
+ * which were replaced (nvib/clip.c). nvdp__model_warn_replaced warns the owner if there are such
+ * texts. */
 size_t nvdp__model_replaced(const struct nvdp_model *model);
 void nvdp__model_warn_replaced(const struct nvdp_model *model, size_t replaced, size_t texts);
-/* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to
- * params.grad.  After nvdp__model_forward with the same batch, pass and draw. */
+/* Computes the task loss and adds the gradients of L_task + weight_g mean(L_G) + weight_d
+ * mean(L_D) to params.grad. Call it after nvdp__model_forward with the same batch, pass and
+ * draw. */
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
-/* For per-example gradients of a model that was planned with `per_example` (tensor/per_example.h), in batches of at
- * most `texts`: to become its device's. */
+/* Creates the per-example gradients of a model planned with `per_example`
+ * (tensor/per_example.h), for batches of up to `texts` texts. The caller sets the result as the
+ * device's. */
 nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
                                     struct nvdp__per_example **out);
-/* What a private model's posteriors and samples are made of. */
+/* Returns the layout of a private model's posteriors and samples. */
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
-/* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */
+/* Fills in the values that are the same for all posteriors: prior, padding, kappa, length,
+ * method. */
 void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors);
-/* How many rows a batch's head has: its texts, or with tags its words. */
+/* Returns the number of the head's rows for a batch: its texts, or its words for tagging tasks. */
 size_t nvdp__model_heads(const struct nvdp_model *model, const struct nvdp__batch *batch);
-/* Host logits of the last forward. */
+/* Copies the logits of the last forward pass to the host. */
 void nvdp__model_logits(const struct nvdp_model *model, size_t rows, float *out);
-/* Draw for evaluation number `draw` under `seed`. */
+/* Returns the draw for evaluation number `draw` under `seed`. */
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 
-/* Without what model->noise adds: out [texts, H], the last states of first tokens. */
+/* Writes the last states of first tokens to out [texts, H], without the noise of model->noise. */
 nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                      size_t batch, double *out);
-/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, N, outputs], N as
+/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, N, outputs], N as in
  * nvdp__dataset_outputs. */
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
@@ -135,45 +143,47 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
  * vocabulary_from), weights. */
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
                              const char *vocabulary_from);
-/* Reads DIR/config.json's "nvdp" object into info; NVDP_ERR_INPUT where there is none. Strings are
- * owned by *owned and *labels (free() both). */
+/* Reads DIR/config.json's "nvdp" object into info; returns NVDP_ERR_INPUT if there is none.
+ * *owned and *labels own the strings (free() both). */
 nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__model_info *info, char **owned,
                                   const char ***labels);
 
-/* Options of training and commands, by what they remedy (certificate.c). */
+/* The options of training and commands by the problem that they remedy (certificate.c). */
 extern const struct nvdp__remedies nvdp__remedies;
-/* The limits of a method's posteriors for every text and all weights (certificate.c).  The configuration is resolved. */
+/* Returns the limits of a method's posteriors for every text and all weights (certificate.c).
+ * The configuration must be resolved. */
 struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
                                        const struct nvdp__nvib_config *config);
 
-/* ---- prefix.c: the frozen part of an encoder; what it makes of a text never changes ---- */
+/* ---- prefix.c: the frozen part of an encoder, whose states for a text never change ---- */
 
 struct nvdp__prefix_store;
 
 struct nvdp__prefix {
-    struct nvdp_model *model; /* frozen and, whenever it is used, planned */
+    struct nvdp_model *model; /* frozen; planned before each use */
     size_t layers;
     struct nvdp__device dev;          /* the model's, with rowwise products in float32 */
     struct nvdp__prefix_store *store; /* NULL: computed each time */
-    float *row;                       /* host, with a store: room for its longest text */
+    float *row;                       /* host buffer for the store's longest text */
 };
 
-/* Of a model with frozen layers, whose weights are in place: their digest. */
+/* Returns the digest of the frozen weights, which must be in place. */
 nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex);
-/* For a model with frozen layers. */
+/* Requires a model with frozen layers. */
 nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out);
 void nvdp__prefix_free(struct nvdp__prefix *prefix); /* NULL allowed */
 
 /* Keeps the states of all texts of `dataset`, which must outlive the prefix, in a file of
- * `directory`; makes it where it is not there, `batch` texts at a time.  One process makes it, the
- * others wait.  Where it cannot be kept (no room, say) a notice tells, and states are computed. */
+ * `directory`. If the file does not exist, one process writes it, `batch` texts at a time, and
+ * the others wait. If the file cannot be kept, for example because the disk is full, a notice is
+ * logged and the states are computed in each step. */
 nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory,
                               const struct nvdp_dataset *dataset, size_t batch);
-/* Bytes of such a file. */
+/* Returns the size of such a file in bytes. */
 size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp_dataset *dataset);
 
-/* The states of the batch's texts into the model's cache. */
+/* Writes the states of the batch's texts into the model's cache. */
 nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__batch *batch);
 
 #endif

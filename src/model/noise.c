@@ -1,3 +1,6 @@
+/* Replaces a user's tokens, word vectors or text states by noised ones, for training and
+ * prediction on privatized texts (noise.h). In order: creation, the keys of a text's noise,
+ * mechanisms that give tokens (with their cache), mechanisms that give vectors. */
 #include "model/noise.h"
 
 #include "base/cache.h"
@@ -97,13 +100,13 @@ void nvdp__token_noise_free(struct nvdp__token_noise *noise) {
     free(noise);
 }
 
-/* ---- which text, which tokens ---- */
+/* ---- keys of the noise; the user's tokens ---- */
 
 static uint64_t number_of(enum nvdp_split split, uint64_t row) {
     return (uint64_t)split << SPLIT_SHIFT | row;
 }
 
-static bool is_providers(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+static bool is_marker(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     static const enum nvdp_special specials[] = {NVDP_TOKEN_PAD, NVDP_TOKEN_CLS, NVDP_TOKEN_SEP,
                                                  NVDP_TOKEN_MASK};
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
@@ -111,23 +114,23 @@ static bool is_providers(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     return false;
 }
 
-/* The user's tokens among ids [0, n): rows of the table and places in ids, both [n]; returns how
- * many. */
+/* Finds the user's tokens among ids [0, n): their rows in the table and their positions in ids,
+ * both [n]. Returns their number. */
 static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int32_t *ids,
                      int32_t *token, int32_t *row) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
-        if (is_providers(noise->tokenizer, ids[i])) continue;
+        if (is_marker(noise->tokenizer, ids[i])) continue;
         token[found] = nvdp_sanitizer_token(noise->sanitizer, ids[i]);
         row[found++] = (int32_t)i;
     }
     return found;
 }
 
-/* ---- tokens in the place of tokens ---- */
+/* ---- mechanisms that replace tokens by tokens ---- */
 
-/* Texts [first, end), as texts of all rows of the file between them, of which those that are not there are
- * empty. */
+/* Replaces the tokens of texts [first, end). They are passed as the texts of all rows of the
+ * file in this range; rows that are missing from the data set are passed as empty texts. */
 static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
                            size_t first, size_t end) {
     nvdp_status status = NVDP_OK;
@@ -179,7 +182,8 @@ static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *da
     return NVDP_OK;
 }
 
-/* The file of a data set's draws: everything that they depend on, as it is and not as it is named. */
+/* Returns the file that caches a data set's draws. Its name is a digest of all values that the
+ * draws depend on. */
 static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
                      const char *cache) {
     char hex[NVDP__DIGEST_HEX];
@@ -210,7 +214,7 @@ static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_da
     return nvdp__cache_path(noise->ctx, cache, kind, hex);
 }
 
-/* Where the draws cannot be kept it is a notice, not an error. */
+/* Writes the draws to the cache. A failure is a notice, not an error. */
 static void keep(struct nvdp_context *ctx, const char *cache, const char *path,
                  const struct nvdp_dataset *dataset) {
     nvdp_status status = nvdp__cache_make(ctx, cache);
@@ -246,7 +250,7 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
     }
     for (size_t i = 0; i < all; i++) {
         changed += was[i] != dataset->ids[i];
-        tokens += !is_providers(noise->tokenizer, was[i]);
+        tokens += !is_marker(noise->tokenizer, was[i]);
     }
     nvdp__log(ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another%s",
               nvdp__text_noise_names[noise->options.mechanism],

@@ -1,14 +1,18 @@
-/* The representation that a user sends in the place of a text (Qu et al. 2021, sections 3.2 and 3.3; docs/text-privatization.md), and a
- * provider trains on and is asked with:
+/* The representation that a user sends in place of a text (Qu et al. 2021, sections 3.2 and 3.3;
+ * docs/text-privatization.md). A provider trains on these representations and receives them in
+ * requests.
  *
- *     laplace-nearest, santext, santext-plus, random    other tokens; the provider has a whole model
- *     laplace                                           noised word vectors; the word embeddings, which are the user's,
- *                                                       stay as they are
- *     sequence-laplace                                  the noised last state of the first token; so does the encoder
+ *   laplace-nearest, santext, santext-plus, random    other tokens; the provider has a whole model
+ *   laplace                                           noised word vectors; the word embeddings belong to
+ *                                                     the user and stay fixed
+ *   sequence-laplace                                  the noised last state of the first token; the encoder
+ *                                                     belongs to the user and stays fixed
  *
- * [CLS], [SEP], positions and types are the provider's, without noise; [UNK], which has no vector, becomes a uniform draw.
- * A text is drawn once: its noise is keyed by the seed, the split, the text's row in the file and the place among its tokens,
- * the same whenever and beside whatever it is read. */
+ * [CLS], [SEP], positions and types are the provider's and get no noise. [UNK] has no vector and
+ * becomes a uniform draw.
+ *
+ * Each text is drawn once. Its noise is keyed by the seed, the split, the text's row in the file and
+ * the token's position. It does not depend on when or in which batch the text is read. */
 #ifndef NVDP_SRC_MODEL_NOISE_H
 #define NVDP_SRC_MODEL_NOISE_H
 
@@ -17,7 +21,7 @@
 #include "tensor/tensor.h"
 #include "text/batch.h"
 
-enum nvdp__text_noise { /* begins as enum nvdp__token_mechanism does; only tests name more than none */
+enum nvdp__text_noise { /* begins like enum nvdp__token_mechanism; only tests set more than none */
                         NVDP__NOISE_NONE = NVDP__TOKENS_AS_THEY_ARE,
                         NVDP__NOISE_LAPLACE = NVDP__TOKENS_LAPLACE,
                         NVDP__NOISE_SEQUENCE = NVDP__TOKENS_RANDOM + 1
@@ -25,14 +29,14 @@ enum nvdp__text_noise { /* begins as enum nvdp__token_mechanism does; only tests
 
 struct nvdp__token_noise_options {
     int mechanism;                            /* enum nvdp__text_noise, or a token mechanism */
-    struct nvdp__sanitizer_options sanitizer; /* its mechanism is not read */
-    double clip; /* sequence-laplace: states are scaled to this norm at most; 0: as they are */
+    struct nvdp__sanitizer_options sanitizer; /* its member `mechanism` is not used */
+    double clip; /* sequence-laplace: maximum norm of the states; 0: unclipped */
 };
 nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
                                     const struct nvdp__token_noise_options *options);
 
-/* Vectors that were drawn elsewhere: of the user's tokens into their rows of words [tokens, dim], where the
- * table's rows of all ids stand. */
+/* Reads word vectors that were drawn elsewhere. It overwrites the rows of the user's tokens in
+ * words [tokens, dim], which holds the table's rows of all ids. */
 typedef nvdp_status (*nvdp__words_reader)(void *reader, const struct nvdp__batch *batch,
                                           float *words);
 
@@ -41,10 +45,10 @@ struct nvdp__token_noise {
     struct nvdp__token_noise_options options;
     struct nvdp__noise noise;
     const struct nvdp_tokenizer *tokenizer;
-    struct nvdp_sanitizer *sanitizer; /* NULL: sequence-laplace, or read */
+    struct nvdp_sanitizer *sanitizer; /* NULL for sequence-laplace and with `read` */
     nvdp__words_reader read;          /* NULL: drawn here */
     void *reader;
-    /* planned; tokens, or texts of sequence-laplace */
+    /* set by the plan; one entry per token, or per text for sequence-laplace */
     size_t dim;
     struct nvdp__token_place *place;
     int32_t *token, *row;
@@ -52,29 +56,34 @@ struct nvdp__token_noise {
     float *words; /* [tokens, dim] */
 };
 
-/* Over the word embeddings of the folder `model`; the tokenizer, which is that folder's, outlives it. */
+/* Creates the noise over the word embeddings of the folder `model`. The tokenizer is that of the
+ * folder and must outlive the noise. */
 nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
                                      const struct nvdp__token_noise_options *options, uint64_t seed,
                                      const char *model, const struct nvdp_tokenizer *tokenizer,
                                      struct nvdp__token_noise **out);
-/* Noised word vectors of `dim` numbers that `read` gives; the reader outlives it. */
+/* Uses noised word vectors of `dim` numbers supplied by `read`; the reader must outlive the
+ * noise. */
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out);
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */
 
-/* Mechanisms that give tokens: those of a data set as it was read, rows rising, are replaced.  The
- * others leave it.  The draws are kept in the folder `cache` (NULL: nowhere), and read from there. */
+/* Replaces the tokens of a data set as it was read, with rising rows, if the mechanism gives
+ * tokens; does nothing for other mechanisms. The draws are kept in, and read from, the folder
+ * `cache` (NULL: not kept). */
 nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
                                     const char *cache);
 
-/* Memory for batches; states of `dim` numbers. */
+/* Allocates memory for batches; `dim` is the width of the states. */
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                    size_t max_tokens, size_t max_texts, size_t dim);
-/* laplace: what stands in the place of the rows of `table`, for batch->words; else NULL. */
+/* laplace: sets *words to noised rows, which replace the rows of `table`, for batch->words.
+ * Otherwise sets it to NULL. */
 nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                     const float *table, const struct nvdp__batch *batch,
                                     const float **words);
-/* sequence-laplace: noise on the states [tokens, dim] of first tokens; else they stay. */
+/* sequence-laplace: adds noise to the first tokens' states in [tokens, dim]. Otherwise leaves
+ * the states unchanged. */
 void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                               const struct nvdp__batch *batch, float *hidden);
 

@@ -1,12 +1,14 @@
-/* The frozen part of an encoder: what it makes of a text never changes.
+/* Runs the frozen part of an encoder, whose states for a text never change, and caches its
+ * states for training.
  *
- * It runs without dropout, and in float32 through products whose rows do not depend on each other,
- * so that a text's hidden states are the same bits in every batch, computed or kept (bf16 may round
- * them differently in another batch, as everywhere).
+ * The frozen layers run without dropout. In float32 their products compute each row
+ * independently of the others, so a text's hidden states have the same bits in every batch,
+ * whether computed or read from the cache. In bf16 they may round differently in another batch.
  *
- * The states may be kept in a file (docs/formats.md, Cache): the header of all cached files, its
- * checksum over the table; the table, a checksum of 64 bits per text; padding to 64 bytes; the rows,
- * float32, of all texts in the data set's order. */
+ * The states may be kept in a file (docs/formats.md, Cache). It has the header of all cached
+ * files, whose checksum covers the table; the table, with a 64-bit checksum per text; padding to
+ * 64 bytes; the rows of all texts in float32, in the data set's order. Read in order: the
+ * layout, writing the file, reading it, its name. */
 #include "model/model.h"
 
 #include "base/base.h"
@@ -36,7 +38,7 @@ struct nvdp__prefix_store {
     bool damaged;
 };
 
-/* --- where things are --- */
+/* --- layout of the file --- */
 
 static size_t rows_at(const struct nvdp_dataset *dataset) {
     size_t table = sizeof(struct nvdp__cache_header) + dataset->count * sizeof(uint64_t);
@@ -102,15 +104,15 @@ static bool write_at(int fd, const void *from, size_t count, size_t at) {
     return true;
 }
 
-/* Whether the open file is still the one of that name: another process may have renamed it away, or
- * another one into its place. */
+/* Returns whether `path` still names the open file: another process may have renamed or replaced
+ * it. */
 static bool is_at(int fd, const char *path) {
     struct stat mine, there;
     return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
            mine.st_ino == there.st_ino;
 }
 
-/* --- opening what is there --- */
+/* --- opening an existing file --- */
 
 static bool is_whole(const struct nvdp__prefix_store *store) {
     struct nvdp__cache_header header;
@@ -125,7 +127,7 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
     return memcmp(&header, &wanted, sizeof header) == 0;
 }
 
-/* store->fd stays -1 where there is no file or a damaged one. */
+/* Leaves store->fd at -1 if there is no file or the file is damaged. */
 static void open_present(struct nvdp__prefix_store *store) {
     if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK || is_whole(store)) return;
     nvdp__log(store->ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again",
@@ -134,9 +136,9 @@ static void open_present(struct nvdp__prefix_store *store) {
     store->fd = -1;
 }
 
-/* --- making it --- */
+/* --- writing the file --- */
 
-/* What the frozen layers make of the batch's texts, into the model's cache. */
+/* Runs the frozen layers on the batch's texts and writes their states into the model's cache. */
 static nvdp_status compute(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
     struct nvdp_model *model = prefix->model;
     nvdp__bert_prefix(&model->bert, &prefix->dev, &model->params, batch, prefix->layers,
@@ -144,8 +146,8 @@ static nvdp_status compute(struct nvdp__prefix *prefix, const struct nvdp__batch
     return nvdp__device_status(&model->dev);
 }
 
-/* The states of all texts, a batch at a time.  *written false where the file system refuses; errno
- * says why. */
+/* Writes the states of all texts, batch by batch. Sets *written to false if the file system
+ * fails; errno has the reason. */
 static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *batch, float *rows,
                               int fd, bool *written) {
     struct nvdp__prefix_store *store = prefix->store;
@@ -181,8 +183,8 @@ static bool write_table(const struct nvdp__prefix_store *store, int fd) {
            write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
 }
 
-/* Room is asked for at once: better no file than a full disk after an hour.  File systems that
- * cannot tell are tried. */
+/* Reserves the whole file at the start, so that a full disk is found before hours of computing.
+ * File systems without fallocate are assumed to have space. */
 static bool reserve(const struct nvdp__prefix_store *store, int fd) {
     if (ftruncate(fd, 0) != 0) return false;
     off_t bytes = (off_t)store_bytes(store->dataset, store->width);
@@ -199,7 +201,8 @@ static void cannot_keep(const struct nvdp__prefix_store *store, int err) {
               strerror_r(err, reason, sizeof reason));
 }
 
-/* Under the lock of `partial`, open at fd; `texts` at a time. */
+/* Writes the file, `texts` texts at a time, while the caller holds the lock of `partial`, open
+ * at fd. */
 static nvdp_status make(struct nvdp__prefix *prefix, size_t texts, const char *partial, int fd) {
     nvdp_status status = NVDP_OK;
     struct nvdp__prefix_store *store = prefix->store;
@@ -225,37 +228,38 @@ cleanup:
     return status;
 }
 
-/* One attempt: *again where another process is at it, or was. */
+/* Tries once to write the file. Sets *retry if another process is writing it or has just written
+ * it. */
 static nvdp_status try_to_make(struct nvdp__prefix *prefix, size_t texts, const char *partial,
-                               bool *again) {
+                               bool *retry) {
     struct nvdp__prefix_store *store = prefix->store;
-    *again = false;
+    *retry = false;
     int fd = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         cannot_keep(store, errno);
         return NVDP_OK;
     }
     bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    *again = locked ? !is_at(fd, partial) : errno == EWOULDBLOCK;
-    if (locked && !*again) return make(prefix, texts, partial, fd);
-    if (!*again) cannot_keep(store, errno);
+    *retry = locked ? !is_at(fd, partial) : errno == EWOULDBLOCK;
+    if (locked && !*retry) return make(prefix, texts, partial, fd);
+    if (!*retry) cannot_keep(store, errno);
     close(fd);
     return NVDP_OK;
 }
 
-/* store->fd stays -1, after a notice, where the file cannot be; errors are those of making it and
- * being cancelled. */
+/* Opens the file or writes it. If it cannot be written, logs a notice and leaves store->fd at
+ * -1. Fails only if computing the states fails or is cancelled. */
 static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
     struct nvdp__prefix_store *store = prefix->store;
     nvdp_status status = NVDP_OK;
-    bool again = true;
+    bool retry = true;
     char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
     if (partial == NULL) return NVDP_ERR_MEMORY;
-    for (int waits = 0; again; waits++) {
+    for (int waits = 0; retry; waits++) {
         open_present(store);
         if (store->fd >= 0) break;
-        NVDP_TRY(try_to_make(prefix, texts, partial, &again));
-        if (!again) break;
+        NVDP_TRY(try_to_make(prefix, texts, partial, &retry));
+        if (!retry) break;
         if (waits == 0)
             nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that makes %s",
                       store->path);
@@ -277,11 +281,11 @@ static void store_close(struct nvdp__prefix_store *store) {
     free(store);
 }
 
-/* --- reading it --- */
+/* --- reading the file --- */
 
-/* The states of the text with that index, `tokens` rows, into `to`.  False where the file has none,
- * or, after one notice, none that are whole: the file is removed then, for the next run to make it
- * anew. */
+/* Reads the states of the text with that index, `tokens` rows, into `to`. Returns false if the
+ * file lacks them or they are damaged. At the first damage it logs a notice and removes the
+ * file, so that the next run writes a new one. */
 static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t tokens, float *to) {
     const struct nvdp_dataset *dataset = store->dataset;
     const int64_t *found =
@@ -303,7 +307,7 @@ static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t t
     return false;
 }
 
-/* Every text's states as they were kept, or false. */
+/* Reads all texts' states from the file; returns false if any is missing or damaged. */
 static bool recall(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
     size_t width = prefix->model->info.bert.hidden_size;
     float *hidden = prefix->model->cache.hidden[prefix->layers];
@@ -321,13 +325,13 @@ nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__ba
     return compute(prefix, batch);
 }
 
-/* --- what a file is made from --- */
+/* --- the name of a file: digests of its inputs --- */
 
 size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp_dataset *dataset) {
     return store_bytes(dataset, bert->hidden_size);
 }
 
-/* Through the device. */
+/* Downloads the weights through the device in chunks. */
 nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
     const struct nvdp__params *params = &model->params;
     struct nvdp__digest digest;
@@ -385,7 +389,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
-/* --- the prefix --- */
+/* --- public part of prefix.c --- */
 
 nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out) {
     const struct nvdp_bert_config *bert = &model->info.bert;
@@ -449,7 +453,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
                   dataset->count, prefix->layers, prefix->store->path,
                   (double)store_bytes(dataset, prefix->store->width) / (1 << 30));
     if (prefix->store == NULL || prefix->store->fd >= 0) return status;
-    store_close(prefix->store); /* states are computed */
+    store_close(prefix->store); /* states are computed in each step */
     prefix->store = NULL;
     return status;
 }

@@ -1,3 +1,5 @@
+/* Tokenizes texts into a corpus file for pretraining and evaluation, and maps such files
+ * (corpus.h). In order: the table of pieces, building, opening with all checks, the cache. */
 #include "pretrain/corpus.h"
 
 #include "base/base.h"
@@ -65,8 +67,8 @@ void nvdp__pieces_release(struct nvdp__piece_table *pieces) {
     *pieces = (struct nvdp__piece_table){0};
 }
 
-/* ---- building: lines are read a chunk at a time, a chunk's lines are shared out to threads in
- * order, and what they made is written in that order ---- */
+/* ---- building: read a chunk of lines, tokenize it on all threads, write the results in the
+ * order of the lines ---- */
 
 struct line {
     size_t start, size;
@@ -74,7 +76,7 @@ struct line {
 };
 struct sentence {
     size_t tokens;
-    bool begins; /* a document */
+    bool begins; /* begins a document */
 };
 /* One thread's part of a chunk. */
 struct worker {
@@ -123,7 +125,7 @@ static nvdp_status read_chunk(struct builder *b) {
     return NVDP_OK;
 }
 
-/* Between [CLS] and [SEP] lie the sentence's own tokens. */
+/* Appends the sentence's tokens, which lie between [CLS] and [SEP]. */
 static nvdp_status take_sentence(struct worker *w, const char *text, size_t size, bool begins) {
     NVDP_RETURN_IF_FAILED(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
     size_t tokens = w->encoder.count - 2;
@@ -137,7 +139,7 @@ static nvdp_status take_sentence(struct worker *w, const char *text, size_t size
     return NVDP_OK;
 }
 
-/* The sentences of a worker's lines. */
+/* Tokenizes the sentences of a worker's lines. */
 static nvdp_status take_lines(const struct builder *b, size_t index) {
     struct worker *w = &b->worker[index];
     size_t end = b->lines * (index + 1) / b->workers;
@@ -209,7 +211,7 @@ static nvdp_status write_chunk(struct builder *b) {
     return NVDP_OK;
 }
 
-/* The tables behind the ids, then the header before them. */
+/* Writes the tables after the ids, then the header before them. */
 static nvdp_status write_rest(struct builder *b) {
     struct nvdp__corpus_header *h = &b->header;
     static const char zeros[ALIGNMENT];
@@ -352,11 +354,11 @@ static nvdp_status check_header(const struct opening *o, const char *key, size_t
     return NVDP_OK;
 }
 
-/* Lays the tables out; the sizes must add up to the file's. */
+/* Sets pointers to the tables after checking that their sizes add up to the file's size. */
 static nvdp_status lay_out(struct opening *o) {
     const struct nvdp__corpus_header *h = o->header;
     struct nvdp__corpus *c = &o->corpus;
-    size_t limit = c->map_size; /* no count can be larger: keeps products from overflowing */
+    size_t limit = c->map_size; /* an upper bound on all counts, so that products cannot overflow */
     if (h->tokens == 0 || h->sentences == 0 || h->documents == 0 || h->tokens > limit ||
         h->sentences > limit || h->documents > limit)
         return REFUSE(o, "%s: expected 1 to %zu tokens, sentences and documents", o->path, limit);
@@ -375,7 +377,7 @@ static nvdp_status lay_out(struct opening *o) {
     return NVDP_OK;
 }
 
-/* From 0 to `end`, each larger than the one before. */
+/* Returns whether the table rises strictly from 0 to `end`. */
 static bool is_table(size_t count, const uint64_t *start, size_t end) {
     for (size_t i = 0; i < count; i++) {
         if (start[i + 1] <= start[i]) return false;
@@ -395,15 +397,15 @@ static nvdp_status check_body(const struct opening *o) {
         !is_table(c->documents, c->document, c->sentences))
         return REFUSE(o, "%s: expected rising tables of sentences and documents", o->path);
     int32_t largest = 0;
-    int32_t least = 0;
+    int32_t smallest = 0;
     for (size_t i = 0; i < c->tokens; i++) {
         int32_t id = nvdp__corpus_id(c, i);
         largest = id > largest ? id : largest;
-        least = id < least ? id : least;
+        smallest = id < smallest ? id : smallest;
     }
-    if (least < 0 || (uint64_t)largest >= h->pieces)
+    if (smallest < 0 || (uint64_t)largest >= h->pieces)
         return REFUSE(o, "%s: expected ids below %llu, found %d", o->path,
-                      (unsigned long long)h->pieces, least < 0 ? least : largest);
+                      (unsigned long long)h->pieces, smallest < 0 ? smallest : largest);
     return NVDP_OK;
 }
 
@@ -479,7 +481,7 @@ nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_toke
         if (status != NVDP_ERR_IO) return status;
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokens are not kept", nvdp_context_error(ctx));
     }
-    /* A file that is unlinked as soon as it is open. */
+    /* A temporary file that is unlinked as soon as it is open. */
     const char *folder = getenv("TMPDIR");
     char *file = nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld-%zu", folder != NULL ? folder : "/tmp",
                               cache_kind, texts.key, (long)getpid(), nvdp__rank(ctx));

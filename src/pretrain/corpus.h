@@ -5,16 +5,17 @@
 #include "base/cache.h"
 #include "text/tokenizer.h"
 
-/* What pretraining asks about a vocabulary's pieces. */
+/* Properties of a vocabulary's pieces that pretraining needs. */
 struct nvdp__piece_table {
     size_t count;
     int32_t cls, sep, mask;
-    unsigned char *continues; /* [count] whether the piece goes on in a word ("##...") */
+    unsigned char *continues; /* [count] whether the piece continues a word ("##...") */
     unsigned char *special;   /* [count] */
-    int32_t *ordinary;        /* [ordinary_count] ids of all but the special tokens */
+    int32_t *ordinary;        /* [ordinary_count] ids of all pieces except the special tokens */
     size_t ordinary_count;
 };
-/* NVDP_ERR_UNSUPPORTED for another tokenizer: whole words are told by "##". */
+/* Returns NVDP_ERR_UNSUPPORTED for any other tokenizer, because whole words are recognized by
+ * "##". */
 nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer);
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 struct nvdp__piece_table *pieces);
@@ -25,15 +26,15 @@ enum {
     NVDP__CORPUS_KEY = 72 /* NVDP__DIGEST_HEX and NULs, a multiple of 8 */
 };
 
-/* The file's first bytes, little-endian as they are in memory. */
+/* The header of the file, little-endian as in memory. */
 struct nvdp__corpus_header {
     char magic[8];    /* "NVDPTOKS" */
     uint32_t version; /* 1 */
-    uint32_t id_size; /* bytes of an id: 2, or 4 where the vocabulary has over 65,536 pieces */
-    uint64_t pieces;  /* of the vocabulary */
+    uint32_t id_size; /* bytes per id: 2, or 4 if the vocabulary has over 65,536 pieces */
+    uint64_t pieces;  /* size of the vocabulary */
     uint64_t tokens, sentences, documents;
-    char key[NVDP__CORPUS_KEY];               /* of texts and vocabulary: nvdp__corpus_key */
-    unsigned char body[NVDP__DIGEST_BYTES];   /* BLAKE2b-256 of all bytes behind the header */
+    char key[NVDP__CORPUS_KEY];               /* digest of texts and vocabulary: nvdp__corpus_key */
+    unsigned char body[NVDP__DIGEST_BYTES];   /* BLAKE2b-256 of all bytes after the header */
     unsigned char header[NVDP__DIGEST_BYTES]; /* BLAKE2b-256 of the header up to here */
 };
 
@@ -43,35 +44,36 @@ struct nvdp__corpus {
     size_t tokens, sentences, documents;
     const uint64_t *sentence; /* [sentences+1] first tokens */
     const uint64_t *document; /* [documents+1] first sentences */
-    const uint16_t *narrow;   /* [tokens] ids, or */
-    const uint32_t *wide;     /* [tokens] */
+    const uint16_t *narrow;   /* [tokens] ids, or NULL */
+    const uint32_t *wide;     /* [tokens] ids, or NULL */
 };
 
 static inline int32_t nvdp__corpus_id(const struct nvdp__corpus *corpus, size_t at) {
     return corpus->narrow != NULL ? (int32_t)corpus->narrow[at] : (int32_t)corpus->wide[at];
 }
-/* The first token of a document; of `documents`, the end. */
+/* Returns the first token of a document; for `documents`, the number of tokens. */
 static inline size_t nvdp__corpus_document(const struct nvdp__corpus *corpus, size_t document) {
     return (size_t)corpus->sentence[corpus->document[document]];
 }
 
-/* Of the files' SHA-256 digests (hex, [files]) and of what the tokenizer does. */
+/* Computes the key of a corpus from the files' SHA-256 digests (hex, [files]) and the
+ * tokenizer's digest. */
 void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
                       const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
                       char key[NVDP__DIGEST_HEX]);
-/* Tokenises the files (plain_text.h) into a new corpus file; atomic.  On the context's threads; the
- * file does not depend on their number.  Texts of no token are NVDP_ERR_INPUT. */
+/* Tokenizes the files (plain_text.h) into a new corpus file, atomically. Uses the context's
+ * threads; the file does not depend on their number. Texts without a token are NVDP_ERR_INPUT. */
 nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                const char *const *path, size_t files, const char *key,
                                const char *out);
-/* Maps a corpus file, after checking sizes, digests, ids and tables.  Another key (NULL: any), or a
- * vocabulary of another size, is NVDP_ERR_INPUT too. */
+/* Maps a corpus file after checking sizes, digests, ids and tables. Another key (NULL: any) or a
+ * vocabulary of another size is also NVDP_ERR_INPUT. */
 nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const char *key,
                               size_t pieces, struct nvdp__corpus *corpus);
 void nvdp__corpus_close(struct nvdp__corpus *corpus);
-/* Opens DIRECTORY/corpus-KEY, which is built first where it is missing or damaged.
- * `directory` NULL, or one that cannot be written (a notice): a temporary file that is gone once it
- * is closed. */
+/* Opens DIRECTORY/corpus-KEY and builds it first if it is missing or damaged. If `directory` is
+ * NULL, or cannot be written (with a notice), uses a temporary file that disappears when it is
+ * closed. */
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const char *const *path,
                                 const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,

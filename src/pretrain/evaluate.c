@@ -1,3 +1,6 @@
+/* Scores a masked language model on held-out text (evaluate.h), for pretraining and for
+ * nvdp_mlm_evaluate, the last part. First come the windows, the file of predictions and the
+ * scores. */
 #include "pretrain/evaluate.h"
 
 #include "base/ranks.h"
@@ -44,7 +47,7 @@ void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator) {
     *evaluator = (struct nvdp__mlm_evaluator){0};
 }
 
-/* ---- a file of what was predicted ---- */
+/* ---- the file of predictions ---- */
 
 struct nvdp__positions {
     int64_t *offset, *row;
@@ -53,7 +56,7 @@ struct nvdp__positions {
     size_t windows, tokens, masked;
 };
 
-/* Memory for all windows that are scored. */
+/* Allocates memory for all scored windows. */
 static nvdp_status create_positions(const struct nvdp__mlm_evaluator *e, double mask_prob,
                                     struct nvdp__positions *p) {
     size_t tokens = 0;
@@ -115,7 +118,7 @@ static void release_positions(struct nvdp__positions *p) {
 
 /* ---- scores ---- */
 
-/* Over batches: numbers that processes that train together add up. */
+/* Sums over batches; processes that train together add them up. */
 struct sums {
     double tokens, masked, nll, right;
 };
@@ -186,7 +189,7 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
                                   .pieces_per_word = (double)corpus->tokens / each};
 }
 
-/* ---- a model to ask ---- */
+/* ---- opening a model ---- */
 
 static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
     nvdp_status status = NVDP_OK;

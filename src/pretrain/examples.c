@@ -1,3 +1,5 @@
+/* Cuts a corpus into examples, masks tokens and fills batches (examples.h). The parts follow the
+ * path of a token: windows, pairs, planted secrets, masks, batches. */
 #include "pretrain/examples.h"
 
 #include <math.h>
@@ -30,18 +32,18 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
     for (size_t d = 0; d < corpus->documents; d++) {
         size_t at = nvdp__corpus_document(corpus, d);
         size_t end = nvdp__corpus_document(corpus, d + 1);
-        size_t most = whole;
+        size_t limit = whole;
         if (seed != NULL && end - at > whole) {
             struct nvdp__noise noise = {.seed = *seed};
             struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_WINDOW, epoch, d);
-            most = 1 + (size_t)nvdp__stream_below(&stream, whole);
+            limit = 1 + (size_t)nvdp__stream_below(&stream, whole);
         }
-        for (; at < end; most = whole) {
-            /* Moved back to a word's end where one is inside. */
-            size_t cut = end - at > most ? at + most : end;
+        for (; at < end; limit = whole) {
+            /* If the cut is inside a word, move it back to the end of the previous word. */
+            size_t cut = end - at > limit ? at + limit : end;
             while (cut < end && cut > at && pieces->continues[nvdp__corpus_id(corpus, cut)])
                 cut--;
-            if (cut == at) cut = at + most;
+            if (cut == at) cut = at + limit;
             NVDP_RETURN_IF_FAILED(
                 add(examples,
                     &(struct nvdp__example){.first = at, .first_length = (uint32_t)(cut - at)}));
@@ -57,7 +59,8 @@ static size_t tokens_between(const struct nvdp__corpus *corpus, size_t from, siz
     return (size_t)(corpus->sentence[to] - corpus->sentence[from]);
 }
 
-/* The sentence behind those from `from` on that reach `target` tokens, one at least. */
+/* Returns the end of the sentences from `from` on that together reach `target` tokens; at least
+ * one sentence. */
 static size_t gather(const struct nvdp__corpus *corpus, size_t from, size_t end, size_t target) {
     size_t to = from + 1;
     while (to < end && tokens_between(corpus, from, to) < target)
@@ -65,35 +68,35 @@ static size_t gather(const struct nvdp__corpus *corpus, size_t from, size_t end,
     return to;
 }
 
-/* Tokens that a pair is to have. */
-static size_t draw_target(struct nvdp__stream *stream, size_t most) {
-    if (nvdp__stream_uniform(stream) >= SHORT_SHARE) return most;
-    return 2 + (size_t)nvdp__stream_below(stream, most - 1);
+/* Draws the number of tokens of a pair. */
+static size_t draw_target(struct nvdp__stream *stream, size_t limit) {
+    if (nvdp__stream_uniform(stream) >= SHORT_SHARE) return limit;
+    return 2 + (size_t)nvdp__stream_below(stream, limit - 1);
 }
 
-/* Two segments of a and b tokens, cut to `most`. */
+/* Returns a pair of two segments of a and b tokens, cut to `limit` tokens. */
 static struct nvdp__example pair_of(uint64_t first, size_t a, uint64_t second, size_t b,
-                                    size_t most, bool random) {
-    /* Beyond 2 * most nothing changes but the number of tokens that go. */
+                                    size_t limit, bool random) {
+    /* Lengths beyond 2 * limit are equivalent; the cap only limits the loop below. */
     struct nvdp__example example = {.first = first,
                                     .second = second,
-                                    .first_length = (uint32_t)(a < 2 * most ? a : 2 * most),
-                                    .second_length = (uint32_t)(b < 2 * most ? b : 2 * most),
+                                    .first_length = (uint32_t)(a < 2 * limit ? a : 2 * limit),
+                                    .second_length = (uint32_t)(b < 2 * limit ? b : 2 * limit),
                                     .random = random};
-    while (example.first_length + example.second_length > most) {
+    while (example.first_length + example.second_length > limit) {
         bool longer = example.first_length > example.second_length;
         *(longer ? &example.first_length : &example.second_length) -= 1;
     }
     return example;
 }
 
-/* The pair from sentence *at of a document on, of at most `most` tokens; *at becomes the next
- * sentence that is unused. */
+/* Returns the pair that starts at sentence *at of a document and has up to `limit` tokens. *at
+ * becomes the next unused sentence. */
 static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
-                                      struct nvdp__stream *stream, size_t document, size_t most,
+                                      struct nvdp__stream *stream, size_t document, size_t limit,
                                       size_t *at) {
     size_t end = (size_t)corpus->document[document + 1];
-    size_t target = draw_target(stream, most);
+    size_t target = draw_target(stream, limit);
     size_t stop = gather(corpus, *at, end, target);
     size_t sentences = stop - *at;
     size_t middle = *at + 1;
@@ -102,7 +105,7 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
     size_t a = tokens_between(corpus, *at, middle);
     size_t second = middle;
     size_t second_end = stop;
-    if (random) { /* from another document, from a sentence that is drawn on */
+    if (random) { /* from a random sentence of another document on */
         size_t other = (size_t)nvdp__stream_below(stream, corpus->documents - 1);
         if (other >= document) other++;
         size_t from = (size_t)corpus->document[other];
@@ -112,12 +115,13 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
     }
     size_t b = tokens_between(corpus, second, second_end);
     struct nvdp__example example =
-        pair_of(corpus->sentence[*at], a, corpus->sentence[second], b, most, random);
+        pair_of(corpus->sentence[*at], a, corpus->sentence[second], b, limit, random);
     *at = random ? middle : stop;
     return example;
 }
 
-/* The token nearest behind the middle of [from, to) at which a word begins; the middle where there is none. */
+/* Returns the first token after the middle of [from, to) that begins a word, or the middle if
+ * there is none. */
 static uint64_t middle_word(const struct nvdp__corpus *corpus,
                             const struct nvdp__piece_table *pieces, uint64_t from, uint64_t to) {
     const uint64_t middle = from + (to - from) / 2;
@@ -126,23 +130,24 @@ static uint64_t middle_word(const struct nvdp__corpus *corpus,
     return middle;
 }
 
-/* The same without another document: `from` as take_pair's *at.  No second token: a length of 0. */
+/* The same without another document; `from` is used like take_pair's *at. If there is no second
+ * token, a length is 0. */
 static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
                                           const struct nvdp__piece_table *pieces,
-                                          struct nvdp__stream *stream, size_t document, size_t most,
-                                          size_t *from) {
-    size_t target = draw_target(stream, most);
+                                          struct nvdp__stream *stream, size_t document,
+                                          size_t limit, size_t *from) {
+    size_t target = draw_target(stream, limit);
     size_t stop = gather(corpus, *from, (size_t)corpus->document[document + 1], target);
     uint64_t start = corpus->sentence[*from], end = corpus->sentence[stop], middle;
     if (stop - *from > 1)
         middle = corpus->sentence[*from + 1 + nvdp__stream_below(stream, stop - *from - 1)];
     else
-        middle = middle_word(corpus, pieces, start, end - start < most ? end : start + most);
+        middle = middle_word(corpus, pieces, start, end - start < limit ? end : start + limit);
     bool changed = nvdp__stream_uniform(stream) < 0.5;
     size_t a = (size_t)(middle - start), b = (size_t)(end - middle);
     *from = stop;
-    return changed ? pair_of(middle, b, start, a, most, true)
-                   : pair_of(start, a, middle, b, most, false);
+    return changed ? pair_of(middle, b, start, a, limit, true)
+                   : pair_of(start, a, middle, b, limit, false);
 }
 
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
@@ -164,7 +169,7 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
     return NVDP_OK;
 }
 
-/* Of its tokens: where a document is cut depends on nothing but itself. */
+/* Hashes the document's tokens, so that its cuts depend only on the document itself. */
 static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document) {
     uint64_t key = NVDP__FNV1A;
     size_t end = nvdp__corpus_document(corpus, document + 1);
@@ -251,12 +256,12 @@ void nvdp__masker_release(struct nvdp__masker *masker) {
 }
 
 size_t nvdp__mask_most(double share, size_t tokens) {
-    size_t most = (size_t)llround(share * (double)tokens);
+    size_t limit = (size_t)llround(share * (double)tokens);
     if (tokens == 0) return 0;
-    return most > 0 ? most : 1;
+    return limit > 0 ? limit : 1;
 }
 
-/* Marks drawn tokens.  The units are tokens, or words as runs of tokens. */
+/* Marks the drawn tokens. Units are tokens, or words as runs of tokens. */
 static void draw(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
                  const int32_t *ids) {
     const unsigned char *special = m->pieces->special;
@@ -272,7 +277,7 @@ static void draw(struct nvdp__masker *m, struct nvdp__stream *stream, size_t cou
     }
     size_t left = nvdp__mask_most(m->share, tokens);
     memset(m->drawn, 0, count);
-    /* Fisher-Yates from the front, as far as it is needed. */
+    /* Partial Fisher-Yates shuffle, from the front. */
     for (size_t i = 0; i < units && left > 0; i++) {
         size_t other = i + (size_t)nvdp__stream_below(stream, units - i);
         size_t start = (size_t)m->unit[other];
@@ -331,7 +336,7 @@ size_t nvdp__batcher_masked(size_t texts, size_t length, double mask_prob) {
     return texts * nvdp__mask_most(mask_prob, length);
 }
 
-/* A token of the text that starts at row `start`; returns the next row. */
+/* Writes a token of the text that starts at row `start`; returns the next row. */
 static size_t put(struct nvdp__batch *batch, size_t start, size_t at, int32_t id, int32_t type) {
     batch->ids[at] = id;
     batch->types[at] = type;
@@ -339,7 +344,7 @@ static size_t put(struct nvdp__batch *batch, size_t start, size_t at, int32_t id
     return at + 1;
 }
 
-/* One of those planted, where there is room. */
+/* Writes a planted secret if there is room for it. */
 static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_t end,
                          const struct nvdp__plant *plant, int32_t type) {
     const struct nvdp__secrets *secrets = b->plants->secrets;
@@ -350,7 +355,8 @@ static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_
     return at;
 }
 
-/* The segment's own tokens that stay: those planted in it may need the room of the last. */
+/* Returns how many of the segment's own tokens stay, because planted secrets may take the room
+ * of the last tokens. */
 static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64_t first,
                           size_t count, size_t room) {
     size_t planted = 0;
@@ -360,11 +366,11 @@ static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64
     return nvdp__min(count, left);
 }
 
-/* At most `room` tokens, and [SEP]. */
+/* Writes up to `room` tokens and [SEP]. */
 static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint64_t first,
                           size_t count, size_t room, int32_t type) {
     const struct nvdp__plants *plants = b->plants;
-    const bool whole = plants != NULL && first >= plants->text; /* is a secret itself */
+    const bool whole = plants != NULL && first >= plants->text; /* the segment is itself a secret */
     const bool mixed = plants != NULL && !whole;
     size_t next = mixed ? nvdp__plants_from(plants, first) : 0, end = at + room;
     size_t kept = mixed ? tokens_kept(plants, next, first, count, room) : count;
@@ -380,7 +386,7 @@ static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint
     return put(b->batch, start, at, b->pieces->sep, type);
 }
 
-/* [CLS] A [SEP] or [CLS] A [SEP] B [SEP], of masker.longest tokens at most; returns its end. */
+/* Writes [CLS] A [SEP] or [CLS] A [SEP] B [SEP], up to masker.longest tokens; returns its end. */
 static size_t put_example(struct nvdp__batcher *b, size_t start,
                           const struct nvdp__example *example) {
     const size_t second = example->second_length;

@@ -1,25 +1,26 @@
-/* From a corpus to batches: an epoch's examples, the tokens of them that are to be predicted, and
- * packed batches of both.
+/* Turns a corpus into batches: an epoch's examples, the tokens to be predicted, and packed
+ * batches of both.
  *
- * Windows (masked-LM alone): a document is cut into consecutive windows of at most `length` - 2
- * tokens, which with [CLS] and [SEP] fill a row.  In a document longer than one window the first
- * cut is drawn anew each epoch.  No window crosses documents; cuts fall between words.
+ * Windows (masked-LM alone): a document is cut into consecutive windows of up to `length` - 2
+ * tokens, which with [CLS] and [SEP] fill a row. In a document longer than one window the first
+ * cut is redrawn each epoch. No window crosses documents; cuts fall between words.
  *
  * Pairs (with next-sentence prediction; Devlin et al. 2019): a document's sentences are gathered
- * until they fill `length` - 3 tokens (for one pair in ten: a length drawn below that) and divided
- * at a sentence's end that is drawn; the rest is the second segment.  In half of the pairs, and
- * where there is one sentence only, the second segment is drawn from another document instead, and
- * the sentences so replaced are used next.  Too long a pair loses tokens from the end of its longer
- * segment.
+ * until they fill `length` - 3 tokens, or, for one pair in ten, a random shorter length. They
+ * are divided at a random sentence's end; the rest is the second segment. In half of the pairs,
+ * and for single sentences, the second segment is drawn from another document instead, and the
+ * replaced sentences are used next. If a pair is too long, its longer segment loses tokens from
+ * the end.
  *
- * Own pairs (private training): the same, always the same ones, and no text is in two of them: in half of
- * the pairs the two segments change places (Lan et al. 2020).  They depend on their document alone.  A sentence that is alone is divided in
- * its middle, at a word where there is one; one of a single token is left out.
+ * Own pairs (private training): as above, but the pairs are the same in every epoch, and no text
+ * is in two of them. In half of the pairs the two segments are swapped (Lan et al. 2020). The
+ * pairs of a document depend only on this document. A single sentence is divided near its
+ * middle, before a word if possible; a sentence of one token is left out.
  *
  * Masks (Devlin et al. 2019): a share of a row's tokens is drawn without replacement to be
- * predicted; of those, 80 % become [MASK], 10 % a random ordinary piece, 10 % stay.  Special tokens
- * are never drawn.  With whole words, words are drawn until the share is reached; one that would
- * pass it is left out. */
+ * predicted; of these, 80 % become [MASK], 10 % a random ordinary piece, 10 % stay. Special
+ * tokens are never drawn. With whole words, words are drawn until the share is reached; a word
+ * that would exceed it is skipped. */
 #ifndef NVDP_SRC_PRETRAIN_EXAMPLES_H
 #define NVDP_SRC_PRETRAIN_EXAMPLES_H
 
@@ -27,21 +28,21 @@
 #include "pretrain/secrets.h"
 #include "text/batch.h"
 
-/* ---- examples: where in the corpus their tokens lie ---- */
+/* ---- examples: positions of their tokens in the corpus ---- */
 
 struct nvdp__example {
     uint64_t first, second;               /* tokens of the corpus, or of planted secrets */
-    uint32_t first_length, second_length; /* the second 0: a single window */
+    uint32_t first_length, second_length; /* second length 0: a single window */
     bool random;                          /* the second segment does not follow the first */
 };
 
-/* Of its row in a batch, special ones included. */
+/* Returns the number of tokens of its row in a batch, including special tokens. */
 static inline size_t nvdp__example_tokens(const struct nvdp__example *example) {
     return 2 + (size_t)example->first_length +
            (example->second_length > 0 ? (size_t)example->second_length + 1 : 0);
 }
 
-/* Zero it, set ctx. */
+/* Zero the struct, then set ctx. */
 struct nvdp__examples {
     struct nvdp_context *ctx;
     struct nvdp__example *at;
@@ -49,12 +50,12 @@ struct nvdp__examples {
 };
 void nvdp__examples_release(struct nvdp__examples *examples);
 
-/* The windows of an epoch; `seed` NULL: every first cut at the full length (evaluation). */
+/* Lists the windows of an epoch; `seed` NULL: all first cuts at the full length (evaluation). */
 nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
                                    const struct nvdp__corpus *corpus,
                                    const struct nvdp__piece_table *pieces, size_t length,
                                    const uint64_t *seed, uint32_t epoch);
-/* The pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
+/* Lists the pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
                                  size_t length, uint64_t seed, uint32_t epoch);
 
@@ -62,7 +63,7 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
                                      const struct nvdp__corpus *corpus,
                                      const struct nvdp__piece_table *pieces, size_t length,
                                      uint64_t seed);
-/* Adds those that are planted secrets themselves. */
+/* Adds the planted secrets that are windows of their own. */
 nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
                                    const struct nvdp__plants *plants);
 
@@ -71,23 +72,22 @@ nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
 /* The masked tokens of a batch, in ascending order of rows. */
 struct nvdp__masked {
     size_t count, capacity;
-    int32_t *row;   /* among the batch's tokens */
-    int32_t *label; /* the token that stood there */
-    size_t
-        labels; /* a row, of equal weight: 1 from here, more where they are drawn (privatize.h) */
+    int32_t *row;   /* row among the batch's tokens */
+    int32_t *label; /* the original token */
+    size_t labels;  /* labels per row, of equal weight: 1, or several draws (privatize.h) */
 };
 
 struct nvdp__masker {
     const struct nvdp__piece_table *pieces;
     double share;
     bool whole_words;
-    /* of one text of at most `longest` tokens */
+    /* for texts of up to `longest` tokens */
     size_t longest;
-    int32_t *unit;        /* [longest] first tokens of what is drawn: tokens or words */
+    int32_t *unit;        /* [longest] first tokens of the units: tokens or words */
     unsigned char *drawn; /* [longest] */
 };
 
-/* Both are to be released, also where they could not be made. */
+/* Release both structs, also if creating them failed. */
 nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
                                 struct nvdp__masked *masked);
 void nvdp__masked_release(struct nvdp__masked *masked);
@@ -95,10 +95,11 @@ nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__pie
                                 double share, bool whole_words, size_t longest,
                                 struct nvdp__masker *masker);
 void nvdp__masker_release(struct nvdp__masker *masker);
-/* Most tokens masked in a text of `tokens` tokens, special ones not counted: the share rounded, at
- * least 1. */
+/* Returns the maximum number of masked tokens in a text of `tokens` ordinary tokens: the share
+ * rounded, but at least 1. */
 size_t nvdp__mask_most(double share, size_t tokens);
-/* Masks ids[0..count), the batch's tokens from first_row on, and appends what it masked. */
+/* Masks ids[0..count), the batch's tokens from first_row on, and appends the masked tokens to
+ * `masked`. */
 void nvdp__mask_text(struct nvdp__masker *masker, struct nvdp__stream *stream, size_t count,
                      int32_t *ids, size_t first_row, struct nvdp__masked *masked);
 
@@ -107,7 +108,7 @@ void nvdp__mask_text(struct nvdp__masker *masker, struct nvdp__stream *stream, s
 struct nvdp__batcher {
     const struct nvdp__corpus *corpus;
     const struct nvdp__piece_table *pieces;
-    const struct nvdp__plants *plants; /* another's; NULL: the text as it is */
+    const struct nvdp__plants *plants; /* borrowed; NULL: no planted secrets */
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
     struct nvdp__masker masker;
@@ -118,12 +119,11 @@ nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__co
                                  size_t length, double mask_prob, bool whole_words,
                                  struct nvdp__batcher *batcher);
 void nvdp__batcher_release(struct nvdp__batcher *batcher);
-/* Most masked tokens of a batch. */
+/* Returns the maximum number of masked tokens of a batch. */
 size_t nvdp__batcher_masked(size_t texts, size_t length, double mask_prob);
 
-/* Fills with examples order[0..n) (NULL: first, first + 1, ...) and masks row r of the batch with
- * the stream (seed, purpose, number, its example).  Labels: 1 where the second segment is random.
- */
+/* Fills the batch with examples order[0..n) (NULL: first, first + 1, ...) and masks row r with
+ * the stream (seed, purpose, number, its example). Labels are 1 if the second segment is random. */
 struct nvdp__mask_key {
     uint64_t seed;
     enum nvdp__purpose purpose;

@@ -1,3 +1,5 @@
+/* The pretraining model (model.h): BERT with its masked-LM and next-sentence heads, for
+ * pretraining and evaluation. In order: parameters, memory, the two heads, a step. */
 #include "pretrain/model.h"
 
 #include "bert/checkpoint.h"
@@ -45,7 +47,7 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
     NVDP_TRY(declare_heads(&model->heads, config, &model->params));
     flag_next(model, NVDP__PARAM_FROZEN);
-    if (nvdp__adaptive(objective)) /* one tensor to the optimiser, not rows */
+    if (nvdp__adaptive(objective)) /* for the optimizer one tensor, not rows */
         model->params.entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
     NVDP_TRY(nvdp__params_allocate(&model->params, training));
 cleanup:
@@ -89,7 +91,7 @@ void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all) {
     struct nvdp__params *params = &model->params;
-    size_t first = nvdp__params_find(params, "bert.pooler.dense.weight"); /* heads lie behind */
+    size_t first = nvdp__params_find(params, "bert.pooler.dense.weight"); /* the heads follow */
     for (size_t i = first; i < params->count; i++) {
         if (all)
             params->entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
@@ -109,13 +111,13 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     size_t dim = model->bert.config.hidden_size;
     size_t pieces = model->bert.config.vocab_size;
     size_t rows = nvdp__padded_rows(dev, masked);
-    /* Rows of logits at a time, in whole blocks of rows where products want such. */
+    /* Computes the rows of logits per block, in whole units if the products pad their rows. */
     size_t unit = nvdp__padded_rows(dev, 1);
     size_t units = BLOCK_FLOATS / pieces / unit;
     size_t block = (units > 0 ? units : 1) * unit;
     while (nvdp__padded_rows(dev, block) > block)
         block -= unit;
-    /* A text's rows are seen together where each text's gradient is wanted. */
+    /* Per-example gradients need all rows of a text together. */
     heads->block = block < rows && !model->per_example ? block : rows;
     nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);
     heads->gathered = nvdp__arena_take(arena, rows * dim);
@@ -149,7 +151,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
         *floats = nvdp__arena_floats(&model->arena);
         return NVDP_OK;
     }
-    nvdp__weights_changed(&model->dev); /* a plan follows initialising and loading */
+    nvdp__weights_changed(&model->dev); /* weights were initialized or loaded before */
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(model->ctx, &model->arena));
@@ -189,7 +191,7 @@ static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
                                .offset = model->masked_offset};
 }
 
-/* heads->normed of the masked tokens. */
+/* Computes heads->normed of the masked tokens. */
 static void transform_forward(struct nvdp__pretrain_model *model,
                               const struct nvdp__masked *masked) {
     const struct nvdp_bert_config *config = &model->bert.config;
@@ -209,7 +211,7 @@ static void transform_forward(struct nvdp__pretrain_model *model,
                        nvdp__f32(rows, dim, heads->normed), NVDP__NO_TENSOR);
 }
 
-/* From heads->d_normed to d_last, which it adds to, and the transform's parameters. */
+/* Propagates heads->d_normed to d_last, to which it adds, and to the transform's parameters. */
 static void transform_backward(struct nvdp__pretrain_model *model,
                                const struct nvdp__masked *masked, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
@@ -228,7 +230,7 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->d_gathered, d_last);
 }
 
-/* Which masked tokens are whose, and what each counts in its text's mean. */
+/* Finds the masked tokens of each text, and their weights in the text's mean. */
 static void find_texts(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
                        const struct nvdp__masked *masked) {
     size_t at = 0;
@@ -243,8 +245,8 @@ static void find_texts(struct nvdp__pretrain_model *model, const struct nvdp__ba
     model->masked_offset[batch->texts] = (int32_t)at;
 }
 
-/* model->nll and model->best of the masked tokens.  Where d_last is not NULL, the gradient of the
- * mean nll is added to it and to the parameters'. */
+/* Computes model->nll and model->best of the masked tokens. If d_last is not NULL, adds the
+ * gradient of the mean nll to d_last and to the parameters' gradients. */
 static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__masked *masked,
                      const struct nvdp__pass *pass, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
@@ -270,7 +272,7 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
                            model->best + at);
         if (scale != 0 && each)
             nvdp__rows_scale(dev, rows, pieces, model->masked_weight + at, heads->logits);
-        /* May write past the block's end: what lies there is set by the next block. */
+        /* May write past the block's end; the next block overwrites these rows. */
         if (scale != 0)
             nvdp__dense_backward(dev, &decoder, normed, logits,
                                  nvdp__f32(rows, dim, heads->d_normed + at * dim), false);
@@ -280,8 +282,8 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
 
 /* ---- the next-sentence head ---- */
 
-/* Mean cross-entropy of batch->label and the share that is right; d_last is SET to its gradient, or where
- * there is a divisor that of the sum divided by it. */
+/* Computes the mean cross-entropy of batch->label and the share of correct predictions. d_last
+ * is SET to the gradient; with a divisor, to that of the sum divided by it. */
 static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
                       const struct nvdp__pass *pass, float *d_last,
                       struct nvdp__pretrain_losses *losses) {

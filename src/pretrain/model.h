@@ -1,29 +1,29 @@
-/* BERT with its pretraining heads (Devlin et al. 2019) over one parameter vector and one arena; the
- * names are Hugging Face's:
- *
- *   masked LM      t = LN(gelu(W h + b)),  logits = E t + c     cls.predictions.transform.*, .bias
- *   next sentence  logits = W' tanh(pooler) + b'                cls.seq_relationship.*
- *
- * E is the table of word embeddings itself: its gradient has a part from here and one from the
- * encoder's input.  Only masked tokens pass the first head, and their logits [masked, V] exist a
- * block of rows at a time: loss and gradient of a block are computed before the next. */
+/* BERT with its pretraining heads (Devlin et al. 2019) over one parameter vector and one arena;
+ * the names are Hugging Face's:
+ *  masked LM      t = LN(gelu(W h + b)),  logits = E t + c     cls.predictions.transform.*, .bias
+ *  next sentence  logits = W' tanh(pooler) + b'                cls.seq_relationship.*
+ * E is the table of word embeddings itself: its gradient has one part from this head and one
+ * from the encoder's input. Only masked tokens pass the first head. Their logits [masked, V]
+ * exist one block of rows at a time: loss and gradient of a block are computed before the next
+ * block. */
 #ifndef NVDP_SRC_PRETRAIN_MODEL_H
 #define NVDP_SRC_PRETRAIN_MODEL_H
 
 #include "bert/encoder.h"
 #include "pretrain/examples.h"
 
-/* Behind each the same with next-sentence prediction: whether a second segment follows the first.
- * Those of Qu et al. 2021, section 3.4, are of privatized input, and the word embeddings, which are
- * the user's, stay as they are at the input and in the decoder. */
+/* Each objective is followed by the same with next-sentence prediction, which predicts whether a
+ * second segment follows the first. The objectives of Qu et al. 2021, section 3.4, use
+ * privatized input. Their word embeddings belong to the user and stay fixed, at the input and in
+ * the decoder. */
 enum nvdp__objective {
     NVDP__OBJECTIVE_MLM, /* masked tokens of single windows */
     NVDP__OBJECTIVE_MLM_NSP,
-    NVDP__OBJECTIVE_VANILLA, /* the privatized token */
+    NVDP__OBJECTIVE_VANILLA, /* predicts the privatized token */
     NVDP__OBJECTIVE_VANILLA_NSP,
-    NVDP__OBJECTIVE_PROB, /* the distribution of privatized tokens */
+    NVDP__OBJECTIVE_PROB, /* predicts the distribution of privatized tokens */
     NVDP__OBJECTIVE_PROB_NSP,
-    NVDP__OBJECTIVE_DENOISING, /* the original token */
+    NVDP__OBJECTIVE_DENOISING, /* predicts the original token */
     NVDP__OBJECTIVE_DENOISING_NSP
 };
 static inline bool nvdp__next_sentence(enum nvdp__objective objective) {
@@ -40,8 +40,8 @@ struct nvdp__heads {
     /* planned, tensor memory: [masked, D], means and rstds [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
     float *d_gathered;
-    /* [block, V] of the last `block` masked tokens or fewer; after a pass that trains nothing what a softmax is
-     * of each row's logits, but for a factor */
+    /* [block, V] of the last `block` or fewer masked tokens. After a pass without training it
+     * holds, up to a factor, the softmax of each row's logits. */
     float *logits;
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
@@ -60,54 +60,56 @@ struct nvdp__pretrain_model {
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], the predictions */
     bool training;
-    size_t frozen; /* layers, with the embeddings; 0: all is trained */
-    /* Before the plan: gradients of each window or pair alone (tensor/per_example.h), whose loss is the
-     * mean over its own masked tokens. */
+    size_t frozen; /* frozen layers; the embeddings are frozen, too; 0: nothing is */
+    /* Set before the plan: the gradients of each window or pair separately
+     * (tensor/per_example.h). Its loss is the mean over its own masked tokens. */
     bool per_example;
     int32_t *masked_offset; /* [texts+1] masked tokens of each text */
     float *masked_weight;   /* [masked] 1 / their number in the text */
 };
 
-/* Declares and allocates the parameters, for a device in the context's precision.  Without
- * next-sentence prediction the pooler and its head are frozen: they are written as they were
- * initialised or read.  Under an adaptive objective the word embeddings are. */
+/* Declares and allocates the parameters, for a device in the context's precision. Without
+ * next-sentence prediction the pooler and its head are frozen and are written as initialized or
+ * read. Under an adaptive objective the word embeddings are frozen. */
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model);
-/* Before the plan: the embeddings, and with them the decoder, and the first `layers` layers, 1 or more, are not trained and have
- * no dropout. */
+/* Freezes the embeddings, which include the decoder, and the first `layers` layers (at least 1):
+ * they are not trained and have no dropout. Call it before the plan. */
 void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t layers);
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
-/* Everything normal, as BERT's own start. */
+/* Initializes all weights from a normal distribution, as BERT does. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);
-/* neighbours.c, after nvdp__bert_initialize: up to four heads of the first two layers attend to
- * neighbouring tokens.  Wants heads of an even size, D >= 8. */
+/* neighbours.c: call after nvdp__bert_initialize. Up to four heads of the first two layers
+ * attend to neighboring tokens. Requires heads of even size and D >= 8. */
 nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
                                         const struct nvdp__device *dev, struct nvdp__params *params,
                                         uint64_t seed);
-/* Weights of a directory; the heads and the pooler may be missing unless `all`. */
+/* Loads the weights of a directory; the heads and the pooler may be missing unless `all`. */
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all);
-/* For each window's gradient alone, of the planned model with `per_example`: to become its device's. */
+/* Creates the per-example gradients of a model planned with `per_example`; the caller sets the
+ * result as the device's. */
 nvdp_status nvdp__pretrain_model_per_example(struct nvdp__pretrain_model *model, size_t texts,
                                              size_t longest, size_t masked,
                                              struct nvdp__per_example **out);
-/* Memory for batches of at most `texts` texts of `longest` tokens, `masked` of them masked; *floats
- * (or NULL) tells how many and allocates nothing. */
+/* Allocates memory for batches of up to `texts` texts of `longest` tokens, `masked` of them
+ * masked. If `floats` is not NULL, only computes the number of floats and allocates nothing. */
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
                                       size_t longest, size_t masked, size_t *floats);
 
 struct nvdp__pretrain_losses {
     double nll;           /* sum over masked positions, nats */
     double next;          /* mean over pairs, nats */
-    double next_accuracy; /* share of the pairs that is right */
-    double right; /* masked positions predicted right; of several labels, the share that is */
+    double next_accuracy; /* share of correct pairs */
+    double right; /* correct masked positions; with several labels, the correct share of them */
 };
-/* Losses, model->nll and model->best of a batch; in a training pass also the gradients of mean nll
- * + next-sentence loss (set, not added).  With pass->divisor the gradients are of the sum over texts of each
- * one's mean nll and next-sentence loss, divided by it; the caller has begun them.  The label of a pair is 0 where its second segment follows
- * the first, 1 where it is random. */
+/* Computes losses, model->nll and model->best of a batch; in a training pass also the gradients
+ * of mean nll + next-sentence loss (set, not added). With pass->divisor, the gradients are those
+ * of the sum over texts of each text's mean nll and next-sentence loss, divided by the divisor;
+ * the caller has initialized them. The label of a pair is 0 if its second segment follows the
+ * first, 1 if it is random. */
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,
                                       const struct nvdp__masked *masked,

@@ -1,29 +1,24 @@
-/* Initial weights with which attention looks at neighbouring tokens.
+/* Initial weights with which attention looks at neighboring tokens. The comment derives them;
+ * the code below follows it.
  *
- * From small normal weights masked-LM training first learns how frequent pieces are and then stands
- * still, until some heads have found out about positions, one pair of positions at a time.  Here
- * they begin there (initialising by imitation: Trockman & Kolter 2023).  Position embeddings are
- * sinusoids in the last 2K dimensions, in which word embeddings begin at 0; in the dimensions of
- * wave k
- *
- *     p_t = a (cos w_k t, sin w_k t),   k < K,
- *
- * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5).  Where a
- * head's query turns the waves by d and its key leaves them, both g times as long, the score of
- * token u for token t is
- *
- *     s(t, u) = g^2 a'^2 / sqrt(D_h)  sum_k cos w_k (t + d - u)
- *            <= g^2 a'^2 K / sqrt(D_h),                 with equality at u = t + d,
- *
- * and about 0 elsewhere, as the frequencies have no common period: the head attends to the token d
- * places on.  a' is the amplitude behind the embeddings' LayerNorm; with words of standard deviation
- * sd in the other dimensions and r = 2K / D
- *
- *     a'  = a / sqrt((1 - r) sd^2 + r a^2 / 2),
- *     g^2 = SCORE sqrt(D_h) / (K a'^2).
- *
- * Only initial values differ: the model is an ordinary BERT, and everything is trained.  What it
- * gains: experiments/results/pretraining.md. */
+ * From small normal weights masked-LM training first learns how frequent pieces are. Then the
+ * loss stalls until some heads have learned about positions, one pair of positions at a time.
+ * Here heads have this knowledge from the start (initializing by imitation: Trockman & Kolter
+ * 2023). Position embeddings are sinusoids in the last 2K dimensions, in which word embeddings
+ * begin at 0. In the dimensions of wave k
+ *   p_t = a (cos w_k t, sin w_k t),   k < K,
+ * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5).
+ * Suppose that a head's query rotates the waves by d and its key copies them, both with gain g.
+ * Then the score of token u for token t is
+ *   s(t, u) = g^2 a'^2 / sqrt(D_h)  sum_k cos w_k (t + d - u)
+ *          <= g^2 a'^2 K / sqrt(D_h),                 with equality at u = t + d,
+ * and about 0 elsewhere, as the frequencies have no common period: the head attends to the token
+ * d positions ahead. a' is the amplitude after the embeddings' LayerNorm. With words of standard
+ * deviation sd in the other dimensions and r = 2K / D
+ *   a'  = a / sqrt((1 - r) sd^2 + r a^2 / 2),
+ *   g^2 = SCORE sqrt(D_h) / (K a'^2).
+ * Only initial values differ: the model is an ordinary BERT, and everything is trained. For the
+ * gain see experiments/results/pretraining.md. */
 #include "pretrain/model.h"
 
 #include <math.h>
@@ -31,13 +26,13 @@
 #include <string.h>
 
 enum { LAYERS = 2, HEADS = 4 };
-/* Places that a head attends to. */
+/* Relative positions to which the heads attend. */
 static const int offset[LAYERS][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
 /* A position's amplitude in units of the word embeddings' standard deviation. */
 static const double AMPLITUDE = 2.5;
-/* Score of the place a head attends to; others have scores about 0. */
+/* Score of the position to which a head attends; other positions have scores about 0. */
 static const double SCORE = 6;
-/* Of the normal part of the heads' queries and keys. */
+/* Factor for the normal part of the heads' queries and keys. */
 static const float KEPT = 0.3F;
 
 struct setting {
@@ -58,14 +53,15 @@ static void store(const struct setting *s, size_t index) {
     nvdp__upload(s->dev, s->params->entry[index].count, s->stage, nvdp__value(s->params, index));
 }
 
-/* K frequencies that fill (0, pi) evenly and have no common period: frac((k+1) phi) pi. */
+/* Returns one of K frequencies that fill (0, pi) evenly and have no common period: frac((k+1)
+ * phi) pi. */
 static double frequency(size_t k) {
     const double golden = 0.6180339887498949;
     double x = (double)(k + 1) * golden;
     return M_PI * (x - floor(x));
 }
 
-/* 0 in the positions' dimensions. */
+/* Sets the positions' dimensions to 0. */
 static void place_words(const struct setting *s, size_t index) {
     size_t own = s->dim - 2 * s->waves;
     float *table = fetch(s, index);
@@ -89,7 +85,7 @@ static void place_positions(const struct setting *s, double amplitude) {
     store(s, s->bert->position);
 }
 
-/* Adds gain * (the positions' waves, each turned by `shift` places) to the head's rows of a
+/* Adds gain * (the positions' waves, each rotated by `shift` positions) to the head's rows of a
  * projection. */
 static void add_waves(const struct setting *s, size_t index, size_t head, int shift, double gain) {
     size_t own = s->dim - 2 * s->waves;
@@ -121,7 +117,7 @@ static void place_heads(const struct setting *s, size_t number, double gain) {
     nvdp__params_normal(s->dev, s->params, layer->attention_output.weight, sd, s->seed);
 }
 
-/* The heads' values and outputs are normal with variance 1/D. */
+/* Also sets the heads' values and outputs to normals with variance 1/D. */
 nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
                                         const struct nvdp__device *dev, struct nvdp__params *params,
                                         uint64_t seed) {

@@ -1,4 +1,5 @@
-/* Opening a pretraining run: texts, model, memory, directory. */
+/* Opens a pretraining run for trainer.c, in the order of nvdp__pretrainer_open at the end:
+ * texts, secrets, model, lineage, memory, directory. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -37,7 +38,7 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
         t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
     if (c->eval_texts > 0)
         t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
-    if (nvdp__private_vocabulary(t)) return NVDP_OK; /* the words' counts, without noise */
+    if (nvdp__private_vocabulary(t)) return NVDP_OK; /* the counts below have no noise */
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces a word, %.4f %% unknown",
               t->corpus.documents, t->corpus.sentences, t->corpus.tokens,
@@ -45,7 +46,7 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* Words of the vocabulary. */
+/* Reads the secrets, whose words are in the vocabulary. */
 static nvdp_status open_secrets(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->secrets.ctx = t->ctx;
@@ -115,8 +116,8 @@ static nvdp_status read_init(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* The frozen weights of a resumed run, which its state does not hold; runs of before layers could be frozen call
- * them `words`. */
+/* Loads the frozen weights of a resumed run, which its state does not hold. Runs from before
+ * layers could be frozen call their digest `words`. */
 static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
     const char *recorded = json_string_value(json_object_get(t->config_owner, "frozen"));
     char frozen[NVDP__DIGEST_HEX];
@@ -130,7 +131,8 @@ static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
                       recorded != NULL ? recorded : "not recorded", frozen);
 }
 
-/* A resumed run's weights come from its state, its sizes from its own config.json. */
+/* Opens the model. A resumed run takes its weights from its state and its sizes from its own
+ * config.json. */
 static nvdp_status open_model(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp_bert_config bert;
@@ -154,9 +156,10 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
-/* ---- what it begins from saw ---- */
+/* ---- lineage of the start model ---- */
 
-/* The model that it begins from, or what has the vocabulary alone. */
+/* Reads the lineage of the start model, or of the model from whose folder only the vocabulary is
+ * taken. */
 static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     if (c->vocab == NULL) return nvdp__lineage_read(t->ctx, c->init, &t->lineage);
@@ -168,7 +171,7 @@ static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     return status;
 }
 
-/* t->lineage and t->start. */
+/* Sets t->lineage and t->start. */
 static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp_status status = NVDP_OK;
@@ -189,7 +192,8 @@ cleanup:
 
 /* ---- memory ---- */
 
-/* Windows or pairs of which each is an example of private training: always the same. */
+/* Lists the examples of private training, each a window or pair; they are the same in every
+ * step. */
 static nvdp_status open_private(struct nvdp__pretrainer *t) {
     struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
@@ -219,7 +223,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         NVDP_RETURN_IF_FAILED(
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
-    /* Private training works on so many at a time. */
+    /* In private training, `batch` is the number of examples processed at a time. */
     const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_max(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
     t->job = (struct nvdp__job){
@@ -270,14 +274,15 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
 
 /* ---- the directory ---- */
 
-/* What a run writes; --overwrite removes exactly these. */
+/* The files that a run writes; --overwrite removes exactly these. */
 static const char *const files[] = {
     "pretrain.json",      "seen_texts.bin",   "metrics.jsonl",
     "result.json",        "state.ckpt",       "config.json",
     "model.safetensors",  "vocab.txt",        "tokenizer_config.json",
     "vocab_privacy.json", "dp-statement.txt", "planted.json"};
 
-/* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
+/* Prepares the directory. Vocabulary and weights are known to be good before anything is written
+ * or an earlier run removed. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     NVDP_RETURN_IF_FAILED(
@@ -287,7 +292,7 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
     return nvdp__pretrainer_write_vocabulary(t);
 }
 
-/* Where a run is to start from itself, its weights would be gone. */
+/* Fails if the run would start from its own directory, whose weights would be removed. */
 static nvdp_status check_init(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__same_file(c->init, c->out)) return NVDP_OK;
@@ -295,7 +300,8 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
                       "%s: expected another directory than the model to start from", c->out);
 }
 
-/* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
+/* Writes everything that a resume needs from step 0 on. A resume looks for pretrain.json, so it
+ * comes last. */
 static nvdp_status begin(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
     NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
@@ -304,7 +310,7 @@ static nvdp_status begin(struct nvdp__pretrainer *t) {
     return nvdp__job_open_metrics(&t->job);
 }
 
-static nvdp_status go_on(struct nvdp__pretrainer *t) {
+static nvdp_status continue_run(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__job_load(&t->job, NULL));
     if (nvdp__rank(t->ctx) != 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
@@ -330,14 +336,14 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, take_lineage(t)));
     NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
-    if (c->cache != NULL) /* rank 0 makes what the others find */
+    if (c->cache != NULL) /* rank 0 builds the cache, the others read it */
         NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
     else
         status = nvdp__rank_agree(t->ctx, open_corpora(t));
     NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, allocate(t)));
     NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->job.dp));
-    return c->resume != NULL ? nvdp__rank_agree(t->ctx, go_on(t))
+    return c->resume != NULL ? nvdp__rank_agree(t->ctx, continue_run(t))
                              : NVDP__RANK_0_ONLY(t->ctx, begin(t));
 }
 

@@ -1,5 +1,5 @@
-/* The options of pretraining and of scoring a masked language model: one row each, from which
- * defaults, checks, help and files follow (options/schema.h). */
+/* The options of pretraining and of masked-LM scoring, one row each. The defaults, checks, help
+ * and files are derived from these rows (options/schema.h). JSON lists of files come last. */
 #include "job/options.h"
 #include "base/json.h"
 #include "pretrain/pretrainer.h"
@@ -10,10 +10,10 @@
 enum {
     HEAD_SIZE = 64,
     WIDENING = 4,
-    LEAST_POSITIONS = 128,
-    LEAST_ALPHABET = 100,
+    MIN_POSITIONS = 128,
+    MIN_ALPHABET = 100,
     ALPHABET_PART = 64,
-    LEAST_PAIR = 8,
+    MIN_PAIR = 8,
     LONGEST = 4096
 };
 
@@ -37,7 +37,7 @@ const char *const nvdp__optimizer_names[] = {[NVDP__OPTIMIZER_ADAMW] = "adamw",
                                              NULL};
 static const char *const precisions[] = {
     [NVDP_PRECISION_F32] = "f32", [NVDP_PRECISION_BF16] = "bf16", NULL};
-/* Of the weights that are written: on the command line, and in files. */
+/* Formats of the written weights: on the command line, and in files. */
 static const char *const dtypes[] = {
     [NVDP__WEIGHTS_F32] = "f32", [NVDP__WEIGHTS_F16] = "f16", [NVDP__WEIGHTS_BF16] = "bf16", NULL};
 static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
@@ -45,7 +45,7 @@ static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
                                            [NVDP__WEIGHTS_BF16] = NVDP_DTYPE_BF16};
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__pretrain_options, member)
-/* The windows of training and of scoring. */
+/* Options of the windows, for training and for scoring. */
 #define LENGTH_ROW(...)                                                                            \
     {                                                                                              \
         "length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included",   \
@@ -168,7 +168,7 @@ static const struct nvdp_option pretrain_options[] = {
     {0},
 };
 
-/* Heads and inner widths follow from these. */
+/* The numbers of heads and inner widths follow from these sizes. */
 static const struct nvdp__implied implied[] = {
 #define SIZE(name, layers, hidden_size)                                                            \
     {"arch", #name, "layers", #layers}, {"arch", #name, "hidden", #hidden_size},
@@ -187,10 +187,10 @@ void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->adamw.lr == 0) c->adamw.lr = lr_of[c->optimizer];
     if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
-    if (c->max_positions == 0) c->max_positions = nvdp__max(c->length, LEAST_POSITIONS);
+    if (c->max_positions == 0) c->max_positions = nvdp__max(c->length, MIN_POSITIONS);
     if (c->alphabet == 0) {
         size_t part = c->vocab_size / ALPHABET_PART;
-        c->alphabet = nvdp__max(part, LEAST_ALPHABET);
+        c->alphabet = nvdp__max(part, MIN_ALPHABET);
     }
 }
 
@@ -271,9 +271,9 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "max_words: expected 0 without vocab_dp_epsilon, found %llu",
                           (unsigned long long)c->words.max_words);
-    if (nvdp__next_sentence(c->objective) && c->length < LEAST_PAIR)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu",
-                          LEAST_PAIR, LONGEST, c->length);
+    if (nvdp__next_sentence(c->objective) && c->length < MIN_PAIR)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu", MIN_PAIR,
+                          LONGEST, c->length);
     NVDP_RETURN_IF_FAILED(check_privatize(ctx, c));
     NVDP_RETURN_IF_FAILED(check_dp(ctx, c));
     while (c->arch != NULL && known < ARCHITECTURES && strcmp(implied[known].is, c->arch) != 0)
@@ -351,7 +351,7 @@ static json_t *list_json(const char *const *text, size_t count) {
     return list;
 }
 
-/* The texts of a list, if there is one. */
+/* Reads the strings of a list, if there is one. */
 static nvdp_status read_list(struct nvdp_context *ctx, const char *path, const json_t *object,
                              const char *key, const char **list, size_t *count) {
     const json_t *array = json_object_get(object, key);
@@ -365,7 +365,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, const char *path, const j
     return NVDP_OK;
 }
 
-/* ---- on disk ---- */
+/* ---- JSON ---- */
 
 json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options) {
     json_t *object = nvdp__schema_json(&nvdp__pretrain_schema, options);
@@ -382,12 +382,12 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrain_options read;
     const char *dtype = NULL;
-    size_t most = json_array_size(json_object_get(object, "text")) +
-                  json_array_size(json_object_get(object, "eval_text"));
-    const char **list = nvdp__calloc(ctx, most, sizeof *list);
+    size_t max_paths = json_array_size(json_object_get(object, "text")) +
+                       json_array_size(json_object_get(object, "eval_text"));
+    const char **list = nvdp__calloc(ctx, max_paths, sizeof *list);
     if (list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     nvdp__schema_default(&nvdp__pretrain_schema, &read);
-    read.start = NVDP__START_NORMAL; /* of runs before there was a choice */
+    read.start = NVDP__START_NORMAL; /* for runs from before this option */
     read.optimizer = NVDP__OPTIMIZER_ADAMW;
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__pretrain_schema, &read));
     NVDP_TRY(read_list(ctx, path, object, "text", list, &read.texts));

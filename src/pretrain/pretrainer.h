@@ -1,4 +1,4 @@
-/* A pretraining run in memory: what its parts share. */
+/* A pretraining run in memory, shared by the parts of pretraining. */
 #ifndef NVDP_SRC_PRETRAIN_PRETRAINER_H
 #define NVDP_SRC_PRETRAIN_PRETRAINER_H
 
@@ -12,20 +12,20 @@
 #include <jansson.h>
 #include <nvdp/safetensors.h>
 
-/* A pretraining run: its options, and the run. */
+/* The options of a pretraining run, and the run. */
 
 enum nvdp__start {
-    NVDP__START_NORMAL,    /* as BERT: everything normal, initializer_range wide */
-    NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighbouring tokens */
+    NVDP__START_NORMAL,    /* as BERT: normal weights with standard deviation initializer_range */
+    NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighboring tokens */
 };
-/* How weights are written. */
+/* Format of the written weights. */
 enum nvdp__weight_format { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };
 extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
                                                       *const nvdp__optimizer_names[];
 
-/* The plain struct that the table of options.c fills, which tells each. */
+/* The plain struct that the table of options.c fills and describes. */
 struct nvdp__pretrain_options {
-    const char *text_list, *eval_text_list;     /* as given; what is read are */
+    const char *text_list, *eval_text_list;     /* as given; split into the lists below */
     const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
@@ -33,18 +33,18 @@ struct nvdp__pretrain_options {
     size_t vocab_size, alphabet;
     struct nvdp__private_words words; /* epsilon 0: the vocabulary is not private */
     bool cased;
-    size_t hidden, layers, heads, intermediate, max_positions; /* where there is no `init` */
-    enum nvdp__start start;                                    /* likewise */
+    size_t hidden, layers, heads, intermediate, max_positions; /* without `init` */
+    enum nvdp__start start;                                    /* without `init` */
     size_t freeze_layers;
     enum nvdp__objective objective;
     size_t length;
     double mask_prob;
     bool whole_word;
-    struct nvdp__sanitizer_options sanitizer; /* of an adaptive objective */
+    struct nvdp__sanitizer_options sanitizer; /* for an adaptive objective */
     uint64_t steps, stop_after;
     size_t batch;
     struct nvdp__dp_options dp;
-    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
+    enum nvdp_precision precision; /* f32, with a notice, if bf16 is not available */
     enum nvdp__optimizer_kind optimizer;
     struct nvdp__adamw_options adamw;
     double momentum, dropout;
@@ -59,36 +59,37 @@ extern const struct nvdp__schema nvdp__pretrain_schema;
 
 /* ---- options.c ---- */
 
-/* As pretrain.json has them, with the lists of files. */
+/* Returns the options as in pretrain.json, with the lists of files. */
 json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options);
-/* The reverse, from `object` of the file `path`.  Strings stay owned by the object, the lists of
- * files by *lists (free()). */
+/* Reads such options from `object` of the file `path`. The object keeps ownership of strings;
+ * *lists owns the lists of files (free()). */
 nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *path,
                                         const json_t *object,
                                         struct nvdp__pretrain_options *options,
                                         const char ***lists);
-/* Zeros that stand for a rule are replaced by what it gives. */
+/* Replaces zeros that stand for a rule by the value of the rule. */
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *options);
 enum nvdp_dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options);
-/* BERT's configuration for a vocabulary of so many pieces; the options are resolved. */
+/* Returns BERT's configuration for a vocabulary of `pieces` pieces; the options must be
+ * resolved. */
 struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options *options,
                                             size_t pieces);
 
-/* ---- trainer.c: nvdp_pretrain of a plain struct ---- */
+/* ---- trainer.c: nvdp_pretrain() for a plain struct ---- */
 
 nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
                            struct nvdp_pretrain_result *out);
 
 /* ---- the run in memory ---- */
 
-/* What pretraining adds to the job's counters; saved with them. */
+/* The counters that pretraining adds to the job's; they are saved together. */
 struct nvdp__pretrain_state {
-    uint64_t epoch_row; /* examples used of the running epoch */
+    uint64_t epoch_row; /* examples of the running epoch already used */
     uint64_t masked;
-    double drawing; /* of the seconds, for privatized input and targets */
-    /* since the last line in metrics.jsonl */
+    double drawing; /* seconds spent on privatized input and targets */
+    /* sums since the last line in metrics.jsonl */
     double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
-    double loss, accuracy; /* of that last line */
+    double loss, accuracy; /* values of that last line */
 };
 
 /* Losses and counts of a step. */
@@ -97,7 +98,7 @@ struct nvdp__pretrain_sums {
     double masked;
 };
 
-/* Means that the progress line shows. */
+/* Moving averages for the progress line. */
 struct nvdp__recent {
     double weight, loss, accuracy;
 };
@@ -105,17 +106,17 @@ struct nvdp__recent {
 struct nvdp__pretrainer {
     struct nvdp_context *ctx;
     struct nvdp__pretrain_options config; /* resolved */
-    json_t *config_owner;                 /* backs the strings after a resume, with `lists` */
+    json_t *config_owner;                 /* owns the strings after a resume, with `lists` */
     const char **lists;
     char (*digest)[NVDP__DIGEST_HEX]; /* [texts + eval_texts] SHA-256 of the files */
-    /* the vocabulary: vocab.txt, tokenizer_config.json, and what they make */
+    /* the vocabulary: vocab.txt, tokenizer_config.json, and objects made from them */
     char *vocabulary;
     size_t vocabulary_size;
-    struct nvdp__private_words words; /* how private it is; epsilon 0: not, or nothing says so */
+    struct nvdp__private_words words; /* the vocabulary's privacy; epsilon 0: none or unknown */
     json_t *tokenizer_config;
-    json_t *init_record;          /* how the model it starts from was pretrained; NULL: not known */
-    struct nvdp__lineage lineage; /* what the model will have learned from */
-    /* What the training before promises to these texts; 0, 0: it did not see them. */
+    json_t *init_record;          /* pretraining of the start model; NULL: not known */
+    struct nvdp__lineage lineage; /* data that the model will have seen */
+    /* Guarantee of earlier training for these texts; 0, 0 if it did not see them. */
     struct nvdp_dp_guarantee start;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__piece_table pieces;
@@ -127,32 +128,35 @@ struct nvdp__pretrainer {
     struct nvdp__examples examples;
     size_t order_capacity; /* of job.order */
     struct nvdp__batcher batcher;
-    struct nvdp__privatizer privatizer; /* of an adaptive objective */
+    struct nvdp__privatizer privatizer; /* for an adaptive objective */
     struct nvdp__mlm_evaluator evaluator;
     struct nvdp__job job;
     struct nvdp__pretrain_sums sums; /* of the last step */
     struct nvdp__pretrain_state state;
     struct nvdp__recent recent;
-    struct nvdp_mlm_scores eval; /* the last; windows 0: none */
+    struct nvdp_mlm_scores eval; /* last evaluation; windows 0: none */
 };
 
 /* ---- vocabulary.c ---- */
 
-/* Whether the vocabulary is trained on noised counts. */
+/* Returns whether the vocabulary is trained on noised counts. */
 bool nvdp__private_vocabulary(const struct nvdp__pretrainer *trainer);
-/* With the tokenizer that it makes. */
+/* Opens the vocabulary and creates its tokenizer. */
 nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *trainer);
-/* vocab.txt and what belongs to it. */
+/* Writes vocab.txt and the files that belong to it. */
 nvdp_status nvdp__pretrainer_write_vocabulary(const struct nvdp__pretrainer *trainer);
 
 /* ---- open.c ---- */
 
-/* BERT's configuration for so many pieces, that of the model it starts from where there is one; the model, without weights. */
+/* nvdp__pretrainer_bert returns BERT's configuration for a vocabulary of `pieces` pieces, or the
+ * start model's configuration if there is one. nvdp__pretrainer_model creates the model, without
+ * weights. */
 nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *trainer, size_t pieces,
                                   struct nvdp_bert_config *bert);
 nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *trainer,
                                    const struct nvdp_bert_config *bert);
-/* All of it, from resolved options to the first step, or that to go on with. */
+/* Opens the whole run, from resolved options up to the first step or, for a resumed run, its
+ * next step. */
 nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *trainer);
 void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
 
@@ -161,16 +165,17 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
 /* The parts of DIR/state.ckpt that pretraining adds (struct nvdp__job_kind). */
 extern const struct nvdp__state_member nvdp__pretrain_members[];
 nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const json_t *object);
-/* config.json; with model.safetensors. */
+/* Writes config.json, the second function also model.safetensors. */
 nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *trainer);
-/* pretrain.json; that of a run to go on with, whose texts must be as they were. */
+/* Write pretrain.json; read that of a run to resume; check that its texts are unchanged. */
 nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *trainer, const char *directory);
 nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer,
                                           const struct nvdp_pretrain_result *result);
-/* Digest of the weights that stay as the model it starts from has them, the word embeddings or whole layers; there are some. */
+/* Computes the digest of the frozen weights, either the word embeddings or whole layers; there
+ * must be some. */
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 

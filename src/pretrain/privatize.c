@@ -1,12 +1,15 @@
+/* Privatizes a batch's input and draws its targets for the adaptive objectives (privatize.h).
+ * nvdp__privatize, the last function, calls the parts in order. */
 #include "pretrain/privatize.h"
 
 #include "dchi/sanitizer.h"
 #include <stdlib.h>
 
-/* What a draw is for, among the draws of a step. */
+/* Purposes of the draws of a step. */
 enum purpose { OF_INPUT, OF_TARGET, OF_EVALUATION = 2 };
 
-/* step, purpose, number of the row (and of the draw): numbers of texts that never meet. */
+/* Combines step, purpose and number of the row (and of the draw) into a text number; no two
+ * draws share a number. */
 static uint64_t first_text(const struct nvdp__privacy_key *key, unsigned purpose, size_t draws) {
     if (key->evaluation) purpose += OF_EVALUATION;
     return ((uint64_t)key->step << 32 | (uint64_t)purpose << 30) + (uint64_t)(key->first * draws);
@@ -78,7 +81,7 @@ size_t nvdp__privatizer_bytes(const struct nvdp__sanitizer_options *options, siz
 
 /* ---- the input ---- */
 
-/* Where tokens are drawn: p->token, p->row, p->offset; returns how many. */
+/* Fills p->token, p->row and p->offset with the tokens to draw; returns their number. */
 static size_t gather_input(struct nvdp__privatizer *p, const struct nvdp__batch *batch) {
     size_t n = 0;
     for (size_t t = 0; t < batch->texts; t++) {
@@ -114,7 +117,7 @@ static nvdp_status draw_input(struct nvdp__privatizer *p, struct nvdp__batch *ba
 
 /* ---- the targets ---- */
 
-/* All draws of a text's labels one after the other, then the next text's. */
+/* Draws all labels of a text one after the other, then those of the next text. */
 static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__batch *batch,
                                 const struct nvdp__masked *masked, uint64_t seed, uint64_t first) {
     const size_t draws = p->targets.labels;
@@ -142,7 +145,8 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
     return NVDP_OK;
 }
 
-/* What was left as it is, is predicted as it stands in the input, which has n drawn tokens. */
+/* For tokens that masking left unchanged, sets the target to the privatized token in the input.
+ * The input has n drawn tokens. */
 static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__batch *batch,
                               size_t n) {
     const struct nvdp__masked *targets = &p->targets;
@@ -152,7 +156,7 @@ static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__bat
         targets->label[i] = batch->ids[targets->row[i]];
         while (at < n && p->row[at] != targets->row[i])
             at++;
-        if (p->points != NULL) /* no longer needed in its place */
+        if (p->points != NULL) /* overwrites points that are no longer needed */
             memmove(p->points + left++ * p->dim, p->points + at * p->dim,
                     p->dim * sizeof *p->points);
     }

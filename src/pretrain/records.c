@@ -1,5 +1,5 @@
-/* The files of a pretraining run (docs/formats.md): what it adds to state.ckpt; pretrain.json, the model with config.json,
- * result.json. */
+/* Writes and reads the files of a pretraining run (docs/formats.md): its part of state.ckpt,
+ * then pretrain.json, the model with config.json, and result.json. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -41,7 +41,7 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Names without their folders and SHA-256 digests of a list of files. */
+/* Returns names without folders, and SHA-256 digests, of a list of files. */
 static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__DIGEST_HEX],
                           size_t count) {
     json_t *list = json_array();
@@ -69,7 +69,7 @@ json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores) {
                      nvdp__json_number(scores->perplexity));
 }
 
-/* What the input was privatized by. */
+/* Describes the privatization of the input. */
 static json_t *privatize_json(const struct nvdp__pretrain_options *c) {
     json_t *object =
         json_pack("{s:s, s:f}", "mechanism", nvdp__token_mechanism_names[c->sanitizer.mechanism],
@@ -88,7 +88,8 @@ void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *t, char hex[NVDP__DI
     nvdp__digest_end(&digest, hex);
 }
 
-/* Of the steps so far: the object `dp`, and in `directory` the words. */
+/* Adds the privacy statement of the steps so far: the object `dp` to root, and the text to
+ * `directory`. */
 static nvdp_status statement(const struct nvdp__pretrainer *t, const char *directory,
                              json_t *root) {
     char example[400];
@@ -105,7 +106,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     char *began = NULL;
     nvdp_status status = nvdp__lineage_story(
         t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);
-    const struct nvdp__dp_scope story = {
+    const struct nvdp__dp_scope scope = {
         .example = example,
         .began = began,
         .covers = nvdp__private_vocabulary(t)
@@ -114,12 +115,12 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
                         "given,"};
     if (status == NVDP_OK)
         status = nvdp__dp_statement(t->job.dp, t->job.step > 0 ? t->job.step : t->job.dp->steps,
-                                    &story, directory, root);
+                                    &scope, directory, root);
     free(began);
     return status;
 }
 
-/* Where a model comes from, for config.json. */
+/* Describes the origin of a model for config.json. */
 static json_t *provenance(const struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     json_t *object = json_pack(
@@ -141,7 +142,7 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
     if (nvdp__adaptive(t->config.objective))
         json_object_set_new(object, "privatize", privatize_json(c));
     if (t->secrets.count > 0) json_object_set_new(object, "planted", json_true());
-    if (t->job.dp != NULL) { /* nothing of the texts but what the statement allows */
+    if (t->job.dp != NULL) { /* reveal nothing of the texts beyond the statement */
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
             json_object_del(object, hidden[i]);
@@ -170,7 +171,8 @@ nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
     return status;
 }
 
-/* Weights last: what is said of their privacy is then never of fewer steps. */
+/* Writes the weights last, so that the privacy statement never covers fewer steps than the
+ * weights. */
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
     return nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,

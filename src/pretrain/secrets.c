@@ -1,3 +1,5 @@
+/* Plants secrets into a training text (secrets.h), for pretraining and for the exposure attack:
+ * the words that may form secrets, the file of secrets, then their places in the text. */
 #include "pretrain/secrets.h"
 
 #include "base/json.h"
@@ -7,10 +9,10 @@
 #include <string.h>
 
 static const char kind[] = "secrets/1";
-enum { MOST_SECRETS = 1 << 20, MOST_PLANTS = 1 << 28, TENTH = 10 };
+enum { MAX_SECRETS = 1 << 20, MAX_PLANTS = 1 << 28, TENTH = 10 };
 static const double COIN = 0.5;
 
-/* What a secret draws, by the number of its stream. */
+/* Random quantities of a secret, by the number of their stream. */
 enum draw { DRAW_WORDS, DRAW_COIN, DRAW_PLACES };
 
 static struct nvdp__stream stream_of(const struct nvdp__secrets *secrets, enum draw what,
@@ -57,7 +59,7 @@ static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_token
 
 /* ---- the file ---- */
 
-/* One entry of the list "secrets": so many alike. */
+/* One entry of the list "secrets"; it stands for `count` similar secrets. */
 struct entry {
     const char *where; /* "FILE: secrets[3]" */
     const char *form, *place, *include;
@@ -103,7 +105,7 @@ static nvdp_status choose(struct nvdp_context *ctx, const char *where, const cha
                       one, other != NULL ? " or " : "", other != NULL ? other : "", value);
 }
 
-/* What goes with what. */
+/* Checks combinations of keys. */
 static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) {
     const size_t named = json_array_size(e->tokens);
     NVDP_RETURN_IF_FAILED(check_form(ctx, e));
@@ -144,9 +146,9 @@ static nvdp_status read_entry(struct nvdp_context *ctx, const char *where, const
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "place",
                                             e->include != NULL ? "window" : "text", &e->place));
     NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "count", 1, 1, MOST_SECRETS, &e->count));
+        nvdp__json_int(ctx, where, object, "count", 1, 1, MAX_SECRETS, &e->count));
     NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "occurrences", -1, 0, MOST_PLANTS, &e->occurrences));
+        nvdp__json_int(ctx, where, object, "occurrences", -1, 0, MAX_PLANTS, &e->occurrences));
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, where, object, "planted", false, &planted));
     e->planted = json_object_get(object, "planted");
     return check_entry(ctx, e);
@@ -178,9 +180,9 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
     made.occurrences = !made.coin           ? (size_t)e->occurrences
                        : e->planted != NULL ? json_is_true(e->planted)
                                             : nvdp__stream_uniform(&coin) < COIN;
-    if (secrets->count == MOST_SECRETS)
+    if (secrets->count == MAX_SECRETS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d secrets", e->where,
-                          MOST_SECRETS);
+                          MAX_SECRETS);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity,
                                         secrets->ids + made.length, sizeof *secrets->id));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
@@ -287,7 +289,7 @@ static int by_place(const void *x, const void *y) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Uniform over the text's tokens, moved back to where its word begins. */
+/* Draws a uniform token of the text and moves back to the beginning of its word. */
 static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
                            const struct nvdp__piece_table *pieces) {
     uint64_t at = nvdp__stream_below(stream, corpus->tokens);
@@ -296,7 +298,7 @@ static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpu
     return at;
 }
 
-/* How many are planted in the text and as windows, and the tokens of the first. */
+/* Counts the secrets planted in the text and as windows, and the tokens of those in the text. */
 static void count_plants(const struct nvdp__secrets *secrets, size_t *places, size_t *windows,
                          size_t *tokens) {
     *places = *windows = *tokens = 0;
@@ -316,11 +318,11 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
     struct nvdp__plants made = {.secrets = secrets, .text = corpus->tokens};
     size_t places, windows, tokens;
     count_plants(secrets, &places, &windows, &tokens);
-    if (tokens > corpus->tokens / TENTH || windows > MOST_PLANTS)
+    if (tokens > corpus->tokens / TENTH || windows > MAX_PLANTS)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %zu tokens planted in a text of %zu and %d "
                             "windows beside it, found %zu and %zu",
-                            path, corpus->tokens / TENTH, corpus->tokens, MOST_PLANTS, tokens,
+                            path, corpus->tokens / TENTH, corpus->tokens, MAX_PLANTS, tokens,
                             windows));
     NVDP_TRY(NVDP__NEW(ctx, made.at, places));
     NVDP_TRY(NVDP__NEW(ctx, made.window, windows));

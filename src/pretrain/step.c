@@ -1,5 +1,5 @@
-/* The parts of a step that only pretraining has (job/job.h): a batch's gradient, or those of private examples; losses; the log; evaluations and models
- * between steps. */
+/* The parts of a step that are specific to pretraining (job/job.h): the gradient of a batch, the
+ * gradients of private examples, losses, the log, and evaluations and models between steps. */
 #include "pretrain/pretrainer.h"
 
 #include "base/ranks.h"
@@ -26,7 +26,7 @@ static void fill(struct nvdp__pretrainer *t, const int64_t *row, size_t n,
     t->job.last.tokens += t->batcher.batch->tokens;
 }
 
-/* A process without examples. */
+/* Sets the gradient to 0 in a process without examples. */
 static nvdp_status no_gradient(struct nvdp__pretrainer *t) {
     struct nvdp__params *params = &t->model.params;
     nvdp__grad_begin(&t->model.dev, params);
@@ -100,7 +100,7 @@ static nvdp_status diverged(void *run) {
                       t->job.step + 1, r->total, r->norm, r->lr);
 }
 
-/* Means since the last line. */
+/* Logs means since the last line. */
 static nvdp_status log_step(struct nvdp__pretrainer *t) {
     struct nvdp__pretrain_state *s = &t->state;
     double masked = fmax(s->sum_masked, 1);
@@ -121,8 +121,8 @@ static nvdp_status log_step(struct nvdp__pretrainer *t) {
     return nvdp__job_log(&t->job, line, true);
 }
 
-/* The progress line's loss and accuracy are means that forget by this much a step. */
-static const double FORGETTING = 0.98;
+/* Decay per step of the moving averages that the progress line shows. */
+static const double DECAY = 0.98;
 
 static nvdp_status count(void *run, double *shown) {
     struct nvdp__pretrainer *t = run;
@@ -137,7 +137,7 @@ static nvdp_status count(void *run, double *shown) {
     s->sum_next += losses->next;
     s->sum_next_right += losses->next_accuracy;
     s->sum_steps++;
-    recent->weight = FORGETTING * recent->weight + 1;
+    recent->weight = DECAY * recent->weight + 1;
     recent->loss += (t->job.last.total - recent->loss) / recent->weight;
     recent->accuracy +=
         (losses->right / fmax(t->sums.masked, 1) - recent->accuracy) / recent->weight;
@@ -176,7 +176,7 @@ static nvdp_status due(void *run) {
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrainer_evaluate(t));
     if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
     if (t->job.dp != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* no model of steps done again */
+        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* before the model of its steps */
     return nvdp__pretrainer_save_model(t);
 }
 

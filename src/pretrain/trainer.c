@@ -1,4 +1,4 @@
-/* nvdp_pretrain: epochs of examples, the whole run, and its plan. */
+/* nvdp_pretrain: the loop over epochs, the whole run, and the plan of a run. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 
 /* ---- the loop ---- */
 
-/* The epoch's examples in their order. */
+/* Lists the epoch's examples in shuffled order. */
 static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->job.epoch;
@@ -46,7 +46,8 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
 
 /* ---- nvdp_pretrain and its plan ---- */
 
-/* A resumed run keeps its own configuration but for what says how this call works. */
+/* Sets the options. A resumed run keeps its own configuration, except for the options of this
+ * call. */
 static nvdp_status take_options(struct nvdp__pretrainer *t,
                                 const struct nvdp__pretrain_options *options) {
     t->config = *options;
@@ -95,7 +96,8 @@ cleanup:
     return status;
 }
 
-/* A configuration as a plain struct; *list, for free(), has its lists of files. */
+/* Converts a configuration into a plain struct; free() both elements of `list`, which hold its
+ * lists of files. */
 static nvdp_status open_config(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp__pretrain_options *options, const char **list[2]) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__pretrain_schema, options));
@@ -160,7 +162,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
         if (!nvdp__exists(path) || nvdp__is_directory(path))
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such file", path));
     }
-    size_t pieces = c->vocab_size; /* at most, where a vocabulary is trained */
+    size_t pieces = c->vocab_size; /* upper bound if a vocabulary is trained */
     if (c->vocab != NULL || c->init != NULL) {
         NVDP_TRY(nvdp__pretrainer_open_vocabulary(&t));
         pieces = nvdp_tokenizer_size(t.tokenizer);

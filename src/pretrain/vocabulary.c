@@ -1,4 +1,6 @@
-/* The vocabulary of a pretraining run: trained on the text, a file's, or that of the model it starts from. */
+/* Opens the vocabulary of a pretraining run for open.c: trained on the text, read from a file,
+ * or copied from the start model. nvdp__pretrainer_open_vocabulary, near the end, selects among
+ * them. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -21,7 +23,8 @@ static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *
         .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
 }
 
-/* The counts give way to noised ones: what follows, what is logged included, sees only these. */
+/* Replaces the counts by noised ones, so that all later steps, including the log, see only
+ * these. */
 static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__word_counts *counts) {
     struct nvdp__release_key key;
     struct nvdp__word_counts noised = {.ctx = t->ctx};
@@ -57,7 +60,7 @@ cleanup:
     return status;
 }
 
-/* Rank 0's for all: a private one is drawn. */
+/* Shares rank 0's vocabulary with all processes, because a private vocabulary is random. */
 static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
@@ -72,7 +75,7 @@ static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path)
     return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
 }
 
-/* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
+/* Reads vocab.txt and, if there is one, tokenizer_config.json of a directory. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));
@@ -99,7 +102,8 @@ static nvdp_status make_config(struct nvdp__pretrainer *t) {
                                        : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Where a given vocabulary has vocab_privacy.json beside it, it may be that of the texts to be trained on. */
+/* Reads the privacy of the vocabulary. A given vocabulary with vocab_privacy.json in its folder
+ * may be that of the texts to be trained on. */
 static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp_status status = NVDP_OK;

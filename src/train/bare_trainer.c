@@ -1,4 +1,6 @@
-/* nvdp_trainer: a trainer without files around it, on random weights. */
+/* nvdp_trainer: a trainer on random weights that writes no files, for benchmarks and tests.
+ * nvdp_trainer_create and nvdp_trainer_step are the core; the functions before them make the
+ * texts. */
 #include "base/random.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
@@ -12,16 +14,16 @@
 struct nvdp_trainer {
     struct nvdp__trainer run;
     bool training;
-    float *outputs; /* [batch, outputs] of forward passes */
+    float *outputs; /* outputs of forward passes, [batch, outputs] */
     struct nvdp_trainer_info info;
     struct nvdp_trainer_step step;
 };
 
 /* In BERT's uncased vocabulary [CLS] is 101, [SEP] is 102, and whole words start near 1000. */
-enum { CLS = 101, SEP = 102, FIRST_WORD = 1000, CLASSES = 2, MOST_BATCHES = 64 };
+enum { CLS = 101, SEP = 102, FIRST_WORD = 1000, CLASSES = 2, MAX_BATCHES = 64 };
 
-/* `count` texts of `length` random tokens, [CLS] first and [SEP] last where the vocabulary has
- * them, of two random classes. */
+/* Makes `count` texts of `length` random tokens in two random classes. [CLS] comes first and
+ * [SEP] last if the vocabulary has them. */
 static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t length,
                                 size_t vocabulary, uint64_t seed, struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
@@ -52,8 +54,8 @@ cleanup:
     return status;
 }
 
-/* What a run has and a single step lacks is filled in, so that the rest is checked as nvdp_train
- * checks it. */
+/* Fills in the options that a run needs and a single step does not, so that the remaining
+ * options are checked as in nvdp_train. */
 static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config *config,
                                bool *random) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(t->ctx, config, &nvdp__train_schema, &t->config));
@@ -97,8 +99,8 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     if (!random) {
         NVDP_TRY(open_texts(t, bert));
     } else {
-        size_t batches = nvdp__min(steps, MOST_BATCHES);
-        if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* a step may draw them all */
+        size_t batches = nvdp__min(steps, MAX_BATCHES);
+        if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* one step may draw them all */
         NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
                               bert->vocab_size, t->config.seed, &t->all));
     }
@@ -147,7 +149,7 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
     if (trainer->training) {
         NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
         loss = t->job.last.total;
-    } else { /* a forward pass, its outputs fetched */
+    } else { /* a forward pass; its outputs are copied to the host */
         const struct nvdp__pass pass = {0};
         struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->job.epoch);
         nvdp__trainer_next_batch(t);

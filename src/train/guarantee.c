@@ -1,4 +1,6 @@
-/* The first line about the privacy of a run (include/nvdp/guarantee.h): read from the run's records, and written. */
+/* Reads the guarantee of a run from its records and writes it as the first line on the run's
+ * privacy (include/nvdp/guarantee.h). The first part prints; the second reads run.json,
+ * result.json and the measurements. */
 #include "base/json.h"
 #include "base/sentence.h"
 #include "job/dp.h"
@@ -86,7 +88,7 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
     fputs(", by private training.", to);
 }
 
-/* Copies the caller's struct, which may be an older, shorter one. */
+/* Copies the caller's struct, which may be an older, shorter version. */
 static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
     struct nvdp_guarantee made = NOTHING;
     memcpy(&made, from, nvdp__min(from->struct_size, sizeof made));
@@ -128,7 +130,7 @@ nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_g
 
 /* ---- from a run's records ---- */
 
-/* A number, also as the text "inf"; NaN for anything else. */
+/* Returns a number, which may be stored as the text "inf"; NaN for anything else. */
 static double number_at(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     if (json_is_number(value)) return json_number_value(value);

@@ -1,3 +1,6 @@
+/* Names, labels, reads and lists the privacy reports of a run (measured.h,
+ * include/nvdp/measured.h), so that a run can hold several reports with different options. The
+ * first part serves writing, the second reading. */
 #include "train/run.h"
 
 #include "base/cache.h"
@@ -13,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The options whose values a report depends on, beside those of the measures themselves. */
+/* The options on which a report depends, in addition to those of the measures. */
 static const char *const of_texts[] = {"split", "limit"};
 enum { OF_TEXTS = sizeof of_texts / sizeof *of_texts };
 
-/* The i-th option that a report depends on; NULL: the configuration has none of this name.  False beyond the last. */
+/* Returns the i-th option on which a report depends, with *value NULL if it is unset or has its
+ * default. Returns false beyond the last option. */
 static bool setting(const struct nvdp_config *config, size_t i, const char **name,
                     const char **value) {
     struct nvdp__place place;
@@ -59,7 +63,7 @@ nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_confi
             fputc(strchr(plain, *c) != NULL ? *c : '_', to);
     }
     if (to == NULL || fclose(to) != 0) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    if (size > LONGEST) { /* long lists: a digest in their place */
+    if (size > LONGEST) { /* long lists are replaced by a digest */
         struct nvdp__digest digest;
         nvdp__digest_begin(&digest);
         nvdp__digest_text(&digest, made);
@@ -85,9 +89,10 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
     json_object_set_new(report, "settings", settings);
     const json_t *n = json_object_get(report, "n");
     if (n != NULL) {
-        const size_t most = limit != NULL ? (size_t)strtoull(limit, NULL, 10) : 0;
-        json_object_set_new(report, "complete",
-                            json_boolean(most == 0 || (size_t)json_integer_value(n) < most));
+        const size_t max_texts = limit != NULL ? (size_t)strtoull(limit, NULL, 10) : 0;
+        json_object_set_new(
+            report, "complete",
+            json_boolean(max_texts == 0 || (size_t)json_integer_value(n) < max_texts));
     }
     char *made = json_dumps(report, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(report);
@@ -99,7 +104,7 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
 
 /* ---- reading ---- */
 
-/* privacy.json, or a name that nvdp_measured_name() makes. */
+/* Accepts privacy.json and the names that nvdp_measured_name() makes. */
 static int is_measurement(const struct dirent *entry) {
     static const char of_names[] =
         "-._0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -110,13 +115,14 @@ static int is_measurement(const struct dirent *entry) {
             strcmp(name + length - 5, ".json") == 0);
 }
 
-/* "privacy.json" comes first, which the names' bytes do not say: '-' is before '.'. */
+/* Sorts "privacy.json" first; byte order would not, because '-' is less than '.'. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
     const bool first = (*a)->d_name[7] == '.', second = (*b)->d_name[7] == '.';
     return first != second ? (int)second - (int)first : strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* How many texts the default split has; 0: unknown, as where training itself scored a part of them. */
+/* Returns the number of texts in the default split; 0 if unknown, for example when training
+ * scored only a part of them. */
 static size_t texts_of(const json_t *run) {
     const json_t *config = json_object_get(run, "config");
     if (json_integer_value(json_object_get(config, "limit_dev")) > 0 ||
@@ -130,7 +136,7 @@ static nvdp_status add(struct nvdp_context *ctx, const char *directory, const ch
     struct nvdp__measurement *made;
     json_t *report = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, name, &report));
-    if (report == NULL) return NVDP_OK; /* it has just gone */
+    if (report == NULL) return NVDP_OK; /* the file was removed in the meantime */
     nvdp_status status =
         nvdp__reserve(ctx, &to->list, &to->capacity, to->count + 1, sizeof *to->list);
     if (status != NVDP_OK) {
@@ -150,7 +156,7 @@ static nvdp_status add(struct nvdp_context *ctx, const char *directory, const ch
     return made->name != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
-/* By what speaks for the run; otherwise the order stays. */
+/* Sorts complete reports first, then reports of one sample. The sort is stable. */
 static void sort(struct nvdp__measurements *all) {
     for (size_t i = 1; i < all->count; i++) {
         const struct nvdp__measurement moved = all->list[i];

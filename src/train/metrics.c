@@ -1,4 +1,6 @@
-/* Scores of the GLUE tasks, in double: metrics, and a model's over draws of its noise. */
+/* Scores models for training and evaluation. In order: the metrics of the GLUE tasks in double,
+ * bootstrap intervals over texts, scores by class, and the scores of a model over draws of its
+ * noise. */
 #include "train/metrics.h"
 
 #include "base/json.h"
@@ -52,8 +54,8 @@ static double matthews(const struct confusion *c) {
     return under > 0 ? (tp * tn - fp * fn) / sqrt(under) : 0;
 }
 
-/* Pearson's correlation, or Spearman's: Pearson's of the ranks, ties at their mean rank.  0 where a
- * side is constant, NAN where memory runs out. */
+/* Pearson's correlation, or Spearman's, which is Pearson's of the ranks with ties at their mean
+ * rank. Returns 0 if one side is constant and NAN if memory runs out. */
 static double correlation(enum nvdp_metric metric, size_t n, const float *outputs,
                           const float *label) {
     double *x = malloc((4 * n + 1) * sizeof *x), *y = x + n, *work = y + n;
@@ -71,27 +73,30 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
     return result;
 }
 
-/* Of class c: texts of it that are found, texts of it, texts called it. */
+/* Counts for one class: correctly predicted texts, texts with this label, texts predicted as
+ * this class. */
 struct class_counts {
-    double right, there, said;
+    double right, actual, predicted;
 };
 
 static double class_f1(const struct class_counts *c) {
-    return c->right > 0 ? 2 * c->right / (c->there + c->said) : 0;
+    return c->right > 0 ? 2 * c->right / (c->actual + c->predicted) : 0;
 }
 
 /* count [classes], zeroed. */
 static void count_classes(size_t n, size_t classes, const float *outputs, const float *label,
                           struct class_counts *count) {
     for (size_t i = 0; i < n; i++) {
-        const size_t said = nvdp__argmax(classes, outputs + i * classes), is = (size_t)label[i];
-        count[said].said++;
-        count[is].there++;
-        count[is].right += said == is;
+        const size_t predicted = nvdp__argmax(classes, outputs + i * classes),
+                     actual = (size_t)label[i];
+        count[predicted].predicted++;
+        count[actual].actual++;
+        count[actual].right += predicted == actual;
     }
 }
 
-/* The sum of all classes' F1; *seen of them are anybody's label or prediction. */
+/* Returns the sum of all classes' F1. *seen is the number of classes that occur as a label or
+ * prediction. */
 static double sum_f1(size_t n, size_t classes, const float *outputs, const float *label,
                      double *seen) {
     struct class_counts *count = calloc(classes, sizeof *count);
@@ -101,13 +106,13 @@ static double sum_f1(size_t n, size_t classes, const float *outputs, const float
     count_classes(n, classes, outputs, label, count);
     for (size_t c = 0; c < classes; c++) {
         sum += class_f1(&count[c]);
-        *seen += count[c].there + count[c].said > 0;
+        *seen += count[c].actual + count[c].predicted > 0;
     }
     free(count);
     return sum;
 }
 
-/* As scikit-learn's f1_score(average="macro"). */
+/* Same as scikit-learn's f1_score(average="macro"). */
 static double macro_f1(size_t n, size_t classes, const float *outputs, const float *label) {
     double seen;
     const double sum = sum_f1(n, classes, outputs, label, &seen);
@@ -138,9 +143,9 @@ double nvdp__majority(size_t n, size_t classes, const float *label) {
     return best / (double)n;
 }
 
-/* Of each metric the mean over draws and its standard deviation: value of draw d, one at a time. */
+/* Updates each metric's mean and standard deviation over draws with the value of draw d. */
 static void add_draw(struct nvdp_scores *scores, int k, size_t d, double value) {
-    double step = value - scores->mean[k]; /* Welford */
+    double step = value - scores->mean[k]; /* Welford's update */
     scores->mean[k] += step / (double)(d + 1);
     scores->sd[k] += step * (value - scores->mean[k]);
 }
@@ -167,18 +172,21 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
 
 /* --- intervals over texts ---
  *
- * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement, with all their draws of the
- * noise, and the interval is what the middle 95 % of such samples score.
+ * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement,
+ * together with all their draws of the noise. The interval covers the middle 95 % of the scores
+ * of such samples.
  *
- * F1, macro-F1 and Matthews' correlation jump where a sample has lost a class: a classifier that always says the larger of
- * two classes has a macro-F1 of about 1/2, and of 1 on texts of that class alone.  So their samples are stratified (Davison
- * & Hinkley 1997, section 3.2): each class keeps as many texts as it has, and macro-F1 is over the classes that all texts
- * have.  The interval is that of texts with these classes' shares; a class of one text adds no width.  A correlation's
- * sample whose labels are all equal is drawn again.
+ * F1, macro-F1 and Matthews' correlation jump when a sample has lost a class. For example, a
+ * classifier that always predicts the larger of two classes has a macro-F1 of about 1/2, but of
+ * 1 on texts of that class alone. Their samples are therefore stratified (Davison & Hinkley
+ * 1997, section 3.2): each class keeps its number of texts, and macro-F1 averages over the
+ * classes of the full set. The interval is that of texts with these class shares; a class of one
+ * text adds no width. For correlations, a sample whose labels are all equal is redrawn.
  *
- * An interval without width is none (NaN): no sample differs, as where the same class is always said.  An accuracy of 0 or 1
- * has Clopper & Pearson's limits (1934). */
-enum { RESAMPLES = 400, SMALL = 4096 /* floats a sample, too few for threads */ };
+ * An interval of zero width is reported as none (NaN): all samples score the same, for example
+ * if the same class is always predicted. An accuracy of 0 or 1 gets Clopper & Pearson's limits
+ * (1934) instead. */
+enum { RESAMPLES = 400, SMALL = 4096 /* floats per sample; fewer are not worth threads */ };
 enum drawing { PLAIN, STRATIFIED, VARYING, DRAWINGS };
 
 struct resample {
@@ -187,8 +195,8 @@ struct resample {
     const float *label;
     const float *const *outputs;
     const size_t *by_class,
-        *first;         /* [n] texts by class; [classes + 1] where each class begins there */
-    const double *seen; /* [draws] classes that are a label or a prediction */
+        *first;         /* [n] texts sorted by class; [classes + 1] where each class begins */
+    const double *seen; /* [draws] number of classes that are a label or a prediction */
 };
 
 static enum drawing drawing_of(enum nvdp_metric metric) {
@@ -214,7 +222,7 @@ static bool varies(size_t n, const float *label) {
 /* Draws n texts into from [n], and their labels. */
 static void draw_texts(const struct resample *of, enum drawing how, struct nvdp__stream *stream,
                        size_t *from, float *label) {
-    const bool again = how == VARYING && varies(of->n, of->label);
+    const bool redraw = how == VARYING && varies(of->n, of->label);
     do {
         for (size_t c = 0; how == STRATIFIED && c < of->classes; c++) {
             const size_t at = of->first[c], texts = of->first[c + 1] - at;
@@ -225,10 +233,10 @@ static void draw_texts(const struct resample *of, enum drawing how, struct nvdp_
             if (how != STRATIFIED) from[i] = nvdp__stream_below(stream, of->n);
             label[i] = of->label[from[i]];
         }
-    } while (again && !varies(of->n, label));
+    } while (redraw && !varies(of->n, label));
 }
 
-/* Sample number b's scores; scratch [n (classes + 1)], from [n]. */
+/* Adds the scores of sample number b to `value`. scratch is [n (classes + 1)], from is [n]. */
 static void score_resample(const struct resample *of, uint64_t b, float *scratch, size_t *from,
                            double value[NVDP_METRICS]) {
     const size_t classes = of->classes;
@@ -276,12 +284,12 @@ static void sort_by_class(const struct resample *of, size_t *by_class, size_t *f
 static void set_interval(const struct resample *of, int k, const double *value,
                          struct nvdp_scores *scores) {
     const double low = value[RESAMPLES / 40], high = value[RESAMPLES - 1 - RESAMPLES / 40];
-    const bool none = high - low <= 1e-12; /* rounding over draws aside */
+    const bool none = high - low <= 1e-12; /* apart from rounding over draws */
     scores->low[k] = none ? NAN : low;
     scores->high[k] = none ? NAN : high;
     if (!none || of->task->metric[k] != NVDP_METRIC_ACCURACY || (low > 1e-12 && low < 1 - 1e-12))
         return;
-    const struct nvdp_interval limits = /* all right, or none: no sample of them differs */
+    const struct nvdp_interval limits = /* all correct, or none: all samples are equal */
         nvdp__interval_share(.95, of->n, low > .5 ? of->n : 0);
     scores->low[k] = limits.low;
     scores->high[k] = limits.high;
@@ -333,9 +341,9 @@ cleanup:
     return status;
 }
 
-/* --- by class --- */
+/* --- scores by class --- */
 
-/* Means over draws. */
+/* Computes each class's scores as means over draws. */
 static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
                                  const float *label, size_t draws, const float *const *outputs,
                                  struct nvdp_class_score **out) {
@@ -351,10 +359,10 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
         for (size_t c = 0; c < classes; c++) {
             const double share = 1 / (double)draws;
             const struct class_counts *at = &count[c];
-            made[c].n = (size_t)at->there;
-            made[c].said += share * at->said;
-            made[c].precision += at->said > 0 ? share * at->right / at->said : 0;
-            made[c].recall += at->there > 0 ? share * at->right / at->there : 0;
+            made[c].n = (size_t)at->actual;
+            made[c].said += share * at->predicted;
+            made[c].precision += at->predicted > 0 ? share * at->right / at->predicted : 0;
+            made[c].recall += at->actual > 0 ? share * at->right / at->actual : 0;
             made[c].f1 += share * class_f1(at);
         }
     }
@@ -452,7 +460,7 @@ nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model
 
 /* ---- entities of tagged words ---- */
 
-/* A class as what it says: 'O', 'B' or 'I', and the type. */
+/* A class split into its kind, 'O', 'B' or 'I', and its type. */
 struct tag {
     char kind;
     const char *type;
@@ -475,8 +483,8 @@ static bool begins(struct tag before, struct tag now) {
 }
 
 struct count {
-    struct tag gold, found; /* of the word before */
-    bool right;             /* within an entity that is so far */
+    struct tag gold, found; /* tags of the previous word */
+    bool right;             /* inside an entity that matches so far */
     const char *type;
     struct nvdp__entities *out;
 };

@@ -1,4 +1,6 @@
-/* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
+/* Opens a run for train.c, plan.c and bare_trainer.c: data sets and splits, the model, the
+ * optimizer's memory, and the frozen layers with their cache. nvdp__trainer_open and
+ * nvdp__trainer_allocate are called in this order. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
@@ -47,7 +49,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
-/* Texts as their owners send them. */
+/* Replaces the texts by the representations that their owners send. */
 static nvdp_status privatize(struct nvdp__trainer *t) {
     if (t->config.noise.mechanism == NVDP__NOISE_NONE || t->plan) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
@@ -88,7 +90,7 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
-/* Checks what depends on the model, and resolves config->nvib for it. */
+/* Checks the options that depend on the model, and resolves config->nvib for it. */
 static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
                            struct nvdp__train_options *config) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
@@ -112,7 +114,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     return nvdp__method_resolve(ctx, config->method, bert, &config->nvib);
 }
 
-/* Fails if the options need something that the encoder does not offer. */
+/* Fails if the options need a feature that the encoder does not offer. */
 static nvdp_status check_encoder(const struct nvdp__trainer *t,
                                  const struct nvdp__encoder_row *row) {
     const struct nvdp__train_options *config = &t->config;
@@ -175,7 +177,7 @@ nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Texts, or words, of each class among those that are trained on. */
+/* Counts the training texts, or words, of each class. */
 static void count_classes(const struct nvdp_dataset *train, double *count) {
     if (train->tag == NULL) {
         for (size_t i = 0; i < train->count; i++)
@@ -186,7 +188,7 @@ static void count_classes(const struct nvdp_dataset *train, double *count) {
         if (train->tag[k] >= 0) count[train->tag[k]]++;
 }
 
-/* Numbers, one a class. */
+/* Reads one number per class. */
 static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
     const char *at = t->config.class_weights;
     bool any = false;
@@ -221,15 +223,16 @@ static void balance(struct nvdp__trainer *t, size_t classes) {
 }
 
 static void divide_by_largest(struct nvdp__trainer *t, size_t classes) {
-    double most = 0;
+    double largest = 0;
     for (size_t c = 0; c < classes; c++)
-        most = fmax(most, t->class_weight[c]);
+        largest = fmax(largest, t->class_weight[c]);
     for (size_t c = 0; c < classes; c++)
-        t->class_weight[c] /= most;
+        t->class_weight[c] /= largest;
 }
 
-/* What a weight of a text's loss does is undone by clipping: in private training clipped gradients are weighed, by at
- * most 1, so that no text moves the sum by more than before. */
+/* Sets the class weights. In private training, clipping would undo a weight on a text's loss.
+ * The clipped gradients are weighted instead, by at most 1, so that no text contributes more to
+ * the sum than without weights. */
 static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     const char *how = t->config.class_weights;
     const struct nvdp_task *task = &t->all->task;
@@ -255,7 +258,7 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* The model's configuration, or that of what stands in its encoder's place. */
+/* Reads the model's configuration, or that of the encoder which replaces the model's own. */
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, bert));
@@ -292,7 +295,8 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     return nvdp__trainer_count_steps(t);
 }
 
-/* The optimiser's anchor, the same in every part of a resumed run: state.c compares the digests. */
+/* Reads the optimizer's anchor. It must be the same in every part of a resumed run; records.c
+ * compares the digests. */
 static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->job.optimizer;
     const struct nvdp__params *params = &t->model->params;
@@ -314,7 +318,7 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Of a part of the model. */
+/* Returns the learning rate of a part of the model. */
 static double own_rate(const struct nvdp__trainer *t, double lr) {
     return lr < 0 ? t->config.adamw.lr : lr;
 }
@@ -322,7 +326,7 @@ static double own_rate(const struct nvdp__trainer *t, double lr) {
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
     size_t batch = t->config.batch, texts = 32; /* the bottleneck's initial sample */
-    if (t->job.dp == NULL) batch = nvdp__rank_max(t->ctx, batch); /* else so many at a time */
+    if (t->job.dp == NULL) batch = nvdp__rank_max(t->ctx, batch); /* private: texts at a time */
     if (texts < batch) texts = batch;
     if (texts < t->config.eval_batch) texts = t->config.eval_batch;
     t->job = (struct nvdp__job){
@@ -404,7 +408,8 @@ static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_datase
 nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *t) {
     if (t->config.freeze_layers == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(open_prefix(t, t->all, &t->prefix));
-    /* A part of the train file, but with the dev protocol: then it is another file. */
+    /* Validation texts come from the train file, except with the dev protocol, where they are
+     * another file. */
     if (t->validation != NULL && t->validation == t->test)
         NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
     t->model->prefix = t->prefix;

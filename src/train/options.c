@@ -1,5 +1,6 @@
-/* The options of training: one row each, from which defaults, checks, help, files, the grids of
- * sweeps, the differences in reports, and the comparison on --resume follow (options/schema.h). */
+/* The options of training, evaluation and prediction, one row each. The defaults, checks, help,
+ * files, grids of sweeps, differences in reports and the comparison on --resume are all derived
+ * from these rows (options/schema.h). */
 #include "train/options.h"
 #include "mechanism/method.h"
 
@@ -244,7 +245,8 @@ static const struct nvdp__section sections[] = {
     {.row = optimizer_options},
 };
 
-/* The clip fixes the variances; its norm is to be spent on few rows; C is the budget in place of lambda. */
+/* Options implied by a sequence clip: it fixes the variances; few rows share its norm; it
+ * replaces lambda as the budget. */
 #define BY_SEQUENCE_CLIP(option)                                                                   \
     {option, NULL, "vib-sigma", "1"}, {option, NULL, "stdev-tau", "1"},                            \
         {option, NULL, "weights", "constant"}, {option, NULL, "row-index", "trained"},             \
@@ -252,8 +254,8 @@ static const struct nvdp__section sections[] = {
         option, NULL, "lambda-d", "0"                                                              \
     }
 
-/* At full weight from the first step the exact regulariser overwhelms an untrained classifier, and
- * the posterior collapses to the prior. */
+/* At full weight from the first step the exact regularizer overwhelms an untrained classifier,
+ * and the posterior collapses to the prior. regularizer kl therefore implies a warm-up. */
 static const struct nvdp__implied implied[] = {
     {"method", "reg", "dropout", "0.1"},
     {"method", "reg", "classifier-dropout", "0.1"},
@@ -273,9 +275,9 @@ static const struct nvdp__implied implied[] = {
     BY_SEQUENCE_CLIP("clip-sequence"),
     BY_SEQUENCE_CLIP("certified-epsilon"),
     BY_SEQUENCE_CLIP("certified-guess"),
-    {"dp-batch", NULL, "select", "last"}, /* validation texts may be as private as the others */
+    {"dp-batch", NULL, "select", "last"}, /* validation texts may be private, too */
     {"dp-batch", NULL, "patience", "0"},
-    {"dp-batch", NULL, "clip-norm", "0"}, /* noise alone is longer */
+    {"dp-batch", NULL, "clip-norm", "0"}, /* the noise alone is longer than the norm limit */
     {"dp-sample-rate", NULL, "select", "last"},
     {"dp-sample-rate", NULL, "patience", "0"},
     {"dp-sample-rate", NULL, "clip-norm", "0"},
@@ -321,7 +323,8 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* "B:P", a baseline and the probability that a guess may reach.  *radius: the largest clip that keeps it. */
+/* Reads "B:P", a baseline and the maximum probability of a right guess. *radius is the largest
+ * clip that keeps this maximum. */
 static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t releases,
                               double *radius) {
     char *end = NULL;
@@ -366,7 +369,7 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
     return NVDP_OK;
 }
 
-/* What any model refuses of a bottleneck's options. */
+/* Checks a bottleneck's options as far as they do not depend on the model. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *options) {
     static const struct nvdp_bert_config any = {.hidden_size = SIZE_MAX, .num_attention_heads = 1};
@@ -437,7 +440,7 @@ struct nvdp__train_options nvdp__train_defaults(void) {
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
-    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* a run has its own */
+    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* checked later */
 }
 
 nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {

@@ -1,4 +1,4 @@
-/* The options of training: the plain struct that the one table of options.c fills. */
+/* The options of training: the plain struct that the table of options.c fills. */
 #ifndef NVDP_SRC_TRAIN_OPTIONS_H
 #define NVDP_SRC_TRAIN_OPTIONS_H
 
@@ -11,56 +11,56 @@
 
 enum nvdp_protocol {
     NVDP_PROTOCOL_HOLDOUT, /* select on a fixed tenth of train; test = the dev file */
-    NVDP_PROTOCOL_DEV      /* select on the dev file itself (optimistic; said in every report) */
+    NVDP_PROTOCOL_DEV      /* select on the dev file itself (optimistic; noted in every report) */
 };
 extern const char *const nvdp__protocol_names[];
 
-/* Weight s_t of the regularisers over training. */
+/* Schedule of the regularizers' weight s_t over training. */
 enum nvdp__kl_schedule { NVDP__KL_CONSTANT, NVDP__KL_WARMUP, NVDP__KL_DECAY };
 
-/* What weight decay pulls towards. */
+/* The values towards which weight decay pulls. */
 enum nvdp__decay_to {
     NVDP__DECAY_TO_ZERO,
-    NVDP__DECAY_TO_PRETRAINED /* the checkpoint's value; 0 for what the checkpoint lacks, such as
-                                 the classifier */
+    NVDP__DECAY_TO_PRETRAINED /* the checkpoint's value; 0 for tensors that the checkpoint lacks,
+                               * such as the classifier */
 };
 
 /* The epoch whose model is kept. */
 enum nvdp__select { NVDP__SELECT_BEST, NVDP__SELECT_LAST };
 
 struct nvdp__train_options {
-    const char *preset; /* where options come from that were not given; for the record */
+    const char *preset; /* source of options that were not given; for the record */
     const char *task;   /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
-    const char *representations; /* file in the place of data's texts; NULL: none */
-    const char *from_base;       /* run of base or reg to start from; NULL: `model` */
-    size_t base_epochs;          /* 0: no base run first */
+    const char *representations; /* file that replaces data's texts; NULL: none */
+    const char *from_base;       /* run of base or reg to start from; NULL: start from `model` */
+    size_t base_epochs;          /* epochs of a base run that is trained first; 0: none */
     struct nvdp_task_options columns;
-    int encoder;        /* of nvdp__encoder_choices (bert/row.h); 0: the model's own */
-    size_t lstm_hidden; /* units a direction */
+    int encoder;        /* index into nvdp__encoder_choices (bert/row.h); 0: the model's own */
+    size_t lstm_hidden; /* units per direction */
     struct nvdp__token_noise_options noise;
     bool freeze_words;
     enum nvdp_method method;
     struct nvdp__nvib_config nvib;             /* length 0: max_length */
-    double certified_epsilon, certified_delta; /* 0: none; of the bottleneck */
+    double certified_epsilon, certified_delta; /* budget for the bottleneck; epsilon 0: none */
     size_t certified_releases;
     const char *certified_guess; /* "B:P"; NULL: none */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
-    double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */
+    double kl_delay, kl_ramp; /* warm-up: shares of the steps */
     size_t epochs, batch, max_length;
     struct nvdp__dp_options dp;
     enum nvdp__select select;
     enum nvdp__optimizer_kind optimizer; /* ADAMW or SGD */
     double momentum;
-    struct nvdp__adamw_options adamw; /* its lr the encoder's */
+    struct nvdp__adamw_options adamw; /* its lr is the encoder's */
     double lr_bottleneck, lr_head;    /* negative: adamw.lr */
     enum nvdp__decay_to decay_to;
     double dropout; /* negative: the checkpoint's */
     double classifier_dropout;
     size_t freeze_layers;
     /* Folder that keeps tokenized files and the frozen layers' states between runs
-     * (docs/formats.md, Cache); NULL: none.  In float32, on one kind of processor, no result
+     * (docs/formats.md, Cache); NULL: none. In float32, on one kind of processor, no result
      * depends on it. */
     const char *cache;
     bool no_prefix_cache;
@@ -70,7 +70,7 @@ struct nvdp__train_options {
     size_t eval_batch, eval_draws, limit_train, limit_dev, folds, fold;
     const char *class_weights; /* "none", "balanced", "1,2.5" */
     bool skip_bad_rows;
-    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
+    enum nvdp_precision precision; /* f32, with a notice, if bf16 is not available */
     uint64_t seed;
     size_t log_every;
     double checkpoint_seconds;
@@ -79,11 +79,12 @@ struct nvdp__train_options {
 };
 extern const struct nvdp__schema nvdp__train_schema;
 struct nvdp__train_options nvdp__train_defaults(void);
-/* The options of a configuration, checked but for those of a run that is resumed. */
+/* Reads the options of a configuration and checks them. For a resumed run the check follows
+ * later, on the run's own options. */
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out);
-/* Sets the largest sequence clip that keeps the budgets, where there are any: mu = 2 C sqrt(S) for certified-epsilon,
- * nvdp_guess_clip() for certified-guess. */
+/* Sets the largest sequence clip that keeps the budgets, if there are any: mu = 2 C sqrt(S) for
+ * certified-epsilon, nvdp_guess_clip() for certified-guess. */
 nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config);
 
 /* A split of a finished run. */
@@ -95,7 +96,7 @@ struct nvdp__run_options {
 };
 extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__predict_schema;
 
-/* nvdp_train() and nvdp_train_plan() of a plain struct, which the plan resolves. */
+/* nvdp_train() and nvdp_train_plan() for a plain struct. The plan resolves the struct. */
 nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                         struct nvdp_train_result *out);
 nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,

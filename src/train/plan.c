@@ -1,4 +1,6 @@
-/* What a run takes: counted, and measured. */
+/* Plans a run before it starts: texts, parameters, steps and memory, and, if measured, the time
+ * it takes. The first part measures time on a few steps; plan(), at the end, collects
+ * everything. */
 #include "text/dataset.h"
 #include "train/trainer.h"
 
@@ -21,14 +23,14 @@ static size_t prefix_bytes(const struct nvdp__trainer *t) {
     return nvdp__prefix_bytes(bert, t->all) + nvdp__prefix_bytes(bert, t->test);
 }
 
-/* --- how long it takes --- */
+/* --- timing --- */
 
-/* Steps are taken until so many seconds are over, and at most so many; of several the first, which has the
- * machine to warm up, does not count. */
-static const double LONG_ENOUGH = 4;
-enum { MOST_STEPS = 8 };
+/* Time limit in seconds and maximum number of timed steps. If several steps are timed, the first
+ * is not counted because it warms up the machine. */
+static const double MAX_SECONDS = 4;
+enum { MAX_STEPS = 8 };
 
-/* The first texts of a split, `texts` of them. */
+/* Selects the first `texts` texts of a split. */
 static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
                                size_t texts, struct nvdp_dataset **out) {
     size_t *row = NULL, n = nvdp__min(from->count, texts);
@@ -40,7 +42,8 @@ static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_datase
     return status;
 }
 
-/* Seconds that scoring a whole split takes, by those for a part of it; `known` of each token are others'. */
+/* Adds the estimated seconds for scoring a whole split, extrapolated from a part of it. `known`
+ * seconds per token are subtracted because they are counted elsewhere. */
 static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_dataset *split,
                                size_t draws, double known, double *seconds) {
     struct nvdp_dataset *part = NULL;
@@ -57,19 +60,19 @@ static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_datase
     return status;
 }
 
-/* One step after the other; *frozen: the frozen layers' seconds a token, which steps do not spend where
- * their states are kept. */
+/* Times steps one by one. *frozen is the frozen layers' time in seconds per token; with `kept`
+ * states the steps do not spend this time, so it is subtracted. */
 static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen, double *seconds,
                               double *tokens, size_t *steps) {
     const double begun = nvdp__now();
-    for (size_t k = 0; k < MOST_STEPS && t->state.epoch_step < t->epoch_steps; k++) {
+    for (size_t k = 0; k < MAX_STEPS && t->state.epoch_step < t->epoch_steps; k++) {
         const double start = nvdp__now();
         NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
         double spent = nvdp__now() - start;
         if (t->model->prefix != NULL) {
-            const double again = nvdp__now();
+            const double fill_start = nvdp__now();
             NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(t->model->prefix, t->batch));
-            *frozen = (nvdp__now() - again) / fmax((double)t->batch->tokens, 1);
+            *frozen = (nvdp__now() - fill_start) / fmax((double)t->batch->tokens, 1);
             if (kept) spent = fmax(spent - *frozen * (double)t->batch->tokens, 0);
         }
         if (k == 1) *seconds = *tokens = (double)(*steps = 0);
@@ -78,7 +81,7 @@ static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen
         ++*steps;
         t->state.epoch_step++;
         t->job.step++;
-        if (nvdp__now() - begun > LONG_ENOUGH) break;
+        if (nvdp__now() - begun > MAX_SECONDS) break;
     }
     return NVDP_OK;
 }

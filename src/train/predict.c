@@ -1,4 +1,5 @@
-/* Predictions of a run: the leaderboard's file of a split; new texts, each as a JSON object. */
+/* Writes the predictions of a run: for a split, the file of the leaderboard (first part); for
+ * new texts, one JSON object per text (second part). */
 #include "base/file.h"
 #include "base/json.h"
 #include "text/conll.h"
@@ -42,8 +43,8 @@ cleanup:
     return status;
 }
 
-/* Of a task with tags: the file's words, their tags where it has them, what the model says; an empty
- * line between sentences. */
+/* Writes the words of a task with tags: each word, its tag if the file has tags, and the
+ * predicted tag. An empty line separates sentences. */
 static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__run *run, const char *data, const float *outputs) {
     nvdp_status status = NVDP_OK;
@@ -116,7 +117,7 @@ cleanup:
 
 /* --- new texts --- */
 
-/* Lines as texts, of a task with pairs apart by a tab. */
+/* Texts read from lines; in a task with pairs a tab separates the two texts of a line. */
 struct texts {
     size_t count, text_capacity, pair_capacity;
     char **text, **pair;
@@ -179,7 +180,7 @@ cleanup:
     return status;
 }
 
-/* By its name's end. */
+/* Decides by the end of the file name. */
 static bool is_table(const char *path) {
     return nvdp__table_format_of(path) != NVDP__TABLE_TSV || nvdp__ends_with(path, ".tsv");
 }
@@ -201,21 +202,21 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                               ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
                                                          &config, options->input, &run->dataset)
                               : read_lines(ctx, run, options->input, &run->dataset));
-    run->dataset->split = NVDP_SPLIT_TEST; /* no draw of token noise that a training text has */
+    run->dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
     return nvdp__run_privatize(ctx, run);
 }
 
-/* Adds the classes' probabilities by one draw's outputs. */
+/* Adds the softmax of one draw's outputs to the classes' probabilities. */
 static void add_softmax(size_t classes, const float *outputs, double *probability) {
-    const double most = outputs[nvdp__argmax(classes, outputs)];
+    const double max_output = outputs[nvdp__argmax(classes, outputs)];
     double sum = 0;
     for (size_t c = 0; c < classes; c++)
-        sum += exp(outputs[c] - most);
+        sum += exp(outputs[c] - max_output);
     for (size_t c = 0; c < classes; c++)
-        probability[c] += exp(outputs[c] - most) / sum;
+        probability[c] += exp(outputs[c] - max_output) / sum;
 }
 
-/* Of text i by outputs [draws, count, classes]; NULL: no memory. */
+/* Returns the prediction for text i from outputs [draws, count, classes]; NULL if out of memory. */
 static json_t *prediction(const struct nvdp__run *run, const struct nvdp__run_options *options,
                           size_t i, const float *outputs, double *probability) {
     const struct nvdp_task *task = &run->model->info.task;

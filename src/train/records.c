@@ -1,4 +1,5 @@
-/* The files of a run (docs/formats.md): what training adds to state.ckpt; run.json, the best model, result.json. */
+/* Writes the files of a run (docs/formats.md) for train.c: training's part of state.ckpt, then
+ * run.json, the best model and result.json. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/ranks.h"
@@ -29,7 +30,8 @@ const struct nvdp__state_member nvdp__train_members[] = {COUNT(epoch_step),
                                                          REAL(score_seconds),
                                                          {0}};
 
-/* Digest of the frozen weights, which the state does not hold; "" if all are trained. */
+/* Computes the digest of the frozen weights, which the state does not hold; "" if all weights
+ * are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
     *hex = "";
     return nvdp__params_frozen(&t->model->params) > 0 ? nvdp__prefix_digest(t->model, hex)
@@ -60,7 +62,8 @@ static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, con
         path, what, t->config.model);
 }
 
-/* Fails if the train file changed: the steps were counted for other texts.  States of an earlier version do not name the file. */
+/* Fails if the train file changed: the number of steps was computed for other texts. States of
+ * earlier versions do not name the file. */
 static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path,
                                  const json_t *object) {
     const char *earlier = NULL;
@@ -95,10 +98,11 @@ nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const jso
                       path, t->job.steps, t->job.step);
 }
 
-/* --- the run directory's other files --- */
+/* --- other files of the run directory --- */
 
-/* The files that a run writes: --overwrite removes exactly these.  The first OF_MODEL describe RUN/model and are removed
- * when the model is replaced; with result.json gone the run counts as unfinished until it ends again. */
+/* The files that a run writes; --overwrite removes exactly these. The first OF_MODEL describe
+ * RUN/model and are removed when the model is replaced. Without result.json the run counts as
+ * unfinished. */
 enum { OF_MODEL = 9 };
 static const char *const run_files[] = {"result.json",
                                         "dp-statement.txt",
@@ -138,12 +142,12 @@ static nvdp_status prepare_directory(struct nvdp__trainer *t) {
     return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
-/* Adds the statement of `steps`, if they are private; releases root on error. */
+/* Adds the privacy statement for `steps` if training is private; releases root on error. */
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
                                  json_t *root) {
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
-    struct nvdp__dp_scope story = {
+    struct nvdp__dp_scope scope = {
         .example = t->all->task.tags
                        ? "one sentence of the train file (of a longer one than max_length, a "
                          "part of at most so many tokens)"
@@ -154,8 +158,8 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
     nvdp_status status =
         nvdp__lineage_story(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
                             t->config.model, t->texts_known, &began);
-    story.began = began;
-    if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, steps, &story, directory, root);
+    scope.began = began;
+    if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, steps, &scope, directory, root);
     if (status != NVDP_OK) json_decref(root);
     free(began);
     return status;

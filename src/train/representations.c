@@ -1,3 +1,5 @@
+/* Trains from token representations (representations.h): finds the rows of each split, builds a
+ * data set whose tokens are [UNK], and reads the vectors of each batch. Opening comes last. */
 #include "train/run.h"
 
 #include "bert/encoder.h"
@@ -12,14 +14,14 @@
 struct place {
     enum nvdp_split split;
     int64_t id;
-    size_t row; /* of the file */
+    size_t row; /* row of the file */
 };
 
 struct nvdp__token_file {
     struct nvdp_representations *file;
     struct nvdp_representations_info info;
     struct nvdp_task task;
-    struct place *place; /* [rows] rising */
+    struct place *place; /* [rows], sorted */
 };
 
 void nvdp__token_file_close(struct nvdp__token_file *given) {
@@ -54,7 +56,7 @@ static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
 
 /* ---- the texts ---- */
 
-/* Tokens that are left of each text of a row. */
+/* Computes the number of tokens that remain of each text of a row. */
 static void lengths(const struct nvdp__token_file *given, size_t row, size_t limit, size_t *a,
                     size_t *b) {
     const int64_t *offset = given->info.offset + row * given->info.columns;
@@ -78,7 +80,7 @@ static void fill(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, boo
         types[i] = i >= first;
 }
 
-/* The split's places: *from, and how many. */
+/* Sets *from to the split's first place and returns the number of its places. */
 static size_t find_split(const struct nvdp__token_file *given, enum nvdp_split split,
                          const struct place **from) {
     size_t first = 0, n = 0;
@@ -143,7 +145,8 @@ cleanup:
 
 /* ---- the vectors ---- */
 
-/* Behind [CLS], and behind the first [SEP]. */
+/* Reads the vectors of the first text after [CLS], and those of the second text after the first
+ * [SEP]. */
 static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, float *words) {
     struct nvdp__token_file *given = reader;
     const size_t columns = given->info.columns, dim = given->info.dim;
@@ -154,7 +157,7 @@ static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, flo
                      tokens = (size_t)batch->offset[t + 1] - first;
         const size_t specials = columns + 1;
         size_t a, b;
-        if (at == NULL) continue; /* not a text of this file: nobody asks for one */
+        if (at == NULL) continue; /* not a text of this file, so its vectors are not needed */
         lengths(given, at->row, tokens - specials, &a, &b);
         const int64_t *offset = given->info.offset + at->row * columns;
         NVDP_RETURN_IF_FAILED(nvdp_representations_read(given->file, (size_t)offset[0], a,

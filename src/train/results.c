@@ -1,4 +1,5 @@
-/* The tables of training's results (nvdp/result.h): scores, a run. */
+/* The result tables of training (nvdp/result.h), from which JSON, text and documentation are
+ * made: first the scores, then the run. */
 #include "base/base.h"
 #include "options/result.h"
 #include <nvdp/train.h>
@@ -28,7 +29,7 @@ static const struct nvdp_result_table metric_table = {
          .high = offsetof(struct nvdp_scores, high), .absent = NVDP_ABSENT_OMITTED},
         {0}}};
 
-/* A line each: mean, spread over draws, texts, interval. */
+/* Prints one line per metric: mean, spread over draws, texts, interval. */
 static void print_metrics(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_scores *scores = result;
     const char *what = scores->metric[0] == NVDP_METRIC_ENTITY_F1 ? "words" : "texts";

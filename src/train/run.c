@@ -1,5 +1,6 @@
-/* A finished run opened again: its configuration, its best model, one split of its data; scores and
- * posteriors of it. */
+/* Opens a finished run: its configuration, its best model and one split of its data. Evaluation
+ * and posteriors follow; the last part measures the privacy of texts that a run's users
+ * privatize token by token. */
 #include "train/run.h"
 
 #include "base/file.h"
@@ -33,7 +34,7 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
     if (config->noise.mechanism != NVDP__NOISE_NONE &&
         !nvdp__token_row(config->noise.mechanism)->uses_eta)
-        config->noise.sanitizer.eta = 0; /* which earlier versions wrote there, and ignored */
+        config->noise.sanitizer.eta = 0; /* earlier versions wrote and ignored it */
     NVDP__HAND_OVER(owner, root);
 cleanup:
     json_decref(root);
@@ -41,7 +42,7 @@ cleanup:
     return status;
 }
 
-/* The split depends on the data alone, so that seeds are compared on the same texts. */
+/* Splits depending on the data only, so that seeds are compared on the same texts. */
 nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp_dataset *all, struct nvdp_dataset **train,
                                 struct nvdp_dataset **held) {
@@ -50,7 +51,7 @@ nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__tra
                : nvdp_dataset_holdout(ctx, all, config->holdout, 0, train, held);
 }
 
-/* Keeps the held-out tenth of the train file. */
+/* Replaces the dataset by its held-out part. */
 static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
                                    struct nvdp_dataset **dataset) {
     struct nvdp_dataset *train = NULL, *held = NULL;
@@ -61,7 +62,7 @@ static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__
     return NVDP_OK;
 }
 
-/* The first `limit` texts. */
+/* Keeps only the first `limit` texts. */
 static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_dataset **dataset) {
     struct nvdp_dataset *part = NULL;
     if (limit == 0 || (*dataset)->count <= limit) return NVDP_OK;
@@ -89,9 +90,9 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
     return config;
 }
 
-/* A split by name.  "train" is every train row the run read (its limit_train applies), validation
- * part included; "validation" the held-out part.  `limit` (0: all): a seeded sample of other
- * splits, the first texts of train. */
+/* Loads a split by name. "train" has all train rows that the run read (its limit_train applies),
+ * including the validation part; "validation" is the held-out part. `limit` (0: all) takes the
+ * first texts of train, and a seeded sample of other splits. */
 static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *run,
                               const char *data, const char *split, size_t limit, uint64_t seed,
                               struct nvdp_dataset **out) {
@@ -124,7 +125,7 @@ cleanup:
 
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
     const struct nvdp__train_options *config = &run->config;
-    run->model->noise = run->noise; /* of a file, or none */
+    run->model->noise = run->noise; /* the noise of a file of representations, or NULL */
     if (config->noise.mechanism == NVDP__NOISE_NONE || run->dataset == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
                                                    nvdp_model_tokenizer(run->model), &run->noise));
@@ -132,7 +133,8 @@ nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run)
     return nvdp__token_noise_texts(run->noise, run->dataset, NULL);
 }
 
-/* Base is not said to be without noise of a run whose noise is the users'. */
+/* Refuses runs with token noise. A run of method base must not be called noiseless if its users
+ * add noise. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp__train_options *config) {
     const int noise = config->noise.mechanism;
@@ -150,7 +152,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                                 .text);
 }
 
-/* `bottleneck`: for work on what one shares. */
+/* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
@@ -267,9 +269,10 @@ cleanup:
     return status;
 }
 
-/* --- the privacy of texts that a run's users privatize token by token --- */
+/* --- privacy of texts that a run's users privatize token by token --- */
 
-/* Tokens of the table, part by part; [CLS] and [SEP] are everybody's. */
+/* The users' tokens in the table, per text and part. [CLS] and [SEP] are left out because they
+ * are public. */
 struct sent {
     size_t *offset, *first;
     int32_t *token;
@@ -295,17 +298,18 @@ static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset
     return NVDP_OK;
 }
 
-/* A run with its split's texts as they are; `sequence`: of token-noise sequence-laplace, else of another. */
-static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_config *config,
-                               bool sequence, struct nvdp__privacy_options *measures,
-                               struct nvdp__run_options *options, struct nvdp__run *run) {
+/* Opens a run and loads its split's original texts. With `sequence` it requires token-noise
+ * sequence-laplace, otherwise another token noise. */
+static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 bool sequence, struct nvdp__privacy_options *measures,
+                                 struct nvdp__run_options *options, struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__run told = {0};
+    struct nvdp__run recorded = {0};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, measures));
     NVDP_TRY(nvdp__privacy_check_source(ctx, measures));
-    NVDP_TRY(nvdp__run_read_config(ctx, options->run, &told.config, &told.config_owner));
-    const int mechanism = told.config.noise.mechanism;
+    NVDP_TRY(nvdp__run_read_config(ctx, options->run, &recorded.config, &recorded.config_owner));
+    const int mechanism = recorded.config.noise.mechanism;
     if (mechanism == NVDP__NOISE_NONE || nvdp__token_row(mechanism)->on_sequence != sequence)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s",
                             options->run,
@@ -323,7 +327,7 @@ static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(load_split(ctx, run, options->data, options->split, options->limit, options->seed,
                         &run->dataset));
 cleanup:
-    nvdp__run_close(&told);
+    nvdp__run_close(&recorded);
     return status;
 }
 
@@ -336,7 +340,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
     double *made = NULL;
-    NVDP_TRY(open_unsent(ctx, config, false, &measures, &options, &run));
+    NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
     NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
                                       tokenizer, &noise));
@@ -367,7 +371,7 @@ nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvd
     struct nvdp__privacy_options measures;
     double *states = NULL, *made = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(open_unsent(ctx, config, true, &measures, &options, &run));
+    NVDP_TRY(open_original(ctx, config, true, &measures, &options, &run));
     const struct nvdp__token_noise_options *noise = &run.config.noise;
     const size_t texts = run.dataset->count, dim = run.model->info.bert.hidden_size;
     NVDP_TRY(NVDP__NEW(ctx, states, texts * dim));

@@ -1,5 +1,6 @@
-/* The start of a run: from a checkpoint, or from the model of a base run, which is another run (--from-base) or its own in RUN/base
- * (--base-epochs); and the texts that this model had learned from. */
+/* Prepares the start of a run for train.c: the checkpoint, or the model of a base run, which is
+ * another run (--from-base) or the run's own in RUN/base (--base-epochs). The middle part
+ * records the texts that this model has seen. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
@@ -12,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- its model is where this run starts --- */
+/* --- the base run's model as the start --- */
 
-/* The model given beside it, if any, must be the base run's or the one that it was trained from. */
+/* Fails unless --model, if given, is the base run's model or the model from which the base run
+ * was trained. */
 static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
                               const char *model) {
     const char *run = t->config.from_base, *given = t->config.model;
@@ -53,7 +55,7 @@ cleanup:
     return status;
 }
 
-/* The train file, or what stands in its place. */
+/* Returns the path of the train file, or of the file of representations that replaces it. */
 static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
     enum nvdp_task_id id;
     if (t->config.representations != NULL) {
@@ -67,8 +69,8 @@ static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
                : nvdp__task_path(t->ctx, layout, t->config.data, NVDP_SPLIT_TRAIN, out);
 }
 
-/* A model that was trained on the part that this fold is scored on would be scored on what it knows: only the same fold's has
- * not seen it. */
+/* Fails if the start model was trained on the part that scores this fold. Only a run of the same
+ * fold has not seen this part. */
 static nvdp_status check_fold(const struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
     struct nvdp__train_options before = {0};
@@ -80,7 +82,7 @@ static nvdp_status check_fold(const struct nvdp__trainer *t) {
     run = nvdp__join(t->ctx, t->config.model, "..");
     record = nvdp__join(t->ctx, t->config.model, "../run.json");
     if (run == NULL || record == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (!nvdp__exists(record)) goto cleanup; /* pretrained: without their labels */
+    if (!nvdp__exists(record)) goto cleanup; /* a pretrained model has not seen the labels */
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &before, &owner));
     const bool same_texts = before.limit_train == t->config.limit_train &&
                             (before.limit_train == 0 || before.seed == t->config.seed);
@@ -99,7 +101,7 @@ cleanup:
     return status;
 }
 
-/* The words of each sentence of a file of columns. */
+/* Adds the words of each sentence of a file with columns. */
 static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *path,
                                   struct nvdp__seen_texts *texts) {
     nvdp_status status = NVDP_OK;
@@ -124,8 +126,9 @@ cleanup:
     return status;
 }
 
-/* All texts of the train file, also those that this run leaves out: a file is seen as a whole.  It was read before, with whatever
- * there is to say of it. */
+/* Adds all texts of the train file, including those that this run leaves out, because a file
+ * counts as seen as a whole. The file was read before with all messages, so this time it is
+ * parsed silently. */
 static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
                               struct nvdp__seen_texts *texts) {
     nvdp_status status = NVDP_OK;
@@ -176,7 +179,7 @@ cleanup:
     return status;
 }
 
-/* Whether two tasks' outputs mean the same. */
+/* Returns whether the outputs of two tasks have the same meaning. */
 static bool same_outputs(const struct nvdp_task *a, const struct nvdp_task *b) {
     if (strcmp(a->name, b->name) != 0 || a->regression != b->regression || a->classes != b->classes)
         return false;
@@ -216,9 +219,9 @@ nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
                                              t->config.seed);
 }
 
-/* --- one of its own first --- */
+/* --- a base run of its own --- */
 
-/* A classifier needs no more than this, small data sets no less (as of method reg). */
+/* A classifier needs no more dropout, and small data sets need no less (as in method reg). */
 static const double BASE_DROPOUT = 0.1;
 
 bool nvdp__base_first(const struct nvdp__train_options *config) {

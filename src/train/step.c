@@ -1,4 +1,6 @@
-/* The parts of a step that only training has (job/job.h): a batch's gradient, or those of private examples; losses; the log. */
+/* The parts of a step that are specific to training (job/job.h): the gradient of a batch, the
+ * gradients of private examples, losses and the log. The table at the end lists them in the
+ * order of their calls. */
 #include "model/model.h"
 #include "train/trainer.h"
 
@@ -38,7 +40,7 @@ static nvdp_status diverged(void *run) {
         t->job.step + 1, t->losses.task, t->losses.loss_g, t->losses.loss_d, t->job.last.norm);
 }
 
-/* Number of classified texts or words in n texts. */
+/* Returns the number of classified texts or words in n texts. */
 static size_t heads_of(const struct nvdp_dataset *dataset, const int64_t *row, size_t n) {
     size_t heads = 0;
     if (dataset->tag == NULL) return n;
@@ -74,7 +76,7 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
     const struct nvdp__draw draw = {.noise = {.seed = pass->seed},
                                     .gauss = NVDP__PURPOSE_GAUSS,
                                     .gamma = NVDP__PURPOSE_GAMMA,
-                                    /* private training may draw a text often in an epoch */
+                                    /* private training may draw a text several times in an epoch */
                                     .epoch = t->job.dp != NULL ? (uint32_t)t->job.step
                                                                : (uint32_t)t->job.epoch};
     NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
@@ -83,7 +85,8 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
                                 t->config.lambda_d * t->kl_weight, dropout, losses);
 }
 
-/* The losses become this process's part of the whole batch's. */
+/* Computes the gradient of this process's texts and scales the losses to their share of the
+ * whole batch. */
 static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
     struct nvdp__trainer *t = run;
     struct nvdp__params *params = &t->model->params;
@@ -92,15 +95,15 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
     pass->part = t->part;
     const struct nvdp__part *part = &t->part;
     const int64_t *rows = t->job.order + t->state.epoch_step * t->config.batch;
-    for (size_t i = 0; i < part->all_texts; i++) /* every process's */
+    for (size_t i = 0; i < part->all_texts; i++) /* of all processes */
         nvdp__grad_rows(params, tokens_of(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
     nvdp__grad_sum_begin(t->job.sum, true);
-    if (t->batch->texts == 0) { /* a last batch of fewer texts than processes */
+    if (t->batch->texts == 0) { /* the last batch may have fewer texts than processes */
         nvdp__zero(&t->model->dev, params->total, params->grad);
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(gradient(t, pass, &t->losses));
-    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* a release would go on */
+    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* unlike a release, stop */
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
     double texts = (double)t->batch->texts / (double)part->all_texts;

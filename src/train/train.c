@@ -1,4 +1,5 @@
-/* nvdp_train: options, epochs (their steps: step.c), the score of the trained model, the whole run. */
+/* nvdp_train. In order: options, weights, warnings, the loop over epochs (steps: step.c), the
+ * final score and certificate, the base run, and train(), which calls them all. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "base/ranks.h"
@@ -61,22 +62,23 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     return nvdp__trainer_open_records(t);
 }
 
-/* --- a model that says nothing, a sample that holds nothing --- */
+/* --- warnings: nothing is learned, samples hold no information --- */
 
-/* Below these a first metric that is no accuracy, and the divergence of a text's sample from an empty
- * text's, in nats, are as good as 0. */
+/* Thresholds below which values count as 0: a first metric that is not an accuracy, and the
+ * divergence in nats of a text's sample from an empty text's. */
 static const double NO_SCORE = .02, NO_NATS = .05;
-/* Of fewer validation texts chance decides. */
+/* With fewer validation texts, scores are mostly chance. */
 enum { ENOUGH_TEXTS = 30 };
 
-/* Whether always saying the same would do as well. */
-static bool says_nothing(const struct nvdp_scores *scores) {
+/* Returns whether always predicting the same class would score as well. */
+static bool is_trivial(const struct nvdp_scores *scores) {
     if (scores->n < ENOUGH_TEXTS) return false;
     if (scores->metric[0] == NVDP_METRIC_ACCURACY) return scores->mean[0] <= scores->majority;
     return fabs(scores->mean[0]) < NO_SCORE;
 }
 
-/* About what L_G + L_D of this epoch are in nats: the published ones are means over dimensions and components. */
+/* Returns about L_G + L_D of this epoch in nats. The published losses are means over dimensions
+ * and components. */
 static double nats(const struct nvdp__trainer *t) {
     const double steps = (double)t->state.epoch_step;
     const double g = t->state.sum_g / steps, d = t->state.sum_d / steps;
@@ -86,14 +88,14 @@ static double nats(const struct nvdp__trainer *t) {
     return components * (g * (double)t->config.nvib.latent_dim + d);
 }
 
-/* Said once, when half of the steps are done. */
+/* Warns once, after at least half of the steps. */
 static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
     const double weight = nvdp__kl_weight(&t->config, t->job.step, t->job.steps);
     const bool bottleneck = t->model->bottleneck.mechanism->private_;
     const bool pulled = bottleneck && weight > 0 && t->config.lambda_g + t->config.lambda_d > 0;
-    const bool empty = pulled && nats(t) < NO_NATS, mute = says_nothing(scores);
+    const bool empty = pulled && nats(t) < NO_NATS, trivial = is_trivial(scores);
     char same[96] = "";
-    if (t->told || 2 * t->job.step < t->job.steps || !(empty || mute)) return;
+    if (t->told || 2 * t->job.step < t->job.steps || !(empty || trivial)) return;
     t->told = true;
     if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
         nvdp__snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
@@ -106,7 +108,7 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
               "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
               t->job.step, t->job.steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
-              !mute                         ? ""
+              !trivial                      ? ""
               : t->job.step == t->job.steps ? ": nothing is learned"
                                             : ": nothing is learned so far",
               empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
@@ -119,8 +121,9 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
 
 /* --- steps and epochs --- */
 
-/* The last epoch always; an earlier one where the best is chosen.  While the regularisers' weight still
- * rises, a model scores well by sharing more than the run is meant to: such an epoch is never chosen. */
+/* Returns whether this epoch's model may be selected: always for the last epoch, and for earlier
+ * epochs if the best is selected. While the regularizers' weight still rises, a model scores
+ * well because it shares more than intended; such epochs are never selected. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
@@ -129,7 +132,7 @@ static bool may_be_chosen(const struct nvdp__trainer *t) {
     return !waits || t->job.step == t->job.steps;
 }
 
-/* A better epoch's model becomes RUN/model, before the state that knows of it. */
+/* Saves a better epoch's model as RUN/model, before the state that refers to it. */
 static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
     if (!may_be_chosen(t)) return NVDP_OK;
     if (t->state.best_epoch > 0 && !(value > t->state.best_value)) {
@@ -162,10 +165,10 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
     return nvdp__job_log(&t->job, line, true);
 }
 
-/* Validation noise is numbered by epoch, apart from the test draws. */
+/* Validation noise is numbered by epoch and differs from the test draws. */
 static const uint64_t VALIDATION_SEED_MASK = 0x9e3779b97f4a7c15u;
 
-/* Scores of the validation texts. */
+/* Scores the validation texts. */
 static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
     const double start = nvdp__now();
     if (t->validation == t->test) t->model->prefix = t->test_prefix;
@@ -177,8 +180,9 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
     return status;
 }
 
-/* Under privacy no model is written before the state that it is of: steps that a killed process had done
- * beyond its state are done again with other noise, and are in the account once. */
+/* Ends an epoch: validates, keeps the best model, saves the state. In private training the state
+ * is saved before the model. After a kill, steps beyond the saved state are repeated with other
+ * noise but accounted once, so no model of these steps may exist. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
     if (t->job.dp != NULL) NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
@@ -214,12 +218,12 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* --- what is scored and proven of the trained model --- */
+/* --- score and certificate of the trained model --- */
 
-/* Of the divergences that reports print, where no other is asked for. */
+/* The default order of the divergences in reports. */
 static const double BOUND_ORDER = 1.1;
 
-/* What is proven of the kept weights' mechanism. */
+/* Certifies the mechanism with the kept weights. */
 static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
@@ -236,8 +240,9 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     return NVDP_OK;
 }
 
-/* Where nothing was said before: a few validation texts may look better than chance by luck.  Of fewer than
- * so many texts the interval is wide, whatever was learned. */
+/* Warns if the accuracy may be due to chance, unless warn_of_collapse has warned: a few
+ * validation texts may score above chance by luck. With fewer than ENOUGH texts the interval is
+ * always wide. */
 static void warn_of_chance(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
     enum { ENOUGH = 100 };
     if (t->told || scores->n < ENOUGH || scores->metric[0] != NVDP_METRIC_ACCURACY ||
@@ -250,7 +255,7 @@ static void warn_of_chance(struct nvdp__trainer *t, const struct nvdp_scores *sc
               scores->mean[0], scores->low[0], scores->high[0], scores->majority, scores->n);
 }
 
-/* The best epoch's weights on the test split, with fresh noise. */
+/* Scores the best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     const double start = nvdp__now();
     char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
@@ -284,7 +289,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     return certify(t, result);
 }
 
-/* --- a base run of its own first --- */
+/* --- a base run first --- */
 
 /* Begins RUN with the configuration of the whole run, so that it can be resumed from now on. */
 static nvdp_status begin_whole(struct nvdp__trainer *t) {
@@ -303,7 +308,7 @@ cleanup:
     return status;
 }
 
-/* Asks rank 0 if the file is in RUN/base. */
+/* Asks rank 0 whether the file is in RUN/base. */
 static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
     char *path = nvdp__join(t->ctx, t->base_run, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -312,7 +317,7 @@ static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, boo
     return nvdp__rank_any(t->ctx, seen, there);
 }
 
-/* Trains RUN/base, or the rest of it if that was begun before. */
+/* Trains RUN/base, or the rest of it if it was begun before. */
 static nvdp_status train_base(struct nvdp__trainer *t) {
     struct nvdp_context *ctx = t->ctx;
     struct nvdp_train_result result;
@@ -346,7 +351,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* --- the whole --- */
+/* --- the whole run --- */
 
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out) {

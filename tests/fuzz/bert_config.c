@@ -1,4 +1,4 @@
-/* Any bytes as a config.json: what is read passes the checks of a configuration. */
+/* Reads any bytes as a config.json: a configuration that is read passes its checks. */
 #include "bert/checkpoint.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
-/* Byte-level BPE from bytes.  The first byte chooses: 'j' a tokenizer.json; 'v' a vocab.json and,
- * behind an empty line, merges.txt; otherwise merges.txt for a vocabulary of all bytes and what its
- * lines make, behind an empty line a text and, behind a tab, its pair. */
+/* Byte-level BPE from bytes. The first byte selects the input: 'j' a tokenizer.json; 'v' a
+ * vocab.json and, after an empty line, merges.txt; otherwise merges.txt for a vocabulary of all
+ * bytes and the merged pieces, then after an empty line a text and, after a tab, its pair. */
 #include "fuzz.h"
 #include "text/tokenizer.h"
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { MAX_LENGTH = 64 };
 
-/* What a caller may rely on whatever the bytes are. */
+/* Checks the properties on which a caller may rely for any input. */
 static void check(const struct nvdp_tokenizer *tokenizer, const struct nvdp_tokens *tokens) {
     if (tokens->count < 2 || tokens->count > MAX_LENGTH) abort();
     for (size_t i = 0; i < tokens->count; i++) {
@@ -38,7 +38,7 @@ static json_t *object_of(const char *bytes, size_t size) {
 }
 
 static void add_piece(json_t *vocab, const char *name, size_t size) {
-    json_t *key = json_stringn(name, size); /* NULL where it is no text */
+    json_t *key = json_stringn(name, size); /* NULL if it is not valid UTF-8 */
     const char *text = json_string_value(key);
     if (text != NULL && size > 0 && memchr(text, '\0', size) == NULL &&
         json_object_get(vocab, text) == NULL)
@@ -46,7 +46,8 @@ static void add_piece(json_t *vocab, const char *name, size_t size) {
     json_decref(key);
 }
 
-/* Special tokens, the characters that stand for bytes, and the lines without their spaces. */
+/* Makes a vocabulary of special tokens, the characters that stand for bytes, and the lines
+ * without their spaces. */
 static json_t *vocabulary_of(const char *lines, size_t size) {
     static const char *const specials[] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
     json_t *vocab = json_object();
@@ -78,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t first = end != NULL ? (size_t)(end - bytes) + 1 : size;
     const char *rest = end != NULL ? end + 2 : bytes + size;
     size_t rest_size = size - (size_t)(rest - bytes);
-    const char *text = "Don't  stop \xF0\x9F\x98\x80 <mask>\xFF"; /* where the input has none */
+    const char *text = "Don't  stop \xF0\x9F\x98\x80 <mask>\xFF"; /* if the input has none */
     size_t text_size = strlen(text);
     struct nvdp_tokenizer *tokenizer = NULL;
     json_t *json = NULL;

@@ -1,4 +1,4 @@
-/* Words and tags in columns from bytes. */
+/* Reads any bytes as words and tags in columns. */
 #include "text/conll.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-/* Any bytes as a file of embeddings, read and verified. */
+/* Reads and verifies any bytes as a file of embeddings. */
 #include "fuzz.h"
 #include "share/embeddings_file.h"
 #include <nvdp/share.h>

@@ -1,9 +1,9 @@
-/* Any bytes as the input of encode.  Lines with texts stop at the tokenizer, which has an entry of
- * its own. */
+/* Reads any bytes as the input of encode. Lines with texts stop at the tokenizer, which has a
+ * fuzz entry of its own. */
 #include "bert/encode.h"
 #include "fuzz.h"
 
-/* Everything that was let through is within the encoder's tables. */
+/* All accepted tokens are within the encoder's tables. */
 static void check(const struct nvdp__encode_input *input, const struct nvdp_bert_config *config) {
     const struct nvdp_dataset *texts = &input->data;
     if (texts->count == 0 || texts->longest > config->max_position_embeddings) abort();

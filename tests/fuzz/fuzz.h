@@ -1,5 +1,4 @@
-/* What the fuzz entries share: libFuzzer's prototype, bytes as a file, how an input may be refused.
- */
+/* Shared by the fuzz entries: libFuzzer's prototype, bytes as a file, permitted refusals. */
 #ifndef NVDP_TESTS_FUZZ_FUZZ_H
 #define NVDP_TESTS_FUZZ_FUZZ_H
 
@@ -12,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The input as a file in memory, and a context to read it with. */
+/* The input as a file in memory, and a context to read it. */
 struct fuzz_file {
     struct nvdp_context *ctx;
     int fd;
@@ -32,8 +31,8 @@ static inline void fuzz_close(struct fuzz_file *file) {
     close(file->fd);
 }
 
-/* The input as files of a folder that exists, `names` of them up to NULL at most: a NUL stands between
- * one and the next. */
+/* Writes the input as files of an existing folder. `names` ends with NULL; the files' contents
+ * are separated by a NUL byte. */
 static inline void fuzz_write(const char *folder, const char *const *names, const uint8_t *data,
                               size_t size) {
     char path[256];
@@ -49,7 +48,7 @@ static inline void fuzz_write(const char *folder, const char *const *names, cons
     }
 }
 
-/* The files of `names` that are there, and the folder. */
+/* Removes those files of `names` that exist, and the folder. */
 static inline void fuzz_remove(const char *folder, const char *const *names) {
     char path[256];
     for (; *names != NULL; names++) {
@@ -59,7 +58,7 @@ static inline void fuzz_remove(const char *folder, const char *const *names) {
     if (rmdir(folder) != 0) abort();
 }
 
-/* Whatever is not read is the input's fault, and a message says which. */
+/* Checks that a refusal blames the input and has a message. */
 static inline void fuzz_refused(const struct nvdp_context *ctx, nvdp_status status) {
     if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') abort();
 }

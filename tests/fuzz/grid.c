@@ -1,5 +1,5 @@
-/* Any bytes as a grid.json: what is read names runs of its own, each with options in their ranges.
- */
+/* Reads any bytes as a grid.json: a grid that is read names separate runs, all with options in
+ * range. */
 #include "fuzz.h"
 #include "sweep/internal.h"
 

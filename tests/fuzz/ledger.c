@@ -1,4 +1,4 @@
-/* Any bytes as a ledger under a given key: opened to read, and to go on. */
+/* Opens any bytes as a ledger under a given key, for reading and for continuing. */
 #include "share/ledger.h"
 #include "fuzz.h"
 #include <sys/stat.h>

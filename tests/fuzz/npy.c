@@ -1,4 +1,5 @@
-/* Any bytes as an array of numpy: what is read has the shape that it says, and nothing but numbers. */
+/* Reads any bytes as a NumPy array: an array that is read has the stated shape and only finite
+ * numbers. */
 #include "attack/audit.h"
 #include "fuzz.h"
 

@@ -1,12 +1,12 @@
-/* Any bytes as a text, plain or xz: a vocabulary is trained on it, which the tokenizer must read
- * and with which none of its words is unknown. */
+/* Reads any bytes as a text, plain or xz, and trains a vocabulary on it. The tokenizer must read
+ * the vocabulary, and no word of the text may be unknown. */
 #include "text/plain_text.h"
 #include "fuzz.h"
 #include "text/tokenizer.h"
 
 #include <string.h>
 
-/* With a whole alphabet no word of the text may be unknown. */
+/* With a complete alphabet no word of the text may be unknown. */
 static void check_cover(const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp__word_counts *counts) {
     int32_t ids[NVDP__WORD_CHARACTERS];

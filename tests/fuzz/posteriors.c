@@ -1,4 +1,4 @@
-/* Any bytes as a posteriors file. */
+/* Reads any bytes as a posteriors file. */
 #include "fuzz.h"
 #include <nvdp/posteriors.h>
 

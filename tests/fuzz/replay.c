@@ -1,5 +1,5 @@
-/* Replays a corpus without libFuzzer: every file of every folder or file named on the command line,
- * and first the inputs that no corpus needs to hold: nothing, and every single byte. */
+/* Replays a corpus without libFuzzer: every file of every folder or file named on the command
+ * line. First come the inputs that no corpus needs to hold: no bytes, and every single byte. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -9,7 +9,7 @@
 static size_t replayed;
 
 static void try_bytes(const uint8_t *bytes, size_t size) {
-    /* A copy of exactly this size, so that a sanitizer sees a read past its end. */
+    /* A copy of exactly this size, so that a sanitizer detects a read past its end. */
     uint8_t *copy = calloc(size > 0 ? size : 1, 1);
     if (copy == NULL) abort();
     if (size > 0) memcpy(copy, bytes, size);
@@ -43,7 +43,7 @@ static int try_file(const char *path) {
 
 static int try_path(const char *path) {
     struct stat info;
-    if (stat(path, &info) != 0) return 0; /* a corpus not begun yet */
+    if (stat(path, &info) != 0) return 0; /* no corpus yet */
     if (!S_ISDIR(info.st_mode)) return try_file(path);
     struct dirent **entries;
     int count = scandir(path, &entries, NULL, alphasort);

@@ -1,5 +1,5 @@
-/* Any bytes as the files of a run directory, a NUL between one and the next: what is reported of
- * them is a table, a JSON object, a set of scripts. */
+/* Reads any bytes as the files of a run directory, separated by NUL bytes. The report of them is
+ * a table, a JSON object and a set of scripts. */
 #include "fuzz.h"
 #include "report/parts.h"
 

@@ -1,4 +1,5 @@
-/* Any bytes as a file of token representations: what opens has rows that agree, and is read to its end. */
+/* Opens any bytes as a file of token representations: an opened file has consistent rows and is
+ * read to its end. */
 #include "fuzz.h"
 #include <math.h>
 #include <nvdp/sanitize.h>

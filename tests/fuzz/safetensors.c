@@ -1,5 +1,4 @@
-/* Any bytes as a safetensors file: opened or refused; what is opened is read to its last element.
- */
+/* Opens any bytes as a safetensors file: an opened file is read to its last element. */
 #include "fuzz.h"
 #include <nvdp/safetensors.h>
 

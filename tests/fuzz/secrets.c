@@ -1,8 +1,9 @@
-/* Any bytes as a file of secrets: what is read is written, and read again as the same. */
+/* Reads any bytes as a file of secrets: secrets that are read, written and read again are the
+ * same. */
 #include "pretrain/secrets.h"
 #include "fuzz.h"
 
-enum { MOST = 1 << 14 };
+enum { MAX_SECRETS = 1 << 14 };
 
 static struct nvdp_tokenizer *tokenizer_of(struct nvdp_context *ctx) {
     static const char pieces[] =
@@ -16,19 +17,19 @@ static struct nvdp_tokenizer *tokenizer_of(struct nvdp_context *ctx) {
 }
 
 static void check(const struct nvdp__secrets *secrets, const struct nvdp_tokenizer *tokenizer) {
-    struct nvdp__secrets again = {.ctx = secrets->ctx};
+    struct nvdp__secrets reread = {.ctx = secrets->ctx};
     json_t *object = nvdp__secrets_json(secrets, tokenizer);
     char *text = json_dumps(object, 0);
     struct fuzz_file file = fuzz_open((const uint8_t *)text, strlen(text));
-    if (nvdp__secrets_read(file.path, tokenizer, &again) != NVDP_OK) abort();
-    if (again.count != secrets->count || again.ids != secrets->ids ||
-        memcmp(again.id, secrets->id, again.ids * sizeof *again.id) != 0)
+    if (nvdp__secrets_read(file.path, tokenizer, &reread) != NVDP_OK) abort();
+    if (reread.count != secrets->count || reread.ids != secrets->ids ||
+        memcmp(reread.id, secrets->id, reread.ids * sizeof *reread.id) != 0)
         abort();
-    for (size_t i = 0; i < again.count; i++)
-        if (again.at[i].occurrences != secrets->at[i].occurrences ||
-            again.at[i].slot >= again.at[i].length)
+    for (size_t i = 0; i < reread.count; i++)
+        if (reread.at[i].occurrences != secrets->at[i].occurrences ||
+            reread.at[i].slot >= reread.at[i].length)
             abort();
-    nvdp__secrets_release(&again);
+    nvdp__secrets_release(&reread);
     fuzz_close(&file);
     free(text);
     json_decref(object);
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     nvdp_status status = nvdp__secrets_read(file.path, tokenizer, &secrets);
     if (status != NVDP_OK)
         fuzz_refused(file.ctx, status);
-    else if (secrets.count <= MOST)
+    else if (secrets.count <= MAX_SECRETS)
         check(&secrets, tokenizer);
     nvdp__secrets_release(&secrets);
     nvdp_tokenizer_free(tokenizer);

@@ -1,5 +1,5 @@
-/* Any bytes behind the header of seen_texts.bin, which is made for them, or nothing would get past its checksum: what is read
- * can be compared and written again. */
+/* Reads any bytes after the header of seen_texts.bin: digests that are read can be compared and
+ * written. The header is made for the bytes because otherwise its checksum would reject them. */
 #include "base/cache.h"
 #include "fuzz.h"
 #include "job/lineage.h"

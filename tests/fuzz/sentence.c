@@ -1,11 +1,11 @@
-/* Any bytes as the files of a sentence-transformers folder, a NUL between one and the next: what is
- * read of them is a pooling that there is, and a length. */
+/* Reads any bytes as the files of a sentence-transformers folder, separated by NUL bytes. If the
+ * folder is accepted, its pooling is a known one and it has a length. */
 #include "text/sentence.h"
 #include "fuzz.h"
 
 #include <sys/stat.h>
 
-/* modules.json may name any folder for the pooling, "p" among them. */
+/* modules.json may name any folder for the pooling, including "p". */
 static const char *const names[] = {"modules.json",
                                     "p/config.json",
                                     "tokenizer_config.json",
@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (mkdir(inner, 0700) != 0) abort();
     fuzz_write(folder, names, data, size);
     nvdp_status status = nvdp__sentence_read(ctx, folder, true, HIDDEN_SIZE, &sentence);
-    if (status != NVDP_OK && status != NVDP_ERR_IO) /* a folder may lack what modules.json names */
+    if (status != NVDP_OK && status != NVDP_ERR_IO) /* files that modules.json names may be
+                                                     * missing */
         fuzz_refused(ctx, status);
     if (status == NVDP_OK &&
         (sentence.pooling < NVDP__POOLING_NONE || sentence.pooling > NVDP__POOLING_MAX))

@@ -1,5 +1,6 @@
-/* Any bytes as a corpus file: opened or refused; what is opened is cut into windows and pairs, and
- * masked, to its last token.  The digests are mended first, or nothing would get past them. */
+/* Opens any bytes as a corpus file: an opened corpus is cut into windows and pairs, and masked,
+ * to its last token. The digests are corrected first because otherwise they would reject all
+ * inputs. */
 #include "fuzz.h"
 #include "pretrain/examples.h"
 

@@ -1,12 +1,12 @@
 /* Vocabularies and texts from bytes: the input is options (one byte), vocabulary lines up to an
- * empty line, then a text and, behind a tab, its pair. */
+ * empty line, then a text and, after a tab, its pair. */
 #include "text/tokenizer.h"
 #include "fuzz.h"
 #include <string.h>
 
 enum { LOWER_CASE = 1, STRIP_ACCENTS = 2, CHINESE = 4, HAS_PAIR = 8, LENGTH_SHIFT = 4 };
 
-/* What a caller may rely on whatever the bytes are. */
+/* Checks the properties on which a caller may rely for any input. */
 static void check(const struct nvdp_tokenizer *tokenizer, const struct nvdp_tokens *tokens,
                   size_t max_length) {
     if (tokens->count < 2 || tokens->count > max_length) abort();

@@ -1,4 +1,5 @@
-/* Bytes as a cached data set: the first is the task, the rest is the file without its header. */
+/* Reads bytes as a cached data set: the first byte is the task, the rest is the file without its
+ * header. */
 #include "fuzz.h"
 #include "text/dataset.h"
 

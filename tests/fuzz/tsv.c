@@ -1,5 +1,5 @@
-/* Data sets from bytes: the first byte is the task, the second how labels are used and whether bad
- * rows are skipped; the rest is the file. */
+/* Reads data sets from bytes: the first byte is the task, the second sets the use of labels and
+ * whether bad rows are skipped; the rest is the file. */
 #include "fuzz.h"
 #include "text/task.h"
 #include <math.h>
@@ -8,7 +8,7 @@ enum { USES = 3, SKIP = 4, REGRESSION = 8, PAIR = 16, LABELS_FROM = 32, CSV = 64
 
 static void check(const struct nvdp__rows *rows, const uint8_t *data, size_t size) {
     const char *start = (const char *)data;
-    static volatile unsigned sum; /* read, so that a sanitizer sees what is not there */
+    static volatile unsigned sum; /* read, so that a sanitizer detects invalid pointers */
     if (rows->count == 0) abort();
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];

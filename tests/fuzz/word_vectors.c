@@ -1,5 +1,5 @@
-/* Any bytes as a file of word vectors, plain or xz: whatever is read has one finite vector a word, and
- * its words are found again. */
+/* Reads any bytes as a file of word vectors, plain or xz: if it is read, it has one finite
+ * vector per word, and each word is found. */
 #include "text/word_vectors.h"
 #include "fuzz.h"
 

@@ -1,4 +1,5 @@
-/* Private training: who is in a step, clipping, noise, what the update may depend on. */
+/* Tests private training: the examples in a step, clipping, noise, the independence of the
+ * update from other data, then whole runs, their budgets and statements. */
 #include "tests/support/killed.h"
 #include "tests/support/tiny_task.h"
 #include "train/trainer.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 /* A trainer on the tiny task with random weights, as nvdp_train has it before its first step. */
 struct fixture {
@@ -75,13 +76,14 @@ static double distance(size_t n, const float *x, const float *y) {
     return sqrt(sum);
 }
 
-/* Everybody in every step, no clipping, no noise: what is not private. */
+/* Returns options that are not private: every example in every step, no clipping, no noise. */
 static struct nvdp__dp_options open_options(void) {
     return (struct nvdp__dp_options){.clip = INFINITY, .sample_rate = 1, .insecure_seed = 1};
 }
 
-/* Matrices have the bits of ordinary training.  Biases, LayerNorms and what else is kept for each text are
- * added up text by text, in double, where ordinary training adds row by row: up to rounding. */
+/* Matrices have the same bits as in ordinary training. Biases, LayerNorms and other values kept
+ * per text are summed text by text, in double. Ordinary training sums row by row, so these agree
+ * up to rounding. */
 static void equals_ordinary(enum nvdp_method method) {
     const struct nvdp__dp_options dp = open_options();
     struct fixture plain = open_fixture(method, NULL, TASK_TRAIN, NVDP_PRECISION_F32);
@@ -110,7 +112,7 @@ Test(dp, without_noise_and_clipping_it_is_ordinary_training) {
     equals_ordinary(NVDP_METHOD_VIB_LEARNED);
 }
 
-/* Some at a time or all at once: the same sum. */
+/* The sum does not depend on the number of examples processed at a time. */
 Test(dp, micro_batches_add_up) {
     struct nvdp__dp_options dp = open_options();
     dp.clip = 15; /* some examples' gradients are longer, others shorter */
@@ -136,7 +138,8 @@ Test(dp, micro_batches_add_up) {
     close_fixture(&parts);
 }
 
-/* Of words: the mean over all of them, however few sentences are worked on at a time. */
+/* The loss of words is the mean over all words and does not depend on the number of sentences
+ * processed at a time. */
 Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
     const struct nvdp__dp_options dp = open_options();
     double loss[2];
@@ -158,7 +161,8 @@ Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
     cr_expect_float_eq(loss[0], loss[1], 1e-6 * loss[1], "%.9g, %.9g", loss[0], loss[1]);
 }
 
-/* Training that stopped at a text whose loss is no number would tell that the text is there: it counts as 0. */
+/* If training stopped at a text whose loss is not finite, this would reveal the text; its
+ * gradient counts as 0. */
 static void goes_on(enum nvdp_method method, enum nvdp_precision precision) {
     enum { LONG = 7 }; /* texts have 5 to 8 tokens */
     struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1, .insecure_seed = 4};
@@ -189,12 +193,12 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     goes_on(NVDP_METHOD_BASE, NVDP_PRECISION_BF16);
 }
 
-/* One example, whatever its gradient, moves the sum by C, and not by more. */
+/* One example with any gradient changes the sum by at most C. */
 static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
     struct nvdp__dp_options dp = {.clip = 1e-3, .noise = 1, .sample_rate = 1};
     struct fixture f = open_fixture(method, &dp, 8, precision);
     start(&f);
-    f.t.job.dp->noise = 0; /* which no option allows */
+    f.t.job.dp->noise = 0; /* no option allows this */
     f.t.job.dp->examples = 1;
     step(&f);
     double norm = norm_of(params_of(&f)->total, params_of(&f)->grad) * f.t.job.dp->divisor;
@@ -212,7 +216,8 @@ Test(dp, each_example_is_clipped) {
     is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_BF16);
 }
 
-/* The gradient after a step, free() it; *total (NULL: skip) numbers.  Closes the fixture. */
+/* Takes a step and returns the gradient, free(); *total (NULL: skip) is its size. Closes the
+ * fixture. */
 static float *sum_of_step(struct fixture *f, size_t *total) {
     step(f);
     const struct nvdp__params *params = params_of(f);
@@ -234,8 +239,9 @@ static float *weighed_sum(const char *weights, double noise, size_t *total) {
     return sum_of_step(&f, total);
 }
 
-/* Weights of classes are of clipped gradients, against the largest, and leave the noise as it is: before
- * clipping they would do nothing.  Sums of floats, added up in another order: 1e-5. */
+/* Class weights apply to clipped gradients, relative to the largest, and leave the noise
+ * unchanged; before clipping they would have no effect. Sums of floats are in another order:
+ * 1e-5. */
 Test(dp, classes_weigh_clipped_gradients) {
     size_t total;
     float *all = weighed_sum("none", 0, &total), *same = weighed_sum("3,3", 0, NULL),
@@ -245,16 +251,16 @@ Test(dp, classes_weigh_clipped_gradients) {
     cr_expect_eq(memcmp(all, same, total * sizeof *all), 0);
     cr_expect_gt(norm_of(total, one), 1e-3);
     cr_expect_gt(norm_of(total, other), 1e-3);
-    double off[3] = {0}, most = 0;
+    double off[3] = {0}, largest = 0;
     for (size_t i = 0; i < total; i++) {
-        most = fmax(most, fabs((double)noisy[i]));
+        largest = fmax(largest, fabs((double)noisy[i]));
         off[0] = fmax(off[0], fabs((double)one[i] + (double)other[i] - (double)all[i]));
         off[1] = fmax(off[1], fabs((double)one[i] + (double)other[i] / 4 - (double)mixed[i]));
         off[2] = fmax(off[2], fabs((double)noisy[i] - (double)all[i] -
                                    ((double)mixed_noisy[i] - (double)mixed[i])));
     }
     for (int k = 0; k < 3; k++)
-        cr_expect_leq(off[k], 1e-5 * most, "%d: %g of %g", k, off[k], most);
+        cr_expect_leq(off[k], 1e-5 * largest, "%d: %g of %g", k, off[k], largest);
     free(all);
     free(same);
     free(one);
@@ -264,14 +270,14 @@ Test(dp, classes_weigh_clipped_gradients) {
     free(mixed_noisy);
 }
 
-/* Gradients of a step over the first n examples: the sum without noise. */
+/* Returns the gradient of a step over the first n examples, without noise. */
 static float *sum_over(size_t n, bool last_is_nothing) {
     const struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1};
     struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
     start(&f);
     f.t.job.dp->noise = 0;
     f.t.job.dp->examples = n;
-    /* An example that the model is sure of has no gradient. */
+    /* An example that the model predicts with certainty has no gradient. */
     if (last_is_nothing) {
         float *bias = nvdp__value(params_of(&f), f.t.model->classifier.bias);
         float *weight = nvdp__value(params_of(&f), f.t.model->classifier.weight);
@@ -285,8 +291,8 @@ static float *sum_over(size_t n, bool last_is_nothing) {
     return sum_of_step(&f, NULL);
 }
 
-/* Six examples of which the last has no gradient, and the five without it, give one sum: nothing is divided by
- * how many were drawn. */
+/* Six examples of which the last has no gradient, and the first five alone, give the same sum:
+ * the sum is not divided by the number of drawn examples. */
 Test(dp, the_number_drawn_does_not_reach_the_update) {
     float *five = sum_over(5, true), *six = sum_over(6, true);
     struct fixture f = open_fixture(NVDP_METHOD_BASE, NULL, 8, NVDP_PRECISION_F32);
@@ -299,8 +305,9 @@ Test(dp, the_number_drawn_does_not_reach_the_update) {
     free(six);
 }
 
-/* Nobody drawn: noise alone, of the standard deviation sigma C / B.  Its squares are chi-square of as many
- * degrees as there are parameters; five standard deviations. */
+/* With no example drawn the gradient is only noise, of standard deviation sigma C / B. Its
+ * squares are chi-square with as many degrees of freedom as parameters; the tolerance is five
+ * standard deviations. */
 Test(dp, an_empty_batch_is_noise) {
     const struct nvdp__dp_options dp = {
         .clip = 0.5, .noise = 2, .sample_rate = 1e-12, .insecure_seed = 9};
@@ -310,7 +317,7 @@ Test(dp, an_empty_batch_is_noise) {
     f.t.job.dp->divisor = 4;
     double n = (double)nvdp__params_trainable(params_of(&f));
     struct nvdp__job_step report = {0};
-    for (int s = 0; s < 2; s++) { /* the second upon what the first left */
+    for (int s = 0; s < 2; s++) { /* the second step starts from the remains of the first */
         report = step(&f);
         double square = pow(norm_of(params_of(&f)->total, params_of(&f)->grad) / 0.25, 2);
         cr_expect_lt(fabs(square - n), 5 * sqrt(2 * n), "%g of %g", square, n);
@@ -318,14 +325,15 @@ Test(dp, an_empty_batch_is_noise) {
     }
     cr_expect_eq(report.tokens, 0);
     cr_expect_eq(report.total, 0);
-    f.t.job.dp->rate = 1; /* what it leaves is no gradient that went another way */
+    f.t.job.dp->rate = 1; /* an empty step leaves no gradient */
     report = step(&f);
     cr_expect_gt(report.tokens, 0);
     close_fixture(&f);
 }
 
-/* Each step draws everybody with probability q, anew: the numbers drawn have a binomial's mean and variance.
- * 4,000 steps; five standard deviations, of the variance about (2 / steps)^.5 var. */
+/* Each step draws every example independently with probability q: the numbers drawn have a
+ * binomial's mean and variance. 4,000 steps; five standard deviations, that of the variance
+ * about (2 / steps)^.5 var. */
 Test(dp, steps_draw_by_poisson_sampling) {
     enum { STEPS = 4000, N = 120 };
     struct nvdp_context *ctx = support_context();
@@ -369,7 +377,7 @@ static struct nvdp__train_options run_options(const struct task *task, const cha
     return config;
 }
 
-/* Its texts in a folder of their own, the first `rows` of train. */
+/* Copies the task to another folder, with the first `rows` texts of train. */
 static void copy_task(const struct task *task, const char *to, size_t rows) {
     char from[600], path[600];
     cr_assert_eq(mkdir(to, 0755), 0);
@@ -386,8 +394,8 @@ static void copy_task(const struct task *task, const char *to, size_t rows) {
     }
 }
 
-/* Noise and draws are keyed by the step: a run that was stopped draws what it would have drawn.  (Of AdamW below:
- * killed.) */
+/* Noise and draws are keyed by the step: a stopped run draws the same numbers when it continues.
+ * (With AdamW see below: killed.) */
 Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -398,7 +406,7 @@ Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
     nvdp_context_free(ctx);
 }
 
-/* Its steps were counted for the texts that it began with. */
+/* The steps were counted for the texts with which the run began. */
 Test(dp, a_run_does_not_go_on_with_other_texts) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -429,7 +437,7 @@ Test(dp, a_run_does_not_go_on_with_other_texts) {
     nvdp_context_free(ctx);
 }
 
-/* A step may take minutes; whoever stops the run does not wait for its end, and the step is done again. */
+/* A step may take minutes. A cancelled run does not wait for its end, and the step is repeated. */
 Test(dp, a_step_of_many_batches_is_left_within) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -441,7 +449,7 @@ Test(dp, a_step_of_many_batches_is_left_within) {
     config.batch = 1;
     task_train(ctx, &config);
     struct nvdp_train_result result;
-    int calls = 30; /* the first step asks some fifty times */
+    int calls = 30; /* the first step checks about fifty times */
     nvdp_context_set_cancel(ctx, stop_after, &calls);
     config.out = parts;
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
@@ -456,7 +464,7 @@ Test(dp, a_step_of_many_batches_is_left_within) {
     nvdp_context_free(ctx);
 }
 
-/* Without a seed no two runs are the same, nor is what is drawn after a resume what was drawn before. */
+/* Without a seed no two runs are the same, and draws after a resume differ from those before. */
 Test(dp, secure_noise_is_never_the_same) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -477,7 +485,7 @@ Test(dp, secure_noise_is_never_the_same) {
     cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 0, 8, NULL, &after), NVDP_OK);
     size_t n = nvdp__dp_draw(before, 3, rows[0]), m = nvdp__dp_draw(after, 3, rows[1]);
     cr_expect(n != m || memcmp(rows[0], rows[1], n * sizeof rows[0][0]) != 0);
-    /* So are masks, dropout and samples; whoever knows a seed has them again. */
+    /* The same holds for masks, dropout and samples; with a seed they can be repeated. */
     cr_expect_neq(nvdp__dp_seed(before, 7), nvdp__dp_seed(after, 7));
     cr_expect_neq(nvdp__dp_seed(before, 7), 7);
     cr_expect_eq(nvdp__dp_seed(NULL, 7), 7);
@@ -502,7 +510,7 @@ static void is_killed(uint64_t seed) {
     struct nvdp__train_options config = run_options(&task, "none");
     config.dp.insecure_seed = seed;
     config.method = NVDP_METHOD_BASE;
-    config.select = NVDP__SELECT_BEST; /* models on the way: it learns soon */
+    config.select = NVDP__SELECT_BEST; /* writes models on the way because it learns quickly */
     config.protocol = NVDP_PROTOCOL_DEV;
     config.adamw.lr *= 4;
     config.dp.batch = 27;
@@ -529,7 +537,7 @@ Test(dp, killed_again_and_again_no_noise_is_used_twice) {
     is_killed(0);
 }
 
-/* With little noise on few parameters it learns what ordinary training learns. */
+/* With little noise on few parameters it learns as ordinary training does. */
 Test(dp, learns) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -544,8 +552,8 @@ Test(dp, learns) {
     nvdp_context_free(ctx);
 }
 
-/* A BiLSTM, and what users privatize themselves: the guarantee for their texts is one, that for the training is
- * the other. */
+/* Tests a BiLSTM, and texts that users privatize themselves. The guarantee for the users' texts
+ * and that for the training are separate. */
 Test(dp, other_encoders_and_privatized_texts) {
     static const struct {
         int encoder;
@@ -572,7 +580,7 @@ Test(dp, other_encoders_and_privatized_texts) {
     nvdp_context_free(ctx);
 }
 
-/* Of the run's file: its dp object. */
+/* Returns the object `dp` of the run's file. */
 static json_t *dp_of(const char *run, const char *name, json_t **root) {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", run, name);
@@ -589,8 +597,8 @@ static double epsilon_of(const json_t *dp) {
     return json_real_value(json_object_get(json_object_get(dp, "pld"), "epsilon"));
 }
 
-/* Noise for a budget keeps to it, and is there after a resume; given noise ends a run at the last step that
- * the budget allows, whose model is kept. */
+/* Noise for a budget stays within it, also after a resume; with given noise a run ends at the
+ * last step that the budget allows, and keeps its model. */
 Test(dp, budgets) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -620,7 +628,7 @@ Test(dp, budgets) {
     cr_expect(json_is_true(json_object_get(dp, "delta_default")));
     support_contains(json_string_value(json_object_get(dp, "statement")),
                      "The number of examples N is public: the probability is B/N");
-    /* what is accounted anew is what the run has */
+    /* the recomputed account equals that of the run */
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
     char *statement = NULL;
     cr_assert_eq(nvdp_training_privacy(ctx, found, &training, &statement), NVDP_OK);
@@ -671,7 +679,7 @@ static void refused(struct nvdp_context *ctx, const struct task *task,
                        nvdp_context_error(ctx));
 }
 
-/* Opens DATA/train.tsv to be written anew, with its header. */
+/* Opens DATA/train.tsv for writing, with its header. */
 static FILE *open_rows(const char *data, const char *end) {
     char path[600];
     snprintf(path, sizeof path, "%s/train.tsv", data);
@@ -681,7 +689,7 @@ static FILE *open_rows(const char *data, const char *end) {
     return file;
 }
 
-/* Texts that the task does not have. */
+/* Writes texts that the task does not have. */
 static void write_others(const char *data) {
     static const char *const words[] = {"sun", "sea", "red", "blue", "one", "two", "cat"};
     FILE *file = open_rows(data, "\n");
@@ -692,7 +700,7 @@ static void write_others(const char *data) {
 
 enum same { REVERSED, CRLF, CAPITALS, LONGER, SHORTER, SAME };
 
-/* The task's texts in a file with other bytes. */
+/* Writes the task's texts to a file with other bytes. */
 static void write_same(const struct task *task, const char *data, enum same how) {
     char path[600], *row[TASK_TRAIN + 2];
     size_t rows = 0;
@@ -716,8 +724,8 @@ static void write_same(const struct task *task, const char *data, enum same how)
     free(text);
 }
 
-/* The same texts are found in whatever file they are, of other texts none are; an earlier run's record, without their
- * digests, is compared file by file, and the statement says which it was. */
+/* Known texts are found in any file, and no other texts are. The record of an earlier version
+ * has no digests and is compared file by file; the statement names the kind of comparison. */
 Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -747,13 +755,13 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     json_t *root;
     for (int known = 1; known >= 0; known--) {
         task_train(ctx, &config);
-        const char *said =
+        const char *statement =
             json_string_value(json_object_get(dp_of(out, "result.json", &root), "statement"));
-        support_contains(said, "had learned without privacy from data/train.tsv");
-        support_contains(said, known
-                                   ? "none of these examples is among them"
-                                   : "Only whole files could be compared with data/train.tsv, and "
-                                     "none is the file of these examples");
+        support_contains(statement, "had learned without privacy from data/train.tsv");
+        support_contains(statement,
+                         known ? "none of these examples is among them"
+                               : "Only whole files could be compared with data/train.tsv, and "
+                                 "none is the file of these examples");
         json_decref(root);
         snprintf(path, sizeof path, "%s/seen_texts.bin", bare);
         struct stat of;
@@ -764,8 +772,8 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     nvdp_context_free(ctx);
 }
 
-/* What the training of the model to begin from has of these texts' privacy is counted; where that was not private nothing is
- * promised, however far back it was. */
+/* The guarantee of the start model's training for these texts is counted. If an earlier training
+ * was not private, however far back, nothing is guaranteed. */
 Test(dp, of_a_base_run) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -801,7 +809,7 @@ Test(dp, of_a_base_run) {
     config.data = copy;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), refused);
-    /* nor does it matter where its texts are by now */
+    /* the present place of its texts does not matter */
     char elsewhere[600];
     snprintf(elsewhere, sizeof elsewhere, "%s.elsewhere", task.data);
     cr_assert_eq(rename(task.data, elsewhere), 0);
@@ -809,7 +817,7 @@ Test(dp, of_a_base_run) {
     support_contains(nvdp_context_error(ctx), refused);
     cr_assert_eq(rename(elsewhere, task.data), 0);
 
-    /* a private run from it, of other texts; and from that one of the texts again */
+    /* a private run from it, on other texts; then another from that, again on the original texts */
     json_t *root;
     config.data = part;
     config.method = NVDP_METHOD_BASE;
@@ -822,7 +830,8 @@ Test(dp, of_a_base_run) {
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), refused);
 
-    /* from a private one: both together, also after a resume; not from another in its place */
+    /* from a private run: both guarantees together, also after a resume; not from another model
+     * in its place */
     base = run_options(&task, private);
     base.method = NVDP_METHOD_BASE;
     base.epochs = 1;
@@ -837,7 +846,7 @@ Test(dp, of_a_base_run) {
     const double n = examples_of(first);
     config.dp.target_delta = 0.9 / n;
     config.dp.insecure_seed =
-        0; /* a promise to whoever does not know the base run's seed is none */
+        0; /* a guarantee that depends on the secrecy of the base run's seed is none */
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "or with noise from a seed");
     config.dp.insecure_seed = 11;

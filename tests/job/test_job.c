@@ -1,4 +1,4 @@
-/* The engine of runs, with a kind of run that has no model: steps down |x - target|^2 / 2. */
+/* Tests the engine of runs with a kind of run that has no model: steps down |x - target|^2 / 2. */
 #include "job/job.h"
 #include "tests/support/support.h"
 

@@ -1,4 +1,5 @@
-/* What a model has learned from, read from the records of the runs that made it. */
+/* Tests the list of texts that a model was trained on, read from the records of the runs that
+ * made it. */
 #include "base/file.h"
 #include "job/lineage.h"
 #include "tests/support/support.h"
@@ -27,7 +28,7 @@ static void write_file(const char *name, const char *text) {
     nvdp_context_free(ctx);
 }
 
-/* The promise of the model in a folder to the texts of a digest. */
+/* Returns the guarantee of the model in a folder for the texts of a digest. */
 static nvdp_status promise(struct nvdp_context *ctx, const char *model, const char *digest,
                            bool seeded, double *epsilon) {
     char sha256[1][NVDP__DIGEST_HEX];
@@ -67,7 +68,7 @@ Test(lineage, of_a_training_is_in_the_folder_around_its_model) {
     refuses(ctx, "r/model", A, "found that of first, which was trained on them without privacy");
     refuses(ctx, "r/model", B, "found that of next");
     promises(ctx, "r/model", C, 0);
-    /* a promise is of the last one alone, which made these records */
+    /* the guarantee covers only the last training, which wrote these records */
     write_file("r/result.json", "{\"dp\": " DP("2.5") "}");
     promises(ctx, "r/model", B, 2.5);
     refuses(ctx, "r/model", A, "found that of first");
@@ -82,7 +83,7 @@ Test(lineage, of_a_training_is_in_the_folder_around_its_model) {
     nvdp_context_free(ctx);
 }
 
-/* An unfinished run's models have had some of the steps that are planned. */
+/* Models of an unfinished run have had some of the planned steps. */
 Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
     struct nvdp_context *ctx = support_context();
     write_file("p/model/config.json", "{}");
@@ -92,7 +93,7 @@ Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
     nvdp_context_free(ctx);
 }
 
-/* What was private before stands in the list itself; the last promise has the earlier ones in it. */
+/* Guarantees of earlier trainings are in the list; the last guarantee includes the earlier ones. */
 Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     struct nvdp_context *ctx = support_context();
     write_file("c/pretrain.json", "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(
@@ -104,7 +105,7 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     write_file("d/pretrain.json", "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(B) "}") "}");
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
     promises(ctx, "d", A, 2);
-    /* of a run's own records, and back: the list goes through both */
+    /* the list passes through a run's own records unchanged */
     struct nvdp__lineage lineage = {0};
     const char own[1][NVDP__DIGEST_HEX] = {C};
     cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("d"), &lineage), NVDP_OK);
@@ -123,7 +124,8 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     nvdp_context_free(ctx);
 }
 
-/* Of several texts the larger of their promises; one without is enough to refuse. */
+/* For several texts the larger guarantee counts; one text without a guarantee is enough to
+ * refuse. */
 Test(lineage, of_several_texts_is_the_largest) {
     struct nvdp_context *ctx = support_context();
     const char seen[3][NVDP__DIGEST_HEX] = {A, B, C};
@@ -147,14 +149,14 @@ Test(lineage, where_little_is_known) {
     write_file("x/config.json", "{}");
     promises(ctx, "x", A, 0);
     promises(ctx, "nowhere", A, 0);
-    /* pretrained here, the weights given away with what config.json tells */
+    /* pretrained here; the weights were published with config.json */
     write_file("y/config.json", "{\"nvdp_pretraining\": {\"text\": [{"
                                 "\"sha256\": \"" A "\"}], \"init\": "
                                 "{\"pretraining\": {\"text\": [{\"sha256\": \"" B "\"}]}}}}");
     refuses(ctx, "y", A, "that its config.json tells of");
     refuses(ctx, "y", B, "that its config.json tells of");
     promises(ctx, "y", C, 0);
-    /* runs that have no list */
+    /* runs without a list */
     write_file("z/model/config.json", "{}");
     write_file("z/run.json", "{\"nvdp_format\": \"run/1\"}");
     refuses(ctx, "z/model", C, "found one of an earlier version");
@@ -197,7 +199,8 @@ static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
     return overlap;
 }
 
-/* Texts are compared by their words; a pair by both of its texts; short ones count where they are many. */
+/* Texts are compared by their words, a pair by both of its texts; short texts count only if
+ * there are many. */
 Test(lineage, texts_are_compared_by_their_words) {
     struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"The cat sat on the mat, again.", "Yes.", "  ",
@@ -218,7 +221,7 @@ Test(lineage, texts_are_compared_by_their_words) {
                          (const char *const[]){"the cat sat on the mat", "on the mat, again."},
                          NULL, 2, false);
     cr_expect_eq(overlap.rows, 0);
-    /* a short one: of two texts, of twenty */
+    /* a short text among two texts, and among twenty */
     const char *many[20] = {"yes .", "no ."};
     char other[18][16];
     overlap = overlap_of(ctx, &seen, many, NULL, 2, true);
@@ -238,7 +241,8 @@ Test(lineage, texts_are_compared_by_their_words) {
     nvdp_context_free(ctx);
 }
 
-/* Two trainings' digests of the same texts have nothing in common; a file comes back as it was, a damaged one not at all. */
+/* Two trainings' digests of the same texts have nothing in common. A file is read back
+ * unchanged, a damaged one not at all. */
 Test(lineage, digests_are_kept_under_a_key_each) {
     struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"one text of some words", "another text of some words"};

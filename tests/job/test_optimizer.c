@@ -1,4 +1,4 @@
-/* The optimiser's one pass against a step of AdamW over every tensor, bit for bit. */
+/* Compares the optimizer's single pass with a step of AdamW over every tensor, bit for bit. */
 #include "job/optimizer.h"
 #include "tests/support/plain_kernels.h"
 #include "tests/support/support.h"
@@ -11,7 +11,7 @@
 enum { ROWS = 60, DIM = 24, STEPS = 9 };
 enum { LONG, TABLE, BIAS, FROZEN, JOINED, TENSORS };
 
-/* A matrix of more than one span, an embedding table, and small tensors. */
+/* Declares a matrix of more than one span, an embedding table, and small tensors. */
 static void declare(struct nvdp__params *params, struct nvdp_context *ctx, unsigned table_flags) {
     const struct {
         const char *name;
@@ -42,7 +42,7 @@ struct setting {
     int threads;
     double momentum;                /* SGD's */
     enum nvdp__optimizer_kind kind; /* AdamW or SGD */
-    bool anchored; /* decay pulls back to where the weights began, in the table's upper rows */
+    bool anchored; /* decay pulls towards the initial weights in the table's upper rows */
 };
 
 struct trainee {
@@ -51,7 +51,8 @@ struct trainee {
     struct nvdp__optimizer optimizer;
 };
 
-/* A place of its own for every weight; for the rows from ANCHORED on the present one. */
+/* Returns an anchor with a different value for every weight; rows from ANCHORED on have their
+ * present values. */
 enum { ANCHORED = ROWS / 2 };
 static float *make_anchor(const struct nvdp__params *params) {
     float *anchor = calloc(params->total, sizeof *anchor);
@@ -89,15 +90,15 @@ static void end(struct trainee *t) {
     nvdp__params_release(&t->params);
 }
 
-/* Uniform in [-1, 1), by step, tensor and element: whoever asks gets the same. */
+/* Returns a value uniform in [-1, 1) that depends only on step, tensor and element. */
 static float gradient_at(int step, size_t tensor, size_t i) {
     uint64_t x = ((uint64_t)step * 131 + tensor) * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 29)) * 0x94d049bb133111ebu;
     return (float)((double)(x >> 11) * 0x1p-52 - 1);
 }
 
-/* Rows that a step uses: in each some, in step 4 none, in step 6 all where `all`; many never. Row 5
- * is announced in step 1 with a gradient of zero. */
+/* Returns whether a step uses a row: each step uses some rows, step 4 none, step 6 all if `all`;
+ * many are never used. Row 5 is announced in step 1 with a gradient of zero. */
 static bool uses(int step, size_t row, bool all) {
     if (step == 4) return false;
     if (step == 6 && all) return true;
@@ -108,7 +109,7 @@ static float row_gradient(int step, size_t i, bool all) {
     return uses(step, i / DIM, all) ? gradient_at(step, TABLE, i) : 0;
 }
 
-/* As a step does it: gradients begin, rows are announced, gradients are written or added. */
+/* Proceeds like a step: gradients begin, rows are announced, gradients are written or added. */
 static void backward(struct trainee *t, int step, bool all) {
     nvdp__grad_begin(&t->dev, &t->params);
     for (size_t tensor = 0; tensor < TENSORS; tensor++)
@@ -142,7 +143,7 @@ static double step_once(struct trainee *t, int step, bool all) {
     return norm;
 }
 
-/* The dense way: every gradient in full, one call a tensor. */
+/* The dense reference: all gradients in full, one call per tensor. */
 struct dense {
     float *g, *m, *v, *x;
 };
@@ -176,7 +177,8 @@ static double dense_gradient(struct dense *d, const struct trainee *t, int step,
     return sqrt(squares);
 }
 
-/* In double, rounded where the kernel keeps a number: its two roundings more are below 2^-22 of each. */
+/* Computes in double and rounds where the kernel stores a number; its two additional roundings
+ * are below 2^-22 each. */
 static void dense_descent(struct dense *d, const struct nvdp__optimizer *o,
                           const struct nvdp__adamw *opt, size_t at, size_t n) {
     for (size_t i = at; i < at + n; i++) {
@@ -187,7 +189,7 @@ static void dense_descent(struct dense *d, const struct nvdp__optimizer *o,
     }
 }
 
-/* norm: the optimiser's, which was checked; its last bit decides the clipping factor's. */
+/* norm: the optimizer's, which was checked; its last bit affects the clipping factor. */
 static void dense_step(struct dense *d, const struct trainee *t, const struct setting *s, int step,
                        double norm) {
     const struct nvdp__optimizer *o = &t->optimizer;
@@ -214,7 +216,7 @@ static void dense_step(struct dense *d, const struct trainee *t, const struct se
     }
 }
 
-/* Tensor by tensor: padding is no one's. */
+/* Compares tensor by tensor because padding belongs to no tensor. */
 static void same(const char *what, const struct nvdp__params *params, const float *a,
                  const float *b) {
     for (size_t tensor = 0; tensor < TENSORS; tensor++) {
@@ -302,8 +304,9 @@ Test(optimizer, sgd_equals_a_dense_pass) {
     }
 }
 
-/* Rows that never had a gradient and begin at their anchor stay there, the others move to theirs:
- * by a tenth of the rate each step, which in float32 adds roundings of 6e-8 of weights below 3. */
+/* Rows that never had a gradient and begin at their anchor stay there. The others move towards
+ * theirs by a tenth of the rate per step, which adds float32 roundings of 6e-8 of weights below
+ * 3. */
 Test(optimizer, rows_at_their_anchor_stay) {
     struct nvdp_context *ctx = support_context();
     const struct setting s = {0.1, 1, 1, .anchored = true};
@@ -335,7 +338,7 @@ Test(optimizer, rows_at_their_anchor_stay) {
     nvdp_context_free(ctx);
 }
 
-/* Clipping that does not bite, and gradients kept without nvdp__grad_begin: nothing is idle. */
+/* With a clip above the norm, and gradients kept without nvdp__grad_begin, no row is idle. */
 Test(optimizer, untracked_gradients_are_dense) {
     struct nvdp_context *ctx = support_context();
     const struct setting s = {0.1, 1e6, 2, .anchored = false};
@@ -363,7 +366,7 @@ Test(optimizer, untracked_gradients_are_dense) {
     nvdp_context_free(ctx);
 }
 
-/* The norm's sum is cut otherwise, so nothing is clipped here. */
+/* The norm's sum is divided differently, so nothing is clipped here. */
 static void flag_changes_nothing(enum nvdp__optimizer_kind kind) {
     struct nvdp_context *ctx = support_context();
     const struct setting s = {0.1, 0, 1, .momentum = 0.9, .kind = kind};
@@ -387,8 +390,7 @@ Test(optimizer, tables_without_the_flag_are_dense) {
     flag_changes_nothing(NVDP__OPTIMIZER_SGD);
 }
 
-/* As a checkpoint does it: parameters and moments are all that is kept; an anchor is found again.
- */
+/* As in a checkpoint only parameters and moments are kept; the anchor is recomputed. */
 Test(optimizer, goes_on_after_restoring) {
     struct nvdp_context *ctx = support_context();
     const struct setting s = {0.1, 1, 2, .anchored = true};
@@ -457,7 +459,7 @@ Test(optimizer, frozen_tensors_stay) {
     nvdp_context_free(ctx);
 }
 
-/* A table whose rows are longer than a span is cut like any tensor. */
+/* A table whose rows are longer than a span is divided like any tensor. */
 Test(optimizer, wide_tables_are_dense) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
@@ -531,7 +533,8 @@ Test(optimizer, survives_every_failed_allocation) {
     nvdp_context_free(ctx);
 }
 
-/* With Muon the matrices of linear maps take its step, everything else AdamW's as without it. */
+/* With Muon, the matrices of linear maps take its step; all other tensors take AdamW's step as
+ * without Muon. */
 Test(optimizer, muon_for_linear_maps_alone) {
     const struct setting s = {.weight_decay = 0.1, .clip_norm = 0, .threads = 1};
     struct nvdp_context *ctx = support_context();
@@ -572,7 +575,8 @@ Test(optimizer, muon_for_linear_maps_alone) {
     nvdp_context_free(ctx);
 }
 
-/* One clipped gradient for all, from each tensor on another rate: the bits of a run at that rate. */
+/* All tensors share one clipped gradient but have different rates: each has the bits of a run at
+ * its rate. */
 Test(optimizer, parts_have_rates_of_their_own) {
     const struct setting s = {.weight_decay = 0.1, .clip_norm = 1, .threads = 2};
     struct nvdp_context *ctx = support_context();

@@ -1,6 +1,8 @@
-/* An attacker looks for two texts that are farther apart than a certificate says: random texts, texts changed token by token, random
- * hidden states, and gradient ascent on hidden states, which the encoder could never make.  None may exceed it; where it says that it
- * is attained, the last must come near, so that the search is known to find something.  $NVDP_TRIES: more of each (make long). */
+/* Attacks certificates: searches for two texts that are farther apart than the certificate
+ * proves. The attack tries random texts, texts changed token by token, random hidden states, and
+ * gradient ascent on hidden states that the encoder could never produce. No try may exceed the
+ * bound. If the bound can be attained, gradient ascent must come close, which shows that the
+ * search works. $NVDP_TRIES sets the number of tries (make long). Read run() first. */
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 16, LATENT = 6, LENGTH = 8, PIECES = 60, MOST = 2 * LENGTH };
+enum { WIDTH = 16, LATENT = 6, LENGTH = 8, PIECES = 60, MAX_TOKENS = 2 * LENGTH };
 
 struct attack {
     struct nvdp_context *ctx;
@@ -20,9 +22,9 @@ struct attack {
     struct nvdp_certificate proven;
     struct nvdp__stream stream;
     struct nvdp__batch batch;
-    int32_t offset[3], ids[MOST], types[MOST], positions[MOST];
+    int32_t offset[3], ids[MAX_TOKENS], types[MAX_TOKENS], positions[MAX_TOKENS];
     uint64_t key[2];
-    float hidden[MOST * WIDTH];
+    float hidden[MAX_TOKENS * WIDTH];
     struct nvdp_posteriors *set;
     double order, bound, largest; /* nats */
     size_t tries;
@@ -36,7 +38,7 @@ static struct nvdp__nvib_config defaults(void) {
     return config;
 }
 
-/* Sizes of the two texts are the attacker's choice. */
+/* Sets the lengths of the two texts, which the attacker chooses. */
 static void set_lengths(struct attack *attack, int32_t first, int32_t second) {
     const bool single = nvdp__model_form(attack->model).single;
     attack->offset[1] = first;
@@ -79,7 +81,7 @@ static void open(struct attack *attack, enum nvdp_method method,
     nvdp__model_initialise(model, 5);
     cr_assert_eq(nvdp__model_plan(model, 32, LENGTH, false), NVDP_OK);
     cr_assert_eq(nvdp__model_initialise_bottleneck(model, NULL, 5), NVDP_OK);
-    for (size_t i = 0; i < model->params.count; i++) { /* as if trained: all of the bottleneck's */
+    for (size_t i = 0; i < model->params.count; i++) { /* as if the bottleneck were trained */
         const char *name = model->params.entry[i].name;
         if (strncmp(name, "vib.", 4) == 0 || strncmp(name, "nvib.", 5) == 0)
             nvdp__params_normal(&model->dev, &model->params, i, 0.5, 9);
@@ -87,11 +89,11 @@ static void open(struct attack *attack, enum nvdp_method method,
     attack->proven.struct_size = sizeof attack->proven;
     cr_assert_eq(nvdp_model_certificate(ctx, model, NULL, &attack->proven), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, MOST, info.nvib.latent_dim,
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, MAX_TOKENS, info.nvib.latent_dim,
                                         nvdp__model_form(model).weights, &attack->set),
                  NVDP_OK);
     nvdp__model_describe(model, attack->set);
-    attack->set->clip_sequence = 0; /* what is looked for is not to be refused */
+    attack->set->clip_sequence = 0; /* the search must not be refused */
     const bool exact = attack->proven.theorem == NVDP_THEOREM_SEQUENCE;
     attack->order = exact ? 2 : attack->proven.order;
     attack->bound = exact ? nvdp_renyi_sequence_bound(2, attack->proven.radius)
@@ -112,7 +114,8 @@ static size_t tries(size_t quick) {
     return more != NULL ? strtoul(more, NULL, 10) : quick;
 }
 
-/* Nats between the two texts of the batch; in the posterior they are doubles of the floats that are shared. */
+/* Returns the distance in nats between the two texts of the batch. The posterior holds doubles
+ * of the shared floats. */
 static double distance(struct attack *attack) {
     cr_assert_eq(nvdp__model_posterior(attack->model, 0, attack->set), NVDP_OK);
     double here = 0;
@@ -141,9 +144,10 @@ static int32_t below(struct attack *attack, size_t n) {
     return (int32_t)nvdp__stream_below(&attack->stream, n);
 }
 
-/* Random texts of 1 to 8 tokens; the farthest pair's tokens are then changed one by one, kept where that helps. */
+/* Tries random texts of 1 to 8 tokens, then changes tokens of the farthest pair and keeps
+ * changes that increase the distance. */
 static void search_texts(struct attack *attack, size_t count) {
-    int32_t best[MOST] = {0}, lengths[2] = {LENGTH, LENGTH};
+    int32_t best[MAX_TOKENS] = {0}, lengths[2] = {LENGTH, LENGTH};
     double farthest = -1;
     for (size_t i = 0; i < count; i++) {
         const int32_t first = 1 + below(attack, LENGTH), second = 1 + below(attack, LENGTH);
@@ -170,14 +174,14 @@ static void search_texts(struct attack *attack, size_t count) {
 }
 
 static void random_states(struct attack *attack, double scale) {
-    nvdp__stream_normals(&attack->stream, MOST * WIDTH, attack->hidden);
-    for (size_t i = 0; i < MOST * WIDTH; i++)
+    nvdp__stream_normals(&attack->stream, MAX_TOKENS * WIDTH, attack->hidden);
+    for (size_t i = 0; i < MAX_TOKENS * WIDTH; i++)
         attack->hidden[i] *= (float)scale;
 }
 
-/* Up the gradient, which is a quotient of differences: every one of its points is a try. */
+/* Ascends along a finite-difference gradient; each evaluated point counts as a try. */
 static void climb(struct attack *attack, size_t steps) {
-    static float before[MOST * WIDTH], gradient[MOST * WIDTH];
+    static float before[MAX_TOKENS * WIDTH], gradient[MAX_TOKENS * WIDTH];
     const size_t numbers = attack->batch.tokens * WIDTH;
     const float off = 0.05F;
     double here = of_states(attack), rate = 1;
@@ -214,16 +218,16 @@ static void search_states(struct attack *attack, size_t count) {
     }
 }
 
-/* `least`: of the bound, in distances, that the search reaches. */
+/* `min_share` is the share of the bound, as a distance, that the search must reach. */
 static void run(enum nvdp_method method, const struct nvdp__nvib_config *config,
-                enum nvdp_theorem theorem, double least) {
+                enum nvdp_theorem theorem, double min_share) {
     struct attack attack;
     open(&attack, method, config);
     cr_assert_eq(attack.proven.theorem, theorem, "%s", nvdp_method_name(method));
     search_texts(&attack, tries(200));
     search_states(&attack, tries(1200));
     const double reached = sqrt(attack.largest / attack.bound);
-    cr_expect_geq(reached, least, "%s: %g of the bound's distance", nvdp_method_name(method),
+    cr_expect_geq(reached, min_share, "%s: %g of the bound's distance", nvdp_method_name(method),
                   reached);
     shut(&attack);
 }
@@ -241,7 +245,7 @@ Test(certificate, sequence_clip) {
     }
 }
 
-/* One vector a text with a norm of its own: in units of trained standard deviations. */
+/* Clips the mean of one vector per text in units of the trained standard deviations. */
 Test(certificate, means_clipped_in_units_of_trained_noise) {
     struct nvdp__nvib_config config = defaults();
     config.clip.mu_radius = 1.5;
@@ -272,7 +276,8 @@ Test(certificate, clip_set) {
     run(NVDP_METHOD_NVDP, &config, NVDP_THEOREM_CLIP_SET, 0.5);
 }
 
-/* Nothing is proven where the sample is not all that is read, lengths show, or nothing is clipped. */
+/* Expects no certificate if the encoder reads more than the sample, lengths are public, or
+ * nothing is clipped. */
 Test(certificate, none) {
     for (int broken = 0; broken < 4; broken++) {
         struct nvdp__nvib_config config = defaults();

@@ -1,5 +1,5 @@
-/* Frozen layers: what lies above trains as if nothing were frozen, what is frozen stays, and a
- * text's states are the same in every batch. */
+/* Tests frozen layers: the layers above train as if nothing were frozen, frozen weights stay
+ * unchanged, and a text's states are the same in every batch. */
 #include "job/optimizer.h"
 #include "model/model.h"
 #include "support.h"
@@ -62,7 +62,8 @@ static void close_fixture(struct fixture *fixture) {
     nvdp_context_free(fixture->ctx);
 }
 
-/* Texts first, first + 1, ..., each always the same: 3 to LONGEST tokens. */
+/* Fills the batch with texts first, first + 1, ..., of 3 to LONGEST tokens. A text depends only
+ * on its number. */
 static void fill(struct nvdp__batch *batch, size_t first, size_t texts) {
     int32_t used = 0;
     batch->longest = 0;
@@ -85,7 +86,7 @@ static void fill(struct nvdp__batch *batch, size_t first, size_t texts) {
     batch->tokens = (size_t)used;
 }
 
-/* One pass forward and back without dropout. */
+/* Runs one forward and backward pass without dropout. */
 static void gradients(struct fixture *fixture) {
     struct nvdp_model *model = fixture->model;
     struct nvdp__pass pass = {.training = true, .first_layer = nvdp__model_first_layer(model)};
@@ -120,12 +121,12 @@ static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
             below++;
             continue;
         }
-        /* The frozen states are rounded in another order, 1e-7 a value; noise and biases that have
-         * no gradient but rounding (a key's) stay below the floor. */
+        /* The frozen states are summed in another order, with rounding of 1e-7 per value. Noise,
+         * and biases whose gradient is only rounding (a key's), stay below the floor. */
         cr_assert_leq(sqrt(error), 2e-5 * sqrt(norm) + 1e-6, "%s: %g of %g", entry->name,
                       sqrt(error), sqrt(norm));
     }
-    cr_assert_eq(below, 5 + 16 * frozen); /* three tables, a LayerNorm; 16 tensors a layer */
+    cr_assert_eq(below, 5 + 16 * frozen); /* three tables, a LayerNorm; 16 tensors per layer */
     close_fixture(&whole);
     close_fixture(&part);
 }
@@ -169,7 +170,7 @@ Test(frozen, what_is_frozen_stays_to_the_bit) {
     close_fixture(&fixture);
 }
 
-/* States of all texts, computed `group` texts at a time. */
+/* Returns the states of all texts, computed `group` texts at a time. */
 static float *states(struct fixture *fixture, size_t group, size_t width) {
     fill(fixture->batch, 0, TEXTS);
     float *all = malloc(fixture->batch->tokens * width * sizeof *all);
@@ -210,7 +211,7 @@ Test(frozen, only_layers_that_exist) {
     cr_assert_not_null(strstr(nvdp_context_error(fixture.ctx), "expected 1 to the model's 3"));
     cr_assert_eq(fixture.model->info.parameters, all);
     cr_assert_eq(nvdp__model_freeze(fixture.model, LAYERS), NVDP_OK);
-    /* pooler and classifier are left */
+    /* pooler and classifier remain */
     cr_assert_eq(fixture.model->info.parameters, 16 * 16 + 16 + 2 * 16 + 2);
     close_fixture(&fixture);
 }

@@ -1,4 +1,5 @@
-/* A model on disk and in use: what is saved comes back, results depend on texts alone. */
+/* Tests a model on disk and in use: saving and loading restores it, and results depend only on
+ * the texts. */
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
@@ -42,7 +43,7 @@ static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_con
     return info;
 }
 
-/* Built, initialised, saved and loaded again. */
+/* Builds, initializes, saves and loads a model. */
 static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_method method,
                                            const char *directory) {
     struct nvdp__model_info info = info_for(method, ctx);
@@ -110,7 +111,7 @@ Test(model, tells_what_it_is) {
     nvdp_context_free(ctx);
 }
 
-/* A file from before there were these keys has their defaults. */
+/* A file without newer keys gets their defaults. */
 Test(model, gaussian_methods_come_back_also_without_newer_keys) {
     struct nvdp_context *ctx = support_context();
     char directory[512], path[600];
@@ -146,8 +147,8 @@ static struct nvdp_dataset *dataset_of(struct nvdp_context *ctx, const struct nv
     return dataset;
 }
 
-/* Noise is keyed by text: batches of any size draw the same.  Matrix products of other shapes may
- * round otherwise, so outputs agree to float32 rounding, not to the bit. */
+/* Noise is keyed by text, so batches of any size draw the same noise. Matrix products of other
+ * shapes may round differently, so outputs agree to float32 rounding, not bit for bit. */
 Test(model, outputs_do_not_depend_on_the_batch) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_model *model =
@@ -183,13 +184,12 @@ Test(model, posteriors_describe_every_text) {
     cr_assert_float_eq(p->pad_alpha, 1.0 / 9, 1e-15);
     for (size_t i = 0; i <= TEXTS; i++)
         cr_assert_eq(p->offset[i], dataset->offset[i]);
-    /* the same word in the same place of the same text has the same posterior, whatever the batch
-     */
-    struct nvdp_posteriors *again = NULL;
-    cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 1, &again), NVDP_OK);
+    /* a text's posterior does not depend on the batch */
+    struct nvdp_posteriors *other_batch = NULL;
+    cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 1, &other_batch), NVDP_OK);
     for (size_t r = 0; r < p->offset[TEXTS]; r++)
-        cr_assert_float_eq(p->alpha[r], again->alpha[r], 1e-5 * p->alpha[r]);
-    nvdp_posteriors_free(again);
+        cr_assert_float_eq(p->alpha[r], other_batch->alpha[r], 1e-5 * p->alpha[r]);
+    nvdp_posteriors_free(other_batch);
     nvdp_posteriors_free(p);
     nvdp_dataset_free(dataset);
     nvdp_model_free(model);
@@ -231,7 +231,7 @@ static void refuses_edit(struct nvdp_context *ctx, const char *directory, const 
     free(edited);
 }
 
-/* Where these are missing, transformers takes two outputs. */
+/* Without these keys transformers assumes two outputs. */
 Test(model, outputs_are_told_to_transformers) {
     struct nvdp_context *ctx = support_context();
     char directory[512], path[600];

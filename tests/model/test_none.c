@@ -1,4 +1,4 @@
-/* The trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
+/* Tests the trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
 #include "gradient.h"
 #include "mechanism/method.h"
 #include "model/model.h"
@@ -66,7 +66,7 @@ static void release(struct fixture *fixture) {
     nvdp_context_free(fixture->ctx);
 }
 
-/* sum_b (1 + i) tanh(W h_first + b)_i in double. */
+/* Returns sum_b (1 + i) tanh(W h_first + b)_i in double. */
 static double loss(struct fixture *fixture, const double *w, const double *b,
                    const double *hidden) {
     double total = 0;
@@ -153,7 +153,7 @@ Test(none, has_nothing_private) {
     release(&fixture);
 }
 
-/* Without one, states of words are all that can be read. */
+/* Without a pooler only the states of words can be read. */
 Test(none, needs_the_pooler) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__bert bert = {.has_pooler = false};

@@ -1,4 +1,5 @@
-/* Per-example gradients: norms and weighted sums against texts that are run alone. */
+/* Tests per-example gradients: norms and weighted sums must equal those of texts that are run
+ * alone. */
 #include "bert/row.h"
 #include "mechanism/method.h"
 #include "model/model.h"
@@ -94,8 +95,8 @@ static void close_fixture(struct fixture *fixture) {
     nvdp_context_free(fixture->ctx);
 }
 
-/* Texts [first, first + texts) of 1 to LONGEST tokens, with ids that repeat, so that both forms of a norm
- * are met (WIDTH x WIDTH: products of single rows up to 16). */
+/* Fills the batch with texts [first, first + texts) of 1 to LONGEST tokens. Ids repeat, so both
+ * ways to compute a norm are used (WIDTH x WIDTH: products of single rows up to 16). */
 static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool scores) {
     static const int32_t lengths[TEXTS] = {5, 1, LONGEST, 12, 30, 2, 17};
     int32_t used = 0;
@@ -114,7 +115,7 @@ static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool sco
         }
         batch->tag_offset[i + 1] = (int32_t)batch->tagged;
         batch->label[i] =
-            (float)(key % 3) + (scores ? 5 : 0); /* far from what random weights say */
+            (float)(key % 3) + (scores ? 5 : 0); /* far from the outputs of random weights */
         batch->key[i] = key;
         used += tokens;
         if ((size_t)tokens > batch->longest) batch->longest = (size_t)tokens;
@@ -124,7 +125,7 @@ static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool sco
     batch->tokens = (size_t)used;
 }
 
-/* A pass forward and back, the regularisers' gradients too. */
+/* Runs a forward and backward pass, including the regularizers' gradients. */
 static void pass(struct fixture *fixture, const struct nvdp__batch *batch) {
     struct nvdp_model *model = fixture->model;
     struct nvdp__pass pass = {.training = true, .divisor = 4};
@@ -160,12 +161,13 @@ static double sum_squares(size_t n, const float *x) {
     return sum;
 }
 
-/* Tensors that operations see as one: a layer's weight and bias, query, key and value. */
+/* Returns the end of the tensors that operations treat as one: a layer's weight and bias, or
+ * query, key and value. */
 static size_t group_end(const struct nvdp__params *params, size_t first) {
     size_t end = first + 1;
     const char *name = params->entry[first].name;
     bool lstm =
-        strstr(name, ".lstm.") != NULL; /* each matrix, of both directions where they are joined */
+        strstr(name, ".lstm.") != NULL; /* each matrix; both directions where they are joined */
     size_t stem = (size_t)(strrchr(name, '.') - name);
     while (end < params->count &&
            ((params->entry[end].flags & NVDP__PARAM_JOINED) != 0 ||
@@ -189,7 +191,7 @@ static void norms_agree(const struct choice *choice) {
         floor[i] = 1e-6 * sqrt(sum_squares(params->total, alone[i]));
     }
     size_t word = choice->words_stay ? fixture.model->bert.word : SIZE_MAX;
-    for (size_t first = 0; first < params->count;) { /* each group alone is trained */
+    for (size_t first = 0; first < params->count;) { /* only this group is trained */
         size_t end = group_end(params, first);
         for (size_t i = 0; i < params->count; i++)
             params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
@@ -202,7 +204,7 @@ static void norms_agree(const struct choice *choice) {
             for (size_t i = first; i < end; i++)
                 want += sum_squares(params->entry[i].count, alone[t] + params->entry[i].offset);
             total[t] += square[t];
-            /* float32 in another order; what has no gradient but rounding stays below the floor */
+            /* float32 in another order; gradients that are only rounding stay below the floor */
             cr_expect_leq(fabs(sqrt(square[t]) - sqrt(want)), 1e-5 * sqrt(want) + floor[t],
                           "%s, text %zu: %g, alone %g", params->entry[first].name, t,
                           sqrt(square[t]), sqrt(want));
@@ -211,7 +213,7 @@ static void norms_agree(const struct choice *choice) {
     }
     for (size_t i = 0; i < params->count; i++)
         if (i != word) params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
-    /* All together, and each text taken out of the sum by its weight. */
+    /* Trains all groups together and selects each text from the sum by its weight. */
     for (size_t t = 0; t < TEXTS; t++) {
         float weight[TEXTS] = {0};
         weight[t] = 1;
@@ -237,7 +239,7 @@ static void norms_agree(const struct choice *choice) {
     close_fixture(&fixture);
 }
 
-/* Two gradients, and how far apart they are. */
+/* Returns the distance between two gradients. */
 static double difference(size_t n, const float *x, const float *y) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -245,10 +247,10 @@ static double difference(size_t n, const float *x, const float *y) {
     return sqrt(sum);
 }
 
-/* The text that alone reads a position whose embedding is no number has a norm that is no number; with weight 0 it leaves the
- * others' sum as it is. */
+/* One text alone reads a position whose embedding is NaN, so its norm is not finite. With weight
+ * 0 the text must leave the sum of the others unchanged. */
 static void leaves_out(const struct choice *choice) {
-    enum { POISONED = 2, POSITION = 35 }; /* fill(): only text 2 is as long */
+    enum { POISONED = 2, POSITION = 35 }; /* fill(): only text 2 is this long */
     struct fixture fixture = open_fixture(choice);
     struct nvdp_model *model = fixture.model;
     const struct nvdp__params *params = &model->params;
@@ -320,14 +322,14 @@ Test(per_example, nvdp) {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2});
 }
 
-/* Positions of all texts are one product there; float32 on every device. */
+/* The BiLSTM computes the positions of all texts in one product, in float32 on every device. */
 Test(per_example, bilstm) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .bilstm = true});
     norms_agree(&(struct choice){
         .method = NVDP_METHOD_BASE, .bilstm = true, .precision = NVDP_PRECISION_BF16});
 }
 
-/* In bfloat16 a text alone has the same bits in each product, so that norms agree as in float32. */
+/* In bfloat16 a single text has the same bits in each product, so norms agree as in float32. */
 Test(per_example, bf16) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
 }

@@ -1,4 +1,4 @@
-/* A class for each word: the head on words' states, its gradient. */
+/* Tests tasks with a class for each word: the head on the words' states, its loss and gradient. */
 #include "model/model.h"
 #include "support.h"
 #include "tensor/ops.h"
@@ -53,7 +53,7 @@ static struct fixture setup(void) {
     cr_assert_eq(nvdp__model_plan(f.model, TEXTS, LENGTH, true), NVDP_OK);
     nvdp__model_initialise(f.model, 3);
     for (size_t i = 0; i < f.model->params.total; i++)
-        f.model->params.value[i] *= 3; /* away from where all outputs are one */
+        f.model->params.value[i] *= 3; /* moves the outputs away from a uniform distribution */
     nvdp__weights_changed(&f.model->dev);
     cr_assert_eq(nvdp__batch_create(f.ctx, TEXTS, LENGTH, &f.batch), NVDP_OK);
     nvdp__batch_fill(f.batch, f.data, NULL, 0, TEXTS);
@@ -78,7 +78,7 @@ static double loss_of(struct fixture *f) {
     return losses.task;
 }
 
-/* Mean cross-entropy over words, from the outputs. */
+/* The loss is the mean cross-entropy over words. */
 Test(tags, loss_is_the_mean_over_words) {
     struct fixture f = setup();
     float outputs[WORDS * OUTPUTS];
@@ -96,8 +96,8 @@ Test(tags, loss_is_the_mean_over_words) {
     teardown(&f);
 }
 
-/* The loss is of float32: central differences of 1e-2 have errors of some 1e-5 from rounding, and
- * of a thousandth from curvature where a gradient is large. */
+/* The loss is computed in float32: central differences of 1e-2 have errors of about 1e-5 from
+ * rounding, and of a thousandth from curvature where a gradient is large. */
 Test(tags, gradient) {
     struct fixture f = setup();
     struct nvdp__params *params = &f.model->params;
@@ -135,7 +135,7 @@ Test(tags, outputs_do_not_depend_on_the_batch) {
     cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 1, 0, 0, one), NVDP_OK);
     cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, all), NVDP_OK);
     for (int i = 0; i < WORDS * OUTPUTS; i++)
-        cr_expect_float_eq(one[i], all[i], 1e-5); /* products of other shapes round otherwise */
+        cr_expect_float_eq(one[i], all[i], 1e-5); /* products of other shapes round differently */
     teardown(&f);
 }
 
@@ -153,8 +153,8 @@ Test(tags, a_saved_model_comes_back_as_token_classification) {
     cr_assert_eq(nvdp_model_load(f.ctx, directory, &loaded), NVDP_OK, "%s",
                  nvdp_context_error(f.ctx));
     cr_expect(loaded->info.task.tags && loaded->info.task.metrics == 3);
-    /* Planned for training it would not share its texts out among threads, as the loaded one does: products of
-     * other shapes, which round otherwise on some processors. */
+    /* A plan for training would not divide the texts among threads as that of the loaded model
+     * does. The products would have other shapes, which round differently on some processors. */
     cr_assert_eq(nvdp__model_plan(f.model, TEXTS, LENGTH, false), NVDP_OK);
     float before[WORDS * OUTPUTS], after[WORDS * OUTPUTS];
     cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, before), NVDP_OK);

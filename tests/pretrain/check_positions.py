@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Recomputes `nvdp pretrain --eval --out POSITIONS` in float64 with PyTorch, by code of its own.
+"""Recomputes `nvdp pretrain --eval --out POSITIONS` in float64 with PyTorch, independently of the library.
 
     check_positions.py MODEL POSITIONS [WINDOWS]
 
-Prints one JSON object: mean negative log-likelihood and accuracy of both sides, the largest difference of a position,
-and how many predictions differ where the two best logits are not closer than 1e-4.  Exits with 1 where the means differ
-by more than 1e-4 of their value or a prediction differs beyond a tie, with 77 where PyTorch or numpy is missing."""
+Prints one JSON object: mean negative log-likelihood and accuracy of both programs, the largest difference at a
+position, and the number of different predictions whose two best logits differ by at least 1e-4. Exits with 1 if the
+means differ by more than 1e-4 of their value or a prediction differs beyond a tie, and with 77 if PyTorch or NumPy is
+missing."""
 import json
 import math
 import struct

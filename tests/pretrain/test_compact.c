@@ -1,4 +1,4 @@
-/* The model that ships, models/compact. */
+/* Tests the model that ships, models/compact. */
 #include "pretrain/evaluate.h"
 #include "support.h"
 
@@ -22,8 +22,8 @@ Test(compact, is_as_small_as_promised) {
     nvdp_context_free(ctx);
 }
 
-/* On sentences written for this test.  Always saying the most frequent piece is right in about one
- * case of fourteen; a model that learned no more than word frequencies stays there. */
+/* Scores sentences written for this test. Always predicting the most frequent piece is right in
+ * about one case of fourteen; a model that learned only word frequencies is no better. */
 Test(compact, guesses_masked_words) {
     struct nvdp_context *ctx = support_context();
     const char *const text[] = {NVDP_SOURCE_DIR "/tests/pretrain/compact.txt"};

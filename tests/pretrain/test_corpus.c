@@ -1,4 +1,5 @@
-/* Corpus files: what the tokenizer makes, whatever the threads; damage is noticed. */
+/* Tests corpus files: they hold the tokenizer's tokens for any number of threads, and damage is
+ * found. */
 #include "toy_corpus.h"
 
 #include "support.h"
@@ -39,14 +40,14 @@ Test(corpus, holds_the_tokens_sentences_and_documents) {
     static const uint64_t sentence[] = {0, 5, 10, 12, 17, 18};
     static const uint64_t document[] = {0, 3, 5};
     cr_assert_eq(corpus.sentences, 5);
-    cr_assert_eq(corpus.documents, 2); /* the one of a control character has no token */
+    cr_assert_eq(corpus.documents, 2); /* the document of a control character has no token */
     cr_assert_eq(memcmp(corpus.sentence, sentence, sizeof sentence), 0);
     cr_assert_eq(memcmp(corpus.document, document, sizeof document), 0);
     nvdp__corpus_close(&corpus);
     toy_close(&toy);
 }
 
-/* Every line's ids against the public tokenizer. */
+/* Compares every line's ids with the public tokenizer's. */
 Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
     struct toy toy = toy_open(200);
     char *bytes = support_read(toy.text);
@@ -79,7 +80,8 @@ Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
     toy_close(&toy);
 }
 
-/* Byte `at` bent; `sealed` mends the digests, so that what they guard is looked at. */
+/* Expects a refusal after byte `at` was changed; with `sealed` the digests are corrected, so
+ * that later checks run. */
 static void refused(struct toy *toy, size_t at, bool sealed, const char *message) {
     const char *file = support_scratch_path("good.tokens");
     const char *bent = support_scratch_path("bent.tokens");
@@ -130,7 +132,7 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
     if (level == NVDP_LOG_NOTICE) snprintf(user, 1024, "%s", message);
 }
 
-/* The second call finds the first one's file; a damaged one is made again. */
+/* The second call finds the file of the first; a damaged file is rewritten. */
 Test(corpus, is_cached_by_text_and_vocabulary) {
     struct toy toy = toy_open(20);
     char notice[1024] = "";
@@ -158,7 +160,7 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
         cr_assert_eq(before.st_ino == after.st_ino, round == 1);
     }
     cr_assert_not_null(strstr(notice, "it is made again"), "%s", notice);
-    /* A folder that cannot be: the tokens are not kept. */
+    /* With an impossible folder the tokens are not kept. */
     cr_assert_eq(
         nvdp__corpus_cached(toy.ctx, toy.tokenizer, &toy.text, &digest[0], 1, toy.text, &corpus),
         NVDP_OK);

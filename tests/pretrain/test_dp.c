@@ -1,4 +1,5 @@
-/* Private pretraining: norms of single windows' gradients, the tied table's among them; whole runs. */
+/* Tests private pretraining: norms of single windows' gradients, including that of the tied
+ * table, then whole runs. */
 #include "killed.h"
 #include "pretrain/pretrainer.h"
 #include "tensor/per_example.h"
@@ -26,7 +27,7 @@ static const size_t lengths[TEXTS] = {5, LONGEST, 4, 13};
 static const int32_t masked_rows[TEXTS][5] = {
     {1, 3, -1}, {0, 1, 7, 12, 19}, {2, -1}, {4, 5, 11, -1}};
 
-/* Texts [first, first + texts); tokens, and what is to be predicted, repeat. */
+/* Fills the batch with texts [first, first + texts); tokens and labels repeat. */
 static void fill(struct bench *b, size_t first, size_t texts) {
     struct nvdp__batch *batch = b->batch;
     size_t at = 0;
@@ -105,8 +106,8 @@ static double square_of(size_t n, const float *x) {
     return sum;
 }
 
-/* Against each text alone in ordinary training, whose loss is the mean over its masked tokens, and with pairs the
- * next-sentence loss. */
+/* Compares each text with ordinary training on this text alone. Its loss is the mean over its
+ * masked tokens, and with pairs the next-sentence loss. */
 static void norms_agree(enum nvdp_precision precision, enum nvdp__objective objective,
                         size_t frozen) {
     struct bench b = open_bench(precision, objective, frozen);
@@ -120,7 +121,7 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
         memcpy(alone[t], params->grad, params->total * sizeof(float));
     }
     size_t word = b.model.bert.word;
-    /* All tensors; then, where it is trained, the tied table alone. */
+    /* All tensors first; then, if it is trained, only the tied table. */
     for (size_t t = 0; t < (frozen > 0 ? 1 : 2) * TEXTS; t++) {
         float weight[TEXTS] = {0};
         weight[t % TEXTS] = 1;
@@ -201,7 +202,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     cr_expect(epsilon <= 3 && epsilon > 2.9, "%g", epsilon);
     cr_expect_not_null(strstr(json_string_value(json_object_get(dp, "statement")), "one window"));
     json_decref(root);
-    /* What goes with the weights tells no digest of the texts. */
+    /* The record that is published with the weights has no digest of the texts. */
     snprintf(path, sizeof path, "%s/config.json", whole);
     root = json_load_file(path, 0, NULL);
     const json_t *made = json_object_get(root, "nvdp_pretraining");
@@ -213,7 +214,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     config.out = parts;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    support_contains(nvdp_context_error(ctx), "after step 0 of 12"); /* within the first one */
+    support_contains(nvdp_context_error(ctx), "after step 0 of 12"); /* within the first step */
     config.resume = parts;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
@@ -272,8 +273,8 @@ static double number_of(const json_t *object, const char *part, const char *key)
     return json_number_value(json_object_get(json_object_get(object, part), key));
 }
 
-/* The budget is that of both, and so is what is told: of a vocabulary trained here, and of a given one that says how
- * private it is, at the start and after a resume. */
+/* The budget and the statement cover vocabulary and training: for a vocabulary trained here, and
+ * for a given one that states its privacy, at the start and after a resume. */
 Test(dp, a_private_vocabulary_is_in_the_account) {
     enum { WORDS = 6 };
     struct nvdp_context *ctx = support_context();
@@ -292,7 +293,7 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     for (int run = 0; run < 3; run++) {
-        if (run == 1) { /* the vocabulary of the first, and a stop */
+        if (run == 1) { /* the vocabulary of the first run, and a stop */
             snprintf(path, sizeof path, "%s/vocab.txt", both);
             config.words = (struct nvdp__private_words){.delta = 1e-7, .possible = 1000000};
             config.vocab = path;
@@ -311,18 +312,18 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
         cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 0)), epsilon, 1e-12);
         cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 1)), delta, 1e-20);
         const struct nvdp_dp_steps phase = {json_real_value(json_object_get(dp, "noise")), 0.05, 8};
-        const struct nvdp_dp_guarantee beside = {epsilon, delta};
+        const struct nvdp_dp_guarantee counting = {epsilon, delta};
         struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-        cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &beside, 1},
+        cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &counting, 1},
                                   json_real_value(json_object_get(dp, "delta")), &account),
                      NVDP_OK);
         cr_expect_eq(number_of(dp, "pld", "epsilon"), account.pld_epsilon);
         cr_expect_eq(number_of(dp, "rdp", "epsilon"), account.rdp_epsilon);
         cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
                   account.pld_epsilon);
-        const char *said = json_string_value(json_object_get(dp, "statement"));
-        support_contains(said, "what else saw the examples: epsilon 1.5 and delta 3e-09");
-        support_contains(said, "as the vocabulary that came out");
+        const char *statement = json_string_value(json_object_get(dp, "statement"));
+        support_contains(statement, "what else saw the examples: epsilon 1.5 and delta 3e-09");
+        support_contains(statement, "as the vocabulary that came out");
         json_decref(root);
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
         root = json_load_file(path, 0, NULL);
@@ -342,7 +343,8 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     nvdp_context_free(ctx);
 }
 
-/* Pairs of a document's own text; without noise to speak of both heads learn.  Resumed to the same bits. */
+/* Uses pairs from a document's own text. With almost no noise both heads learn; a resume gives
+ * the same bits. */
 Test(dp, pairs) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 60, 3)};
@@ -360,9 +362,9 @@ Test(dp, pairs) {
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
-    char *said = support_read(path);
-    support_contains(said, "an example is one pair of neighbouring parts of one document");
-    free(said);
+    char *statement = support_read(path);
+    support_contains(statement, "an example is one pair of neighbouring parts of one document");
+    free(statement);
     snprintf(path, sizeof path, "%s/metrics.jsonl", whole);
     FILE *file = fopen(path, "r");
     char line[2000];
@@ -394,7 +396,7 @@ static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options conf
                  nvdp_context_error(ctx));
 }
 
-/* A window whose loss is no number counts as 0 and does not stop the run. */
+/* A window whose loss is not finite counts as 0 and does not stop the run. */
 Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
@@ -422,8 +424,8 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     nvdp_context_free(ctx);
 }
 
-/* A model to begin from that saw these texts: without privacy nothing is promised, however far back it was; with privacy both
- * are counted. */
+/* A start model that saw these texts: if it was trained without privacy, however far back,
+ * nothing is guaranteed; if with privacy, both trainings are counted. */
 Test(dp, of_a_model_to_begin_from) {
     struct nvdp_context *ctx = support_context();
     const char *secret[] = {toy_text("private.txt", 40, 3)},
@@ -452,7 +454,7 @@ Test(dp, of_a_model_to_begin_from) {
         config.init = i == 0 ? bare : later;
         refused(ctx, &config, "expected a model to begin from that did not see these texts");
     }
-    /* in another file, in other capitals and with a line more, too: every line of it was seen */
+    /* also in another file, with capitals and one more line: all old lines were seen */
     char *lines = support_read(secret[0]), *more = NULL;
     for (char *c = lines; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);

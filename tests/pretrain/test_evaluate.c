@@ -1,5 +1,5 @@
-/* Evaluation: what is asked depends on text, length, share and seed alone; another program finds
- * the same. */
+/* Tests evaluation: the masks depend only on text, length, share and seed, and another program
+ * computes the same scores. */
 #include "toy_corpus.h"
 
 #include "support.h"
@@ -47,7 +47,7 @@ static size_t read_ids(struct nvdp_context *ctx, const char *path, const char *n
 
 Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     enum { ROOM = 20000 };
-    static int64_t all[ROOM], again[ROOM], few[ROOM], offset[ROOM], few_offset[ROOM];
+    static int64_t all[ROOM], repeated[ROOM], few[ROOM], offset[ROOM], few_offset[ROOM];
     struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 40, 3);
     struct nvdp__mlm_options eval = trained(ctx, &text);
@@ -58,10 +58,10 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     cr_assert_eq(windows, whole.windows);
     eval.batch = 5;
     struct nvdp_mlm_scores same = score(ctx, &eval);
-    cr_assert_eq(read_ids(ctx, eval.positions, "input_ids", again, ROOM), tokens);
-    cr_assert_eq(memcmp(all, again, tokens * sizeof *all), 0);
+    cr_assert_eq(read_ids(ctx, eval.positions, "input_ids", repeated, ROOM), tokens);
+    cr_assert_eq(memcmp(all, repeated, tokens * sizeof *all), 0);
     cr_assert_float_eq(same.nll, whole.nll, 1e-5);
-    /* A limit picks windows i n / k, masked as before. */
+    /* A limit selects windows i n / k, with the same masks. */
     eval.limit = 3;
     cr_assert_eq(score(ctx, &eval).windows, 3);
     read_ids(ctx, eval.positions, "input_ids", few, ROOM);
@@ -74,8 +74,8 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     }
     eval.seed = 2;
     score(ctx, &eval);
-    read_ids(ctx, eval.positions, "input_ids", again, ROOM);
-    cr_assert_neq(memcmp(few, again, (size_t)few_offset[3] * sizeof *few), 0);
+    read_ids(ctx, eval.positions, "input_ids", repeated, ROOM);
+    cr_assert_neq(memcmp(few, repeated, (size_t)few_offset[3] * sizeof *few), 0);
     nvdp_context_free(ctx);
 }
 

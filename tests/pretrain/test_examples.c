@@ -1,4 +1,5 @@
-/* Windows and pairs: what they cover, where they are cut, what they depend on. */
+/* Tests windows and pairs: the text that they cover, their cuts, and the data on which they
+ * depend. */
 #include "pretrain/examples.h"
 #include "toy_corpus.h"
 
@@ -15,7 +16,7 @@ static size_t document_of(const struct nvdp__corpus *corpus, uint64_t token) {
     return d;
 }
 
-/* The windows are the text, each token once, in order. */
+/* Checks that the windows cover the text, each token once, in order. */
 static void check_windows(const struct toy *toy, const struct nvdp__examples *examples,
                           size_t length) {
     size_t at = 0;
@@ -68,8 +69,8 @@ Test(examples, windows_move_from_epoch_to_epoch_and_repeat_with_the_seed) {
     toy_close(&toy);
 }
 
-/* The first segments of a document follow each other; a second one that is no random one follows
- * its first, up to the tokens cut from that. */
+/* The first segments of a document follow each other. A second segment that is not random
+ * follows its first, up to the tokens cut from the first. */
 Test(examples, pairs_follow_or_come_from_elsewhere) {
     enum { LENGTH = 32 };
     struct toy toy = toy_open(300);
@@ -87,14 +88,15 @@ Test(examples, pairs_follow_or_come_from_elsewhere) {
         size_t other = document_of(&toy.corpus, e->second);
         cr_assert_eq(other, document_of(&toy.corpus, e->second + e->second_length - 1));
         cr_assert_eq(e->random, other != document);
-        cr_assert_geq(e->first, reached); /* nothing is used twice as a first segment */
+        cr_assert_geq(e->first, reached); /* no token is in two first segments */
         reached = e->first + e->first_length;
         if (!e->random) cr_assert_geq(e->second, reached);
         random += e->random;
         full += e->first_length + e->second_length == LENGTH - 3;
     }
-    /* Half are random by the coin, those of a document's last sentence always are: 0.5 to 0.75
-     * here. At 600 pairs and more a coin's share leaves 0.5 - 0.1 with probability below 1e-6. */
+    /* A coin makes half of the pairs random, and those of a document's last sentence are always
+     * random: 0.5 to 0.75 here. With at least 600 pairs a coin's share is outside 0.5 +- 0.1
+     * with probability below 1e-6. */
     cr_assert_gt(examples.count, 600);
     double share = (double)random / (double)examples.count;
     cr_assert(share > 0.4 && share < 0.8, "%g", share);
@@ -103,8 +105,8 @@ Test(examples, pairs_follow_or_come_from_elsewhere) {
     toy_close(&toy);
 }
 
-/* Both segments are of one document, next to each other but for what was cut, half of them changed; no token is in
- * two. */
+/* Both segments are from one document and adjacent, except for cuts; half of the pairs are
+ * swapped. No token is in two pairs. */
 Test(examples, own_pairs_share_no_text) {
     for (size_t length = 8; length <= 48; length += 8) {
         struct toy toy = toy_open(300);
@@ -128,7 +130,8 @@ Test(examples, own_pairs_share_no_text) {
             changed += e->random;
             used += a + b;
         }
-        /* A coin's share of 300 pairs and more leaves 0.5 - 0.15 with probability below 1e-6. */
+        /* With at least 300 pairs a coin's share is outside 0.5 +- 0.15 with probability below
+         * 1e-6. */
         double share = (double)changed / (double)examples.count;
         cr_assert_gt(examples.count, 300);
         cr_assert(share > 0.35 && share < 0.65, "%g", share);
@@ -138,7 +141,7 @@ Test(examples, own_pairs_share_no_text) {
     }
 }
 
-/* Without its first document a text has the pairs that it had of the others. */
+/* Without its first document a text has the same pairs of its other documents. */
 Test(examples, own_pairs_depend_on_their_document_alone) {
     struct toy toy = toy_open(50);
     struct nvdp__examples all = {.ctx = toy.ctx}, fewer = {.ctx = toy.ctx};

@@ -1,9 +1,10 @@
-/* The pretraining heads: against the plain kernels, and their gradients against finite differences.
+/* Tests the pretraining heads against the plain kernels, and their gradients against finite
+ * differences.
  *
- * Finite differences: a whole tensor moves along its gradient and along a random direction; float32
- * gives the loss to about 1e-7 and the step moves it by about 1e-3, so 1e-4 of the gradient's norm
- * is noise; the cubic term adds as much.  The word embeddings take part twice, at the encoder's
- * input and as the decoder. */
+ * For finite differences, a whole tensor moves along its gradient and along a random direction.
+ * float32 gives the loss to about 1e-7 and the step changes it by about 1e-3, so 1e-4 of the
+ * gradient's norm is noise; the cubic term adds as much. The word embeddings are used twice, at
+ * the encoder's input and as the decoder. */
 #include "plain_model.h"
 #include "support.h"
 
@@ -35,8 +36,8 @@ static struct nvdp_bert_config small(enum nvdp_activation act) {
     return config;
 }
 
-/* Nothing is zero that a mistake could hide in; LayerNorm's weights are near 1, so that what they
- * scale is not lost in noise. */
+/* No value is zero, because zeros could hide errors. LayerNorm's weights are near 1, so that the
+ * scaled values do not vanish in noise. */
 static void randomise(struct nvdp__params *params, const struct nvdp__device *dev) {
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
@@ -78,7 +79,7 @@ static struct bench open_bench(enum nvdp__objective objective, enum nvdp_activat
                                bool plain) {
     struct bench b = {.ctx = support_context(), .pass = {.training = true}, .plain = plain};
     struct nvdp_bert_config config = small(act);
-    nvdp_context_set_threads(b.ctx, 1); /* nothing here is large enough for two */
+    nvdp_context_set_threads(b.ctx, 1); /* nothing here is large enough for two threads */
     cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model), NVDP_OK);
     randomise(&b.model.params, &b.model.dev);
     cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
@@ -132,7 +133,7 @@ static double moved_loss(struct bench *b, size_t index, const float *value, cons
     return loss;
 }
 
-/* |finite difference - <gradient, u>| over the gradient's norm. */
+/* Returns |finite difference - <gradient, u>| divided by the gradient's norm. */
 static double direction_error(struct bench *b, size_t index, const float *gradient,
                               const float *direction) {
     size_t n = b->model.params.entry[index].count;
@@ -143,7 +144,7 @@ static double direction_error(struct bench *b, size_t index, const float *gradie
     double below = moved_loss(b, index, value, direction, -h);
     free(value);
     double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
-    /* A key's bias has no gradient at all: the loss must not move then. */
+    /* A key's bias has no gradient, so the loss must not change. */
     return norm < 1e-6 ? error : error / norm;
 }
 
@@ -192,11 +193,11 @@ Test(heads, gradients_of_the_masked_loss_with_gelu_new) {
     check_gradients(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU_NEW);
 }
 
-/* ---- privatized input: several labels a row, vectors in place of words, a frozen table ---- */
+/* ---- privatized input: several labels per row, vectors in place of words, a frozen table ---- */
 
 enum { LABELS = 4 };
 
-/* Labels of a row: three different ones, one of them twice. */
+/* Returns a bench with several labels per row: three different ones, one of them twice. */
 static struct bench open_soft(bool plain) {
     struct bench b = open_bench(NVDP__OBJECTIVE_PROB_NSP, NVDP_ACTIVATION_GELU, plain);
     free(b.masked.label);
@@ -208,7 +209,7 @@ static struct bench open_soft(bool plain) {
     return b;
 }
 
-/* Vectors that are no word's, for every token. */
+/* Gives every token a vector that belongs to no word. */
 static float *give_words(struct bench *b) {
     size_t n = b->batch->tokens * b->model.bert.config.hidden_size;
     float *words = malloc(n * sizeof *words);
@@ -259,9 +260,9 @@ Test(heads, soft_targets_are_means) {
     close_bench(&b);
 }
 
-/* The gradient of a frozen table is never formed: what lies in its place stays, and everything else
- * is what it is with a table that is trained, bit for bit.  Vectors equal to the words' give the same
- * bits as the words. */
+/* The gradient of a frozen table is never computed: its memory stays unchanged, and all other
+ * gradients equal those with a trained table, bit for bit. Vectors equal to the words' give the
+ * same bits as the words. */
 Test(heads, a_frozen_table_has_no_gradient) {
     struct bench trained = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
     struct bench frozen = open_bench(NVDP__OBJECTIVE_DENOISING_NSP, NVDP_ACTIVATION_GELU, false);
@@ -300,7 +301,8 @@ Test(heads, a_frozen_table_has_no_gradient) {
     close_bench(&frozen);
 }
 
-/* Frozen layers' gradients, the table's among them, are never formed; what lies above has the same bits. */
+/* Frozen layers' gradients, including the table's, are never computed; gradients above have the
+ * same bits. */
 Test(heads, frozen_layers_have_no_gradient) {
     for (size_t layers = 1; layers <= 2; layers++) {
         struct bench trained = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
@@ -359,7 +361,7 @@ Test(heads, agree_with_the_plain_kernels_on_privatized_input) {
     free(words[1]);
 }
 
-/* bfloat16 operands round by 2^-9 of a value: gradients within 3e-2 of their norm. */
+/* bfloat16 operands round by 2^-9 of a value: gradients agree within 3e-2 of their norm. */
 Test(heads, agree_in_bf16) {
     support_bf16(NULL);
     struct nvdp_bert_config config = small(NVDP_ACTIVATION_GELU);
@@ -399,8 +401,8 @@ Test(heads, agree_in_bf16) {
     free(gradient[1]);
 }
 
-/* Products may write the rows that a block's last block of rows lacks: of 1,000 pieces 2,097 rows
- * fit, of which 2,080 are whole blocks of 32, and products of so many write 2,112. */
+/* Products may write more rows than a block holds. With 1,000 pieces 2,097 rows fit, of which
+ * 2,080 are whole blocks of 32; products of 2,097 rows would write 2,112. */
 Test(heads, blocks_of_logits_have_room_for_products) {
     support_bf16(NULL);
     struct nvdp_bert_config config = small(NVDP_ACTIVATION_GELU);
@@ -419,7 +421,7 @@ Test(heads, blocks_of_logits_have_room_for_products) {
     nvdp_context_free(b.ctx);
 }
 
-/* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
+/* Blocks of logits change only the order in which the decoder's gradient is summed. */
 Test(heads, blocks_change_nothing) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     size_t total = b.model.params.total;
@@ -437,7 +439,7 @@ Test(heads, blocks_change_nothing) {
     close_bench(&b);
 }
 
-/* Without a training pass nothing but the losses is computed, and they are the same. */
+/* Without a training pass only the losses are computed, and they are the same. */
 Test(heads, evaluation_gives_the_same_losses) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     double loss = loss_of(&b);
@@ -453,7 +455,7 @@ Test(heads, evaluation_gives_the_same_losses) {
     close_bench(&b);
 }
 
-/* Under the masked objective alone the pooler and the next-sentence head get no gradient and no
+/* With the masked objective alone the pooler and the next-sentence head get no gradient and no
  * decay. */
 Test(heads, what_is_not_trained_is_frozen) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);

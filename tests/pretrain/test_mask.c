@@ -1,4 +1,4 @@
-/* Masks: how many, which, with what in their places. */
+/* Tests masks: their number, their places, and the tokens that replace the masked ones. */
 #include "pretrain/examples.h"
 #include "toy_corpus.h"
 
@@ -8,7 +8,7 @@
 
 enum { LENGTH = 40 };
 
-/* [CLS] tokens of the corpus [SEP] with [UNK] among them. */
+/* Fills ids with [CLS], tokens of the corpus including [UNK], and [SEP]. */
 static void fill(const struct toy *toy, size_t start, int32_t ids[LENGTH]) {
     ids[0] = toy->pieces.cls;
     for (size_t i = 1; i < LENGTH - 1; i++) {
@@ -43,7 +43,7 @@ static void check_text(const struct toy *toy, const int32_t *before, const int32
 }
 
 static struct tally mask_many(const struct toy *toy, double share, bool whole_words, size_t texts,
-                              size_t most) {
+                              size_t max_masked) {
     struct tally tally = {0};
     struct nvdp__masker masker;
     struct nvdp__masked masked;
@@ -59,8 +59,8 @@ static struct tally mask_many(const struct toy *toy, double share, bool whole_wo
         memcpy(after, before, sizeof before);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, after, 100, &masked);
-        cr_assert_leq(masked.count, most);
-        if (!whole_words) cr_assert_eq(masked.count, most);
+        cr_assert_leq(masked.count, max_masked);
+        if (!whole_words) cr_assert_eq(masked.count, max_masked);
         check_text(toy, before, after, &masked, &tally);
     }
     nvdp__masked_release(&masked);
@@ -75,9 +75,9 @@ Test(mask, numbers) {
     cr_assert_eq(nvdp__mask_most(0.15, 0), 0);
 }
 
-/* 37 ordinary tokens, a share of .15: 6 each.  Of 12,000 drawn 80, 10 and 10 % with standard
- * deviations of .37 and .27 %; a piece drawn at random is the same one in 1 of 32.  Five standard
- * deviations: false alarms below 1e-5. */
+/* 37 ordinary tokens and a share of .15 give 6 masks per text. The 12,000 masks are 80, 10 and
+ * 10 % of each kind, with standard deviations of .37 and .27 %; a random piece equals the
+ * original in 1 of 32. Five standard deviations: false alarms below 1e-5. */
 Test(mask, eighty_ten_ten) {
     struct toy toy = toy_open(50);
     struct tally tally = mask_many(&toy, 0.15, false, 2000, 6);
@@ -89,7 +89,7 @@ Test(mask, eighty_ten_ten) {
     toy_close(&toy);
 }
 
-/* Every token is as likely: 6 of 37, over 4,000 texts a standard deviation of .58 %. */
+/* Every token is equally likely: 6 of 37, with a standard deviation of .58 % over 4,000 texts. */
 Test(mask, places_are_even) {
     struct toy toy = toy_open(50);
     size_t drawn[LENGTH] = {0};
@@ -118,7 +118,7 @@ Test(mask, places_are_even) {
     toy_close(&toy);
 }
 
-/* With whole words a piece that goes on is masked with what it goes on. */
+/* With whole words a continuing piece is masked together with the piece before it. */
 Test(mask, whole_words) {
     struct toy toy = toy_open(50);
     struct nvdp__masker masker;

@@ -1,3 +1,5 @@
+/* Tests the initial weights of neighbours.c: heads attend to the intended relative positions,
+ * computed here in double. */
 #include "pretrain/model.h"
 #include "support.h"
 #include "tensor/params.h"
@@ -13,7 +15,7 @@ static const float *value(const struct nvdp__params *params, size_t index) {
     return nvdp__value(params, index);
 }
 
-/* The embeddings of a piece at a position, normed. */
+/* Computes the normalized embeddings of a piece at a position. */
 static void embed(const struct nvdp__bert *bert, const struct nvdp__params *params, size_t piece,
                   size_t t, double out[D]) {
     double mean = 0, square = 0;
@@ -39,7 +41,7 @@ static void project(const struct nvdp__params *params, const struct nvdp__dense 
     }
 }
 
-/* Mean attention probability that tokens give to the one `offset` places on. */
+/* Returns the mean attention probability of tokens for the token `offset` positions ahead. */
 static double attention_at(const struct nvdp__bert *bert, const struct nvdp__params *params,
                            size_t layer, size_t head, int offset) {
     static double x[LONGEST][D], k[LONGEST][HEAD];
@@ -96,7 +98,7 @@ static void discard(struct made *made) {
     nvdp_context_free(made->ctx);
 }
 
-/* At random 1/40 = .025 goes to each token. */
+/* With random weights each token gets 1/40 = .025. */
 Test(neighbours, heads_attend_to_them) {
     static const int offset[2][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
     struct made made = make(3, HEADS);
@@ -112,8 +114,8 @@ Test(neighbours, heads_attend_to_them) {
     discard(&made);
 }
 
-/* One layer, one head, or more heads than there are offsets: what fits is done, all stays finite.
- */
+/* With one layer, one head, or more heads than offsets, all that fits is set and all values stay
+ * finite. */
 Test(neighbours, fits_any_shape) {
     static const struct { size_t layers, heads; } shape[] = {{1, 1}, {1, 2}, {2, 16}};
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {

@@ -1,4 +1,4 @@
-/* Whole runs on a text of a moment. */
+/* Tests whole pretraining runs on small generated texts. */
 #include "toy_corpus.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One thread: steps this small wait for each other on two. */
+/* Returns a context with one thread; steps this small would mostly wait with two. */
 static struct nvdp_context *one_thread(void) {
     struct nvdp_context *ctx = support_context();
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
@@ -27,8 +27,8 @@ static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
     return result;
 }
 
-/* What follows from a subject is learned: far better than word frequencies (accuracy about .12, the
- * share of the most frequent word; perplexity about 25). */
+/* The words that follow from a subject are learned, far better than word frequencies (accuracy
+ * about .12, the share of the most frequent word; perplexity about 25). */
 Test(pretrain, learns_masked_tokens) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 300, 1);
@@ -48,7 +48,7 @@ Test(pretrain, learns_masked_tokens) {
     cr_assert_float_eq(result.loss, result.eval.nll, 0.6); /* the same language */
     cr_assert_eq(result.coverage.unknown, 0);
     cr_assert(result.coverage.pieces_per_word >= 1 && result.coverage.pieces_per_word < 1.2);
-    /* The same windows and masks from the directory that was written. */
+    /* Scores the same windows and masks with the saved model. */
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);
     struct nvdp_mlm_scores scores;
@@ -64,8 +64,8 @@ Test(pretrain, learns_masked_tokens) {
     nvdp_context_free(ctx);
 }
 
-/* Documents keep to one of five subjects, so that most random segments can be told: .8 here, where
- * always saying the more frequent class gives about .55. */
+/* Documents keep to one of five subjects, so most random segments can be recognized: .8 here,
+ * where always predicting the more frequent class gives about .55. */
 Test(pretrain, learns_what_follows) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_topics("train.txt", 300, 1);
@@ -119,8 +119,8 @@ Test(pretrain, one_process_trains_in_a_folder) {
     nvdp_context_free(ctx);
 }
 
-/* Stopped and continued, to the same bits: weights, and every line of metrics.jsonl but the speed.
- */
+/* Stops and continues a run, and expects the same bits: weights, and every line of metrics.jsonl
+ * except the speed. */
 static void check_resume(enum nvdp__objective objective, enum nvdp_precision precision) {
     struct nvdp_context *ctx = one_thread();
     if (precision == NVDP_PRECISION_BF16) support_bf16(ctx);
@@ -132,7 +132,7 @@ static void check_resume(enum nvdp__objective objective, enum nvdp_precision pre
     struct nvdp__pretrain_options config = toy_config(&text, whole);
     config.objective = objective;
     config.precision = precision;
-    config.hidden = 64; /* heads of 32, which bf16 wants */
+    config.hidden = 64; /* heads of 32, as bf16 requires */
     config.dropout = 0.1;
     config.steps = 50; /* some epochs */
     struct nvdp_pretrain_result once = run(ctx, &config);
@@ -150,7 +150,7 @@ static void check_resume(enum nvdp__objective objective, enum nvdp_precision pre
             cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"));
         stops += status == NVDP_ERR_CANCELLED;
         config = (struct nvdp__pretrain_options){.resume = parts};
-        usleep(110000); /* progress is reported ten times a second */
+        usleep(110000); /* progress is reported ten times per second */
     }
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_geq(stops, 1);
@@ -173,8 +173,8 @@ Test(pretrain, resumes_in_bf16_to_the_same_bits) {
     check_resume(NVDP__OBJECTIVE_MLM, NVDP_PRECISION_BF16);
 }
 
-/* Precision changes the rounding, not what is learned: after the same steps on the same masks the
- * losses are the same to a few per cent. */
+/* Precision changes only the rounding: after the same steps on the same masks the losses agree
+ * to a few per cent. */
 Test(pretrain, learns_the_same_in_bf16) {
     struct nvdp_context *ctx = one_thread();
     support_bf16(ctx);
@@ -212,7 +212,8 @@ Test(pretrain, a_changed_text_cannot_be_resumed) {
     nvdp_context_free(ctx);
 }
 
-/* A second run at another length from the first one's directory: it begins where that ended. */
+/* A second run with another length from the first one's directory begins with the loss at which
+ * that ended. */
 Test(pretrain, starts_from_a_model) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 200, 1);
@@ -234,7 +235,7 @@ Test(pretrain, starts_from_a_model) {
     cr_expect_eq(after.drawing_seconds, 0);      /* nothing is drawn */
     cr_assert_lt(after.loss, before.loss + 0.5); /* untrained: log 47 = 3.9 */
     cr_assert(support_same_file(first, config.out, "vocab.txt"));
-    for (int resumed = 0; resumed < 2; resumed++) { /* how the first was trained is told on */
+    for (int resumed = 0; resumed < 2; resumed++) { /* the record of the first training is kept */
         json_t *json = NULL;
         cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("second/config.json"), &json),
                      NVDP_OK);
@@ -249,7 +250,8 @@ Test(pretrain, starts_from_a_model) {
     nvdp_context_free(ctx);
 }
 
-/* The tensors whose names begin so have the same values in both directories, the others have not. */
+/* Checks that the tensors whose names begin with `same` are equal in both directories and that
+ * all others differ. */
 static void compare(struct nvdp_context *ctx, const char *before, const char *after,
                     const char *const *same) {
     struct nvdp_safetensors *file[2] = {NULL};
@@ -269,7 +271,7 @@ static void compare(struct nvdp_context *ctx, const char *before, const char *af
         for (size_t i = 0; same[i] != NULL; i++)
             stays |= strncmp(info->name, same[i], strlen(same[i])) == 0;
         const bool equal = memcmp(x, y, info->count * sizeof *x) == 0;
-        /* Keys' biases have a gradient of rounding alone. */
+        /* Keys' biases have only a gradient of rounding. */
         if (strstr(info->name, "key.bias") == NULL) cr_expect_eq(equal, stays, "%s", info->name);
         free(x);
         free(y);
@@ -278,8 +280,8 @@ static void compare(struct nvdp_context *ctx, const char *before, const char *af
     nvdp_safetensors_close(file[1]);
 }
 
-/* Frozen layers keep the bits of the model that the run began with, and what lies above is trained; stopped and
- * continued, to the same bits, unless that model is another by then. */
+/* Frozen layers keep the bits of the start model, and the layers above are trained. A stopped
+ * run continues to the same bits, unless the start model changed in the meantime. */
 Test(pretrain, frozen_layers_stay) {
     static const char *const kept[2][6] = {
         {"bert.embeddings.", "bert.encoder.layer.0.", "bert.pooler.", "cls.seq_relationship."},
@@ -318,14 +320,14 @@ Test(pretrain, frozen_layers_stay) {
     start.seed = 2;
     start.overwrite = true;
     run(ctx, &start);
-    const struct nvdp__pretrain_options again = {.resume = parts};
-    cr_expect_eq(nvdp__pretrain(ctx, &again, &result), NVDP_ERR_INPUT);
+    const struct nvdp__pretrain_options resumed = {.resume = parts};
+    cr_expect_eq(nvdp__pretrain(ctx, &resumed, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "first: expected the frozen layers that the run began with");
     nvdp_context_free(ctx);
 }
 
-/* What is written is a BertForPreTraining directory: its tensors, its configuration, its types. */
+/* The output is a BertForPreTraining directory: its tensors, its configuration, its types. */
 Test(pretrain, writes_a_hugging_face_directory) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
@@ -374,8 +376,8 @@ Test(pretrain, writes_a_hugging_face_directory) {
     nvdp_context_free(ctx);
 }
 
-/* The draws depend on the seed alone, not on threads: the first step's loss is the same up to
- * rounding, and so is which tokens were masked. */
+/* Draws depend only on the seed, not on threads: the first step's loss is the same up to
+ * rounding, and so are the masked tokens. */
 Test(pretrain, draws_the_same_on_one_thread_and_two) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 100, 1);
@@ -455,7 +457,7 @@ Test(pretrain, bad_configurations_are_refused) {
     nvdp_context_free(ctx);
 }
 
-/* Whatever allocation fails: an error, and nothing is lost. */
+/* Every failed allocation gives an error and leaks nothing. */
 Test(pretrain, without_memory) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 4, 1);
@@ -478,7 +480,7 @@ Test(pretrain, without_memory) {
     nvdp_context_free(ctx);
 }
 
-/* Member `key` of the line of `directory`'s metrics.jsonl, lines counted from 0. */
+/* Returns member `key` of line `number` of `directory`'s metrics.jsonl, counted from 0. */
 static double logged(const char *directory, size_t number, const char *key) {
     char path[1024];
     snprintf(path, sizeof path, "%s/metrics.jsonl", directory);
@@ -495,7 +497,8 @@ static double logged(const char *directory, size_t number, const char *key) {
     return value;
 }
 
-/* A run that ends early went the way of the one that goes on: the schedule is of all steps. */
+/* A run that ends early equals the first part of a longer run, because the schedule covers all
+ * steps. */
 Test(pretrain, ends_early_where_asked) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 50, 1);
@@ -516,8 +519,8 @@ Test(pretrain, ends_early_where_asked) {
     nvdp_context_free(ctx);
 }
 
-/* By name, as programs reach the options: a list with a comma in a file's name, sizes by name, what
- * zeros stand for. */
+/* Sets options by name, as programs do: a list with a comma in a file's name, sizes by name,
+ * zeros that stand for rules. */
 Test(pretrain, options_by_name) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("with,comma.txt", 30, 1);
@@ -564,7 +567,7 @@ Test(pretrain, options_by_name) {
     cr_assert_eq(scores.masked, result.eval.masked);
     cr_assert_float_eq(scores.nll, result.eval.nll, 0.02); /* written in bfloat16 */
     nvdp_config_free(eval);
-    /* A result without its size, a name that is no size. */
+    /* A result without its size, and an unknown size name. */
     result.struct_size = 0;
     cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "struct_size"));

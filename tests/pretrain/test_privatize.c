@@ -1,4 +1,4 @@
-/* Privacy-adaptive pretraining: what a batch becomes, what is to be predicted of it, whole runs. */
+/* Tests privacy-adaptive pretraining: the privatized batch, its targets, whole runs. */
 #include "pretrain/privatize.h"
 #include "toy_corpus.h"
 
@@ -61,7 +61,7 @@ static void close_bench(struct bench *b) {
     free(b);
 }
 
-/* Windows first .. first + n, masked as in `step`, drawn by `key`. */
+/* Fills the batch with windows first .. first + n, masked as in `step` and drawn by `key`. */
 static void fill(struct bench *b, size_t first, size_t n, const struct nvdp__privacy_key *key) {
     const struct nvdp__mask_key mask = {
         .seed = 3, .purpose = NVDP__PURPOSE_MASK, .number = key->evaluation ? 0 : key->step};
@@ -75,23 +75,23 @@ static void fill(struct bench *b, size_t first, size_t n, const struct nvdp__pri
 static const enum nvdp__token_mechanism mechanisms[] = {
     NVDP__TOKENS_LAPLACE, NVDP__TOKENS_LAPLACE_NEAREST, NVDP__TOKENS_SANTEXT, NVDP__TOKENS_RANDOM};
 
-/* Brute force over the regular pieces. */
+/* Finds the nearest regular piece by brute force. */
 static int32_t nearest_piece(const struct bench *b, const float *vector) {
-    double least = INFINITY;
+    double smallest = INFINITY;
     int32_t found = -1;
     for (size_t id = 0; id < b->toy.pieces.count; id++) {
         double square = 0;
         if (nvdp_sanitizer_token(b->privatizer.sanitizer, (int32_t)id) < 0) continue;
         for (size_t k = 0; k < DIM; k++)
             square += pow((double)vector[k] - (double)b->table[id * DIM + k], 2);
-        if (square < least) found = (int32_t)id;
-        least = fmin(least, square);
+        if (square < smallest) found = (int32_t)id;
+        smallest = fmin(smallest, square);
     }
     return found;
 }
 
-/* Special tokens stay, all others are drawn: what was left as it is and what was replaced at random
- * too.  Targets are as the objective says. */
+/* Special tokens stay and all others are drawn, including those left unchanged and those
+ * replaced by random pieces. Targets follow the objective. */
 Test(privatize, input_and_targets) {
     for (size_t m = 0; m < sizeof mechanisms / sizeof *mechanisms; m++)
         for (int objective = NVDP__OBJECTIVE_VANILLA; objective <= NVDP__OBJECTIVE_DENOISING;
@@ -150,8 +150,6 @@ Test(privatize, input_and_targets) {
         }
 }
 
-/* Ten draws a label have the mechanism's exact distribution (chi-square over all labels of one token,
- * 1e-6), in the input, at what was left, and in the targets. */
 Test(privatize, a_second_step_allocates_nothing) {
     for (size_t m = 0; m < sizeof mechanisms / sizeof *mechanisms; m++)
         for (int objective = NVDP__OBJECTIVE_VANILLA; objective <= NVDP__OBJECTIVE_DENOISING;
@@ -165,6 +163,8 @@ Test(privatize, a_second_step_allocates_nothing) {
         }
 }
 
+/* Ten draws per label have the mechanism's exact distribution (chi-square over all labels of one
+ * token, 1e-6), in the input, for unchanged tokens, and in the targets. */
 Test(privatize, draws_have_the_distribution) {
     struct bench *b = open_bench(NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 2);
     const struct nvdp_sanitizer *sanitizer = b->privatizer.sanitizer;
@@ -209,8 +209,8 @@ Test(privatize, draws_have_the_distribution) {
     close_bench(b);
 }
 
-/* The same draws on one thread and on two, others in another step; of an evaluation the same in
- * any batch, and others than training's. */
+/* The draws are the same on one thread and on two, and differ in another step. Draws of an
+ * evaluation are the same in any batch, and differ from training's. */
 Test(privatize, draws_have_their_keys) {
     for (size_t m = 0; m < 3; m++) {
         struct bench *b = open_bench(mechanisms[m], NVDP__OBJECTIVE_PROB, 1);
@@ -218,13 +218,13 @@ Test(privatize, draws_have_their_keys) {
         int32_t *first = calloc(labels, sizeof *first), ids[TEXTS * LENGTH];
         float *words = calloc((size_t)TEXTS * LENGTH * DIM, sizeof *words);
         struct nvdp__privacy_key key = {.seed = 1, .step = 4};
-        for (int again = 0; again < 5; again++) {
+        for (int variant = 0; variant < 5; variant++) {
             /* the first, on one thread, another step, another seed, evaluation */
-            nvdp_context_set_threads(b->toy.ctx, again == 1 ? 1 : 2);
-            key.step = again == 2 ? 5 : 4;
-            key.seed = again == 3 ? 2 : 1;
-            key.evaluation = again == 4;
-            if (again == 4) key.step = 0;
+            nvdp_context_set_threads(b->toy.ctx, variant == 1 ? 1 : 2);
+            key.step = variant == 2 ? 5 : 4;
+            key.seed = variant == 3 ? 2 : 1;
+            key.evaluation = variant == 4;
+            if (variant == 4) key.step = 0;
             fill(b, 0, TEXTS, &key);
             const struct nvdp__batch *batch = b->batcher.batch;
             const size_t n = batch->tokens;
@@ -233,9 +233,9 @@ Test(privatize, draws_have_their_keys) {
                                         : memcmp(ids, batch->ids, n * sizeof *ids) == 0;
             const bool same_targets =
                 memcmp(first, b->targets->label, b->targets->count * 10 * sizeof *first) == 0;
-            if (again > 0) cr_expect_eq(same_input, again == 1);
-            if (again > 0) cr_expect_eq(same_targets, again == 1);
-            if (again > 0 && again < 4) continue;
+            if (variant > 0) cr_expect_eq(same_input, variant == 1);
+            if (variant > 0) cr_expect_eq(same_targets, variant == 1);
+            if (variant > 0 && variant < 4) continue;
             memcpy(first, b->targets->label, b->targets->count * 10 * sizeof *first);
             memcpy(ids, batch->ids, n * sizeof *ids);
             if (batch->words != NULL) memcpy(words, batch->words, n * DIM * sizeof *words);
@@ -256,7 +256,7 @@ Test(privatize, draws_have_their_keys) {
 
 /* ---- runs ---- */
 
-/* A model of a moment, to start from. */
+/* Pretrains a small model to start from. */
 static const char *start_from(struct nvdp_context *ctx, const char *const *text, size_t steps) {
     static char path[512];
     struct nvdp_pretrain_result result;
@@ -302,7 +302,7 @@ static float *words_of(struct nvdp_context *ctx, const char *directory, size_t *
     return words;
 }
 
-/* Held-out loss, privatized as the text is. */
+/* Returns the held-out loss on text that is privatized as in training. */
 static double held_out(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
                        const char *const *held, size_t steps) {
     struct nvdp_pretrain_result result;
@@ -314,8 +314,8 @@ static double held_out(struct nvdp_context *ctx, struct nvdp__pretrain_options c
     return result.eval.nll;
 }
 
-/* A model of plain text goes on to learn privatized text, with every objective, and no word embedding
- * moves, nor decays. */
+/* A model of plain text learns privatized text with every objective, and the word embeddings
+ * neither change nor decay. */
 Test(privatize, learns_and_leaves_the_words_alone) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 200, 1), *held = toy_text("held.txt", 60, 2);
@@ -361,7 +361,7 @@ static bool stop_at_once(void *user) {
     return ++*calls % 7 == 0;
 }
 
-/* Stopped every few steps and continued: the same bits. */
+/* A run that is stopped every few steps and continued ends with the same bits. */
 Test(privatize, resumes_to_the_same_bits) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
@@ -395,11 +395,11 @@ Test(privatize, resumes_to_the_same_bits) {
         cr_expect_eq(result.loss, loss);
         cr_assert(support_same_file(whole, parts, "model.safetensors"));
     }
-    /* The model it started from is another now. */
+    /* The start model has changed. */
     start_from(ctx, &text, 4);
     struct nvdp_pretrain_result result;
-    const struct nvdp__pretrain_options again = {.resume = support_scratch_path("parts")};
-    cr_expect_eq(nvdp__pretrain(ctx, &again, &result), NVDP_ERR_INPUT);
+    const struct nvdp__pretrain_options variant = {.resume = support_scratch_path("parts")};
+    cr_expect_eq(nvdp__pretrain(ctx, &variant, &result), NVDP_ERR_INPUT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected the word embeddings"), "%s",
                        nvdp_context_error(ctx));
     nvdp_context_free(ctx);

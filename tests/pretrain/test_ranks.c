@@ -1,4 +1,5 @@
-/* Pretraining by several processes is pretraining by one, up to the rounding of sums in another order. */
+/* Tests that pretraining with several processes equals pretraining with one, up to the rounding
+ * of sums in another order. */
 #include "base/ranks.h"
 #include "support.h"
 #include "threads.h"
@@ -15,7 +16,7 @@ static const double ROUNDING = 1e-5;
 struct job {
     struct nvdp__pretrain_options config;
     struct nvdp_pretrain_result result[8];
-    int calls; /* the last rank is cancelled after so many questions; 0: not */
+    int calls; /* the last rank is cancelled after this many checks; 0: never */
 };
 
 static bool stop(void *user) {
@@ -85,7 +86,7 @@ Test(ranks, windows_and_pairs_equal_one_process) {
     equals_one(config);
 }
 
-/* More processes than windows in a batch: some have none. */
+/* With more processes than windows in a batch, some have no window. */
 Test(ranks, processes_without_a_window) {
     struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
     config.batch = 2;
@@ -119,7 +120,7 @@ Test(ranks, private_pretraining_equals_one_process) {
     equals_one(config);
 }
 
-/* A vocabulary drawn by rank 0 is everybody's. */
+/* All processes use the vocabulary that rank 0 draws. */
 Test(ranks, a_private_vocabulary_is_drawn_once) {
     struct job job = {.config = config_of(NVDP__OBJECTIVE_MLM)};
     job.config.words.epsilon = 6;

@@ -1,4 +1,4 @@
-/* Secrets: their file, and where batches show them. */
+/* Tests secrets: their file, and the places where batches contain them. */
 #include "pretrain/secrets.h"
 #include "support.h"
 #include "toy_corpus.h"
@@ -44,7 +44,7 @@ Test(secrets, are_drawn_by_the_seed_and_written_as_they_came_out) {
     cr_expect_eq(a.at[50].slot, 1);
     cr_expect_str_eq(nvdp_tokenizer_piece(toy.tokenizer, a.id[a.at[50].first + 1]), "gate");
     cr_expect(a.at[51].coin && a.at[51].window && !a.at[0].window);
-    /* 37 pieces less 5 special ones, 4 that go on in a word, and the full stop. */
+    /* 37 pieces less 5 special tokens, 4 continuing pieces, and the full stop. */
     cr_expect_eq(a.words, 27);
     size_t in = 0, seen[64] = {0};
     for (size_t i = 51; i < 451; i++)
@@ -161,7 +161,8 @@ static void close_shown(struct shown *s) {
     nvdp__plants_release(&s->plants);
 }
 
-/* Example `index` without [CLS] and [SEP], as it was before masking; returns its tokens. */
+/* Writes example `index` without [CLS] and [SEP], as before masking; returns the number of its
+ * tokens. */
 static size_t tokens_of(struct shown *s, size_t index, int32_t ids[LENGTH]) {
     const struct nvdp__mask_key key = {.seed = 1, .purpose = NVDP__PURPOSE_MASK};
     nvdp__batcher_fill(&s->batcher, &s->examples, NULL, index, 1, &key);
@@ -180,7 +181,7 @@ static size_t count_in(size_t n, const int32_t *ids, size_t m, const int32_t *wa
     return found;
 }
 
-/* Words that the text has never beside one another. */
+/* Words that are never adjacent in the text. */
 static const char planted[] =
     "{\"form\": \"HSH\", \"tokens\": [\"hill\", \"s\", \"hill\"], \"occurrences\": 9},"
     "{\"form\": \"HSH\", \"tokens\": [\"s\", \"bark\", \"mat\"], \"occurrences\": 2},"
@@ -191,7 +192,7 @@ Test(secrets, each_is_in_as_many_examples_as_it_was_planted_times) {
     struct toy toy = toy_open(30);
     struct nvdp__secrets secrets = read_secrets(&toy, planted);
     const uint64_t seeds[] = {4, 5};
-    for (size_t run = 0; run < 3; run++) { /* windows that are always the same; two epochs */
+    for (size_t run = 0; run < 3; run++) { /* the same windows always; two epochs */
         const uint64_t *seed = run > 0 ? &seeds[run - 1] : NULL;
         struct shown with, without;
         show(&toy, &secrets, seed, &with);

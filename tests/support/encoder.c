@@ -1,3 +1,5 @@
+/* An encoder with pooler and classifier for tests (encoder.h): creation, batches, passes, and
+ * comparison with expected values. */
 #include "encoder.h"
 
 #include "bert/row.h"

@@ -1,4 +1,4 @@
-/* An encoder with pooler and classifier on a batch, for tests of the encoder and of what is written from it. */
+/* An encoder with pooler and classifier on a batch, for tests of the encoder and of its files. */
 #ifndef NVDP_TESTS_SUPPORT_ENCODER_H
 #define NVDP_TESTS_SUPPORT_ENCODER_H
 
@@ -19,48 +19,49 @@ struct encoder {
     float *logits, *d_logits, *d_pooled, *d_last;
 };
 
-/* A small network; every size differs from the others. */
+/* Returns a small network; every size differs from the others. */
 struct nvdp_bert_config encoder_config(void);
-/* A BiLSTM likewise. */
+/* Returns a small BiLSTM with different sizes. */
 struct nvdp_bert_config encoder_bilstm(void);
-/* Declared and allocated with gradients where training; values zero. */
+/* Declares and allocates an encoder, with gradients if `training`; values are zero. */
 struct encoder *encoder_create_in(enum nvdp_precision precision,
                                   const struct nvdp_bert_config *config, size_t outputs,
                                   bool training, bool keep_hidden);
-/* In f32. */
+/* The same in f32. */
 struct encoder *encoder_create(const struct nvdp_bert_config *config, size_t outputs, bool training,
                                bool keep_hidden);
 void encoder_plan(struct encoder *encoder, size_t texts, size_t longest);
 void encoder_free(struct encoder *encoder);
-/* Random values in all tensors, LayerNorms' and biases' too: nothing is zero that a mistake could
- * hide in. */
+/* Sets random values in all tensors, including LayerNorms and biases, because zeros could hide
+ * errors. */
 void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed);
 
-/* A batch of texts of the given lengths with random ids, types and labels below `outputs`. */
+/* Returns a batch of texts of the given lengths with random ids, types and labels below
+ * `outputs`. */
 struct nvdp__batch *encoder_batch(struct encoder *encoder, size_t texts, const size_t *lengths,
                                   uint64_t seed);
-/* Text `index` of a batch alone. */
+/* Returns a batch with only text `index` of another. */
 struct nvdp__batch *encoder_one_text(struct encoder *encoder, const struct nvdp__batch *batch,
                                      size_t index);
-/* Tokens of `ids` [texts, width] where `mask` is not 0. */
+/* Packs the tokens of `ids` [texts, width] where `mask` is not 0. */
 struct nvdp__batch *encoder_pack(struct encoder *encoder, size_t texts, size_t width,
                                  const int64_t *ids, const int64_t *types, const int64_t *mask,
                                  const int64_t *label);
 
-/* Mean cross-entropy of the classifier. */
+/* Returns the mean cross-entropy of the classifier. */
 double encoder_forward(struct encoder *encoder, const struct nvdp__batch *batch);
-/* Zeroes the gradients, then encoder_forward and its gradients. */
+/* Zeroes the gradients, then runs encoder_forward and computes its gradients. */
 double encoder_backward(struct encoder *encoder, const struct nvdp__batch *batch);
 /* The same without zeroing. */
 double encoder_add_backward(struct encoder *encoder, const struct nvdp__batch *batch);
-/* n floats of tensor memory; free(). */
+/* Copies n floats of tensor memory; free(). */
 float *encoder_download(struct encoder *encoder, size_t n, const float *tensor);
-/* The last hidden state [tokens, hidden_size]; free(). */
+/* Copies the last hidden state [tokens, hidden_size]; free(). */
 float *encoder_last(struct encoder *encoder, const struct nvdp__batch *batch);
 
-/* max |a - b| */
+/* Returns max |a - b|. */
 double encoder_difference(size_t n, const float *a, const float *b);
-/* All values of a tensor as double; free().  Fails the test where there is none. */
+/* Returns all values of a tensor as double; free(). Fails the test if there is none. */
 double *encoder_expected(const struct nvdp_safetensors *file, const char *name);
 int64_t *encoder_expected_i64(const struct nvdp_safetensors *file, const char *name);
 struct nvdp_safetensors *encoder_open(struct nvdp_context *ctx, const char *path);

@@ -1,3 +1,4 @@
+/* Compares gradients with central differences (gradient.h), for tests of backward passes. */
 #include "gradient.h"
 
 #include "support.h"

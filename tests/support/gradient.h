@@ -1,14 +1,14 @@
-/* Gradients against central differences of a loss in double. */
+/* Compares gradients with central differences of a loss in double. */
 #ifndef NVDP_TESTS_SUPPORT_GRADIENT_H
 #define NVDP_TESTS_SUPPORT_GRADIENT_H
 
 #include <stddef.h>
 
-/* d loss(user) / d *place by a central difference. */
+/* Returns d loss(user) / d *place by a central difference. */
 double support_difference(double (*loss)(void *user), void *user, double *place, double step);
-/* The n gradients `got` are those of the loss at place[0..n), step 1e-5: relative to their norm, but
- * to 0.1 at least, since some gradients are 0 up to rounding (softmax does not see a shift of all its
- * arguments). */
+/* Expects that the n gradients `got` are those of the loss at place[0..n), with step 1e-5. The
+ * error is relative to their norm, but at least to 0.1, since some gradients are 0 up to
+ * rounding (softmax is invariant to a shift of all its arguments). */
 void support_expect_gradient(const char *name, double (*loss)(void *user), void *user, size_t n,
                              const float *got, double *place, double tolerance);
 

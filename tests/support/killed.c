@@ -1,3 +1,6 @@
+/* Kills the processes of a private run at random moments and checks the files that they leave
+ * (killed.h). In order: reading the files, an undisturbed run for comparison, the killed run.
+ * Read killed_ends(), at the end, first. */
 #include "killed.h"
 
 #include "base/cache.h"
@@ -13,22 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 1000, PATH = 512, LONGER = PATH + 64 };
+enum { MAX_STEPS = 1000, PATH = 512, LONGER = PATH + 64 };
 
-/* ---- what stands on disk ---- */
+/* ---- files of a run ---- */
 
 struct lines {
-    double norm[MOST + 1]; /* of a step's noised gradient; NaN: no line */
+    double norm[MAX_STEPS + 1]; /* of a step's noised gradient; NaN: no line */
     uint64_t last;
     size_t count;
 };
 
-/* The last line may be half a line. */
+/* Reads the lines of metrics.jsonl; the last may be incomplete. */
 static void read_lines(const char *out, struct lines *lines) {
     char path[LONGER], line[4096];
     snprintf(path, sizeof path, "%s/metrics.jsonl", out);
     *lines = (struct lines){.last = 0};
-    for (size_t i = 0; i <= MOST; i++)
+    for (size_t i = 0; i <= MAX_STEPS; i++)
         lines->norm[i] = NAN;
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
@@ -44,7 +47,8 @@ static void read_lines(const char *out, struct lines *lines) {
     if (file != NULL) fclose(file);
 }
 
-/* Steps of the saved state; 0: none.  Lines of later steps go, as they do on a resume: the next are new ones. */
+/* Returns the steps of the saved state; 0: none. Lines of later steps are removed, as on a
+ * resume, so that the next lines are new. */
 static uint64_t saved_step(struct nvdp_context *ctx, const char *out) {
     char path[LONGER];
     struct nvdp_safetensors *file = NULL;
@@ -63,7 +67,7 @@ static uint64_t saved_step(struct nvdp_context *ctx, const char *out) {
     return step;
 }
 
-/* ---- the run that nobody kills: the step of each of its models ---- */
+/* ---- the undisturbed run: the step of each of its models ---- */
 
 struct whole {
     struct nvdp_context *ctx;
@@ -73,7 +77,7 @@ struct whole {
     struct {
         char digest[NVDP__DIGEST_HEX];
         uint64_t step;
-    } at[MOST];
+    } at[MAX_STEPS];
 };
 
 static void note(struct whole *whole, uint64_t step) {
@@ -85,7 +89,7 @@ static void note(struct whole *whole, uint64_t step) {
     whole->at[whole->models++].step = step;
 }
 
-/* Asked between steps, whether to stop. */
+/* Called between steps as the cancel function; records the models on disk and never cancels. */
 static bool looks(void *user) {
     static struct lines lines;
     struct whole *whole = user;
@@ -103,7 +107,7 @@ static void run_whole(const struct killed_run *run, struct whole *whole) {
     cr_assert_gt(whole->models, 1, "no model on the way");
 }
 
-/* What is on disk must be a model of a step that the state has. */
+/* Checks that the weights on disk are a model of a step that the state includes. */
 static void check_model(const struct whole *whole, const char *model, uint64_t step) {
     char digest[NVDP__DIGEST_HEX];
     if (!nvdp__exists(model)) return;
@@ -133,7 +137,8 @@ static void rest(double milliseconds) {
     nanosleep(&(struct timespec){.tv_nsec = (long)(1e6 * milliseconds)}, NULL);
 }
 
-/* Up to 60 ms; of every three processes two train by then, one may have only begun. */
+/* Waits up to 60 ms. Two of every three processes have trained by then; the third may have only
+ * started. */
 static void wait_for(pid_t pid, const char *out, bool trains, unsigned *seed) {
     static struct lines before, now;
     siginfo_t ended = {0};
@@ -147,14 +152,14 @@ static void wait_for(pid_t pid, const char *out, bool trains, unsigned *seed) {
     rest(60 * pow((double)rand_r(seed) / RAND_MAX, 2));
 }
 
-/* What all lives of all runs came to. */
+/* Totals over all processes of all runs. */
 struct tally {
     int kills;
-    size_t redone, same; /* steps that a lost process had done; of them, with the same draw */
+    size_t redone, same; /* steps of lost processes; those drawn again identically */
     unsigned seed;
 };
 
-/* To its end, with at most so many kills. */
+/* Runs to the end, with at most `kills` kills. */
 static void run_killed(const struct killed_run *run, const struct whole *whole, const char *out,
                        int kills, struct tally *tally) {
     static struct lines lost, lines;
@@ -198,19 +203,19 @@ void killed_ends(const struct killed_run *run, int kills) {
     const char *wanted = getenv("NVDP_KILLS");
     struct tally tally = {.seed = wanted != NULL ? (unsigned)time(NULL) : 1};
     char out[PATH], record[LONGER];
-    cr_assert_leq(run->steps, MOST);
+    cr_assert_leq(run->steps, MAX_STEPS);
     whole = (struct whole){.ctx = support_context(), .late = run->late};
-    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more do not outlive a fork */
+    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more are lost in a fork */
     snprintf(out, sizeof out, "%s", support_scratch_path("killed"));
     snprintf(record, sizeof record, "%s/%s", out, run->record);
     snprintf(whole.out, sizeof whole.out, "%s", support_scratch_path("whole"));
     snprintf(whole.model, sizeof whole.model, "%s/%s", whole.out, run->model);
     if (run->seeded) run_whole(run, &whole);
     if (wanted != NULL) kills = atoi(wanted);
-    /* One run, as a rule; more where all kills happened to fall into the writing of a state. */
+    /* Usually one run; more if all kills happened while a state was written. */
     while (tally.kills < kills || (tally.redone == 0 && tally.kills < 20 * kills)) {
         run_killed(run, &whole, out, kills, &tally);
-        (void)!remove(record); /* the next begins anew */
+        (void)!remove(record); /* the next run begins anew */
     }
     cr_expect_gt(tally.redone, 0, "no process died between two states");
     cr_expect_eq(tally.same, run->seeded ? tally.redone : 0, "%zu of %zu drawn again", tally.same,

@@ -1,3 +1,5 @@
+/* Writes files of embeddings for tests (made_embeddings.h): samples whose means depend on the
+ * label, the columns, the attributes, and signatures of the present and of older versions. */
 #include "made_embeddings.h"
 
 #include "base/random.h"
@@ -25,7 +27,8 @@ float made_label(const struct made_embeddings *file, size_t text) {
     return (float)(text % 11) / 2;
 }
 
-/* Token vectors of a class: its own direction, `separation` long. */
+/* Returns a component of the mean of a class's token vectors: its own direction, of length
+ * `separation`. */
 static double mean(const struct made_embeddings *file, size_t text, size_t d) {
     float label = made_label(file, text);
     if (file->classes == 0) return d == 0 ? file->separation * (label - 2.5) / 2.5 : 0;
@@ -65,12 +68,12 @@ static void write_attributes(const struct made_embeddings *file, struct nvdp__h5
 
 /* Signs values and attributes, not bytes. */
 static void sign_values(const struct nvdp__sign_key *key, struct nvdp__h5 *file) {
-    unsigned char said[64] = "nvdp embeddings, signed/1", signature[crypto_sign_BYTES];
+    unsigned char message[64] = "nvdp embeddings, signed/1", signature[crypto_sign_BYTES];
     char hex[2 * crypto_sign_BYTES + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
     cr_assert_eq(nvdp__h5_set_string(file, "public_key", hex), NVDP_OK);
-    cr_assert_eq(nvdp__h5_digest(file, "signature", said + 32), NVDP_OK);
-    crypto_sign_detached(signature, NULL, said, sizeof said, key->secret);
+    cr_assert_eq(nvdp__h5_digest(file, "signature", message + 32), NVDP_OK);
+    crypto_sign_detached(signature, NULL, message, sizeof message, key->secret);
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
     cr_assert_eq(nvdp__h5_set_string(file, "signature", hex), NVDP_OK);
 }
@@ -140,7 +143,7 @@ void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *c
     cr_assert_eq(nvdp__release_read(ctx, formats, from, &read), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_assert_eq(nvdp__embeddings_take(&read, NULL, NULL, &held), NVDP_OK);
-    struct nvdp__release made = read; /* its memory is the other's */
+    struct nvdp__release made = read; /* shares the memory of `read` */
     made.of = NULL;
     cr_assert_eq(nvdp__attributes_set_whole(&made.attributes, "texts", (int64_t)made.shape.texts),
                  NVDP_OK);

@@ -1,28 +1,29 @@
-/* Files of embeddings made by hand. */
+/* Files of embeddings made for tests. */
 #ifndef NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
 #define NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
 
 #include "share/release.h"
 #include "tiny_task.h"
 
-/* A file that somebody else might have written. */
+/* A file as another program might have written it. */
 struct made_embeddings {
     size_t texts, samples, dim;
     enum nvdp_length_policy policy;
     size_t length;     /* L */
-    double separation; /* the classes' means lie so far apart, in standard deviations */
-    size_t classes;    /* 0: scores */
+    double separation; /* distance of the classes' means, in standard deviations */
+    size_t classes;    /* 0: labels are scores */
     bool labels, splits;
-    const char *task; /* NULL: not said */
-    const char *key;  /* signs it as older versions did; NULL: not signed */
+    const char *task; /* NULL: not recorded */
+    const char *key;  /* signs as older versions did; NULL: not signed */
     uint64_t seed;
 };
 struct made_embeddings made_embeddings_default(void);
-/* Writes it under `name` in the scratch folder: every text's label (its number modulo the classes,
- * or a score) shifts the mean of its token vectors. */
+/* Writes it under `name` in the scratch folder. Every text's label (its number modulo the
+ * classes, or a score) shifts the mean of its token vectors. */
 const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                             const struct made_embeddings *file);
-/* Writes the file `from` again as `to`, in the format of its name among `formats`, with the attribute `texts`. */
+/* Copies the file `from` to `to`, in the format that `formats` has for its name, with the
+ * attribute `texts`. */
 void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                           const char *from, const char *to);
 float made_label(const struct made_embeddings *file, size_t text);

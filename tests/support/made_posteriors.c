@@ -1,3 +1,4 @@
+/* Generates posteriors for tests (made_posteriors.h) from a small linear congruential generator. */
 #include "made_posteriors.h"
 
 double made_uniform(unsigned *seed) {
@@ -15,9 +16,9 @@ double made_normal(unsigned *seed) {
 
 struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct made_texts *made) {
     unsigned seed = made->seed + 1;
-    enum { MOST = 1024 };
-    size_t offset[MOST + 1];
-    cr_assert_leq(made->texts, MOST);
+    enum { MAX_TEXTS = 1024 };
+    size_t offset[MAX_TEXTS + 1];
+    cr_assert_leq(made->texts, MAX_TEXTS);
     offset[0] = 0;
     for (size_t i = 0; i < made->texts; i++) {
         size_t rows = 1 + (size_t)(made_uniform(&seed) * (double)made->longest);

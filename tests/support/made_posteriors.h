@@ -1,4 +1,4 @@
-/* Made-up posteriors. */
+/* Generated posteriors. */
 #ifndef NVDP_TESTS_SUPPORT_MADE_POSTERIORS_H
 #define NVDP_TESTS_SUPPORT_MADE_POSTERIORS_H
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Made-up posteriors: texts of 1..longest rows (all `longest` where `equal`), width dim, spread
- * about the prior.  Hidden length longest + 2 unless public. */
+/* Options of generated posteriors: texts of 1..longest rows (all `longest` if `equal`), width
+ * dim, spread about the prior. The hidden length is longest + 2 unless public. */
 struct made_texts {
     size_t texts, longest, dim;
     double spread;
@@ -22,7 +22,8 @@ struct made_texts {
 };
 struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct made_texts *made);
 
-/* Uniform on (0, 1) and about normal (a sum of twelve), from a seed of one's own. */
+/* Return uniform values on (0, 1), and approximately normal ones (a sum of twelve), from the
+ * caller's seed. */
 double made_uniform(unsigned *seed);
 double made_normal(unsigned *seed);
 

@@ -1,3 +1,5 @@
+/* Writes run directories with made-up numbers for tests of reports (made_runs.h): the files of a
+ * run, in the order run.json, result.json, privacy.json, then reports over them. */
 #include "made_runs.h"
 
 #include <criterion/criterion.h>
@@ -22,7 +24,7 @@ void made_run_file(const char *folder, const char *run, const char *file, const 
     support_write_text(path, text);
 }
 
-/* JSON's number, or the string "inf". */
+/* Writes JSON's number, or the string "inf". */
 static const char *number(char text[32], double value) {
     snprintf(text, 32, isinf(value) ? "\"inf\"" : "%.17g", value);
     return text;
@@ -66,7 +68,8 @@ static void write_result(const char *folder, const struct made_run *run) {
     made_run_file(folder, run->name, "metrics.jsonl", text);
 }
 
-/* All tokens in two bins of log10 alpha, [-1, -.75) and [0, .25): a quarter, three quarters. */
+/* Puts all tokens in two bins of log10 alpha, [-1, -.75) and [0, .25): a quarter, three
+ * quarters. */
 static void append_posterior(char *text, size_t size, const struct made_run *run) {
     size_t used = strlen(text);
     used += (size_t)snprintf(text + used, size - used,
@@ -83,7 +86,8 @@ static void append_posterior(char *text, size_t size, const struct made_run *run
     snprintf(text + used, size - used, "]}}");
 }
 
-/* Both pairs of --exact: tpr = 1 - (1 - fpr) e^-epsilon, larger for the worst, which is no real pair's. */
+/* Writes both pairs of --exact: tpr = 1 - (1 - fpr) e^-epsilon, larger for the worst pair, which
+ * is not a real pair's. */
 static void write_exact(char *text, size_t size, const struct made_run *run) {
     size_t used = (size_t)snprintf(text, size, "{\"worst\": %g, \"mean\": %g, \"pairs\": [",
                                    run->exact, run->exact / 2);
@@ -100,7 +104,7 @@ static void write_exact(char *text, size_t size, const struct made_run *run) {
     snprintf(text + used, size - used, "]}");
 }
 
-/* Per component and dimension: a hundredth of the sum. */
+/* Per component and dimension a value is a hundredth of the sum. */
 static void write_privacy(const char *folder, const struct made_run *run) {
     char text[4096], bound[64] = "null", exact[1024] = "null", finite[2][64] = {"", ""};
     char a[32], b[32], c[32], d[32], e[32], f[32];

@@ -5,7 +5,7 @@
 #include "report/parts.h"
 #include "support.h"
 
-/* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */
+/* The values of a run that tests set; zeros: method "nvdp", task "sst2", one epoch. */
 struct made_run {
     const char *name;
     const char *method, *task, *data, *model;
@@ -13,35 +13,35 @@ struct made_run {
     double lambda_d; /* 0: lambda */
     unsigned seed;
     double validation, score;
-    const char *metric;     /* whose score is; NULL: accuracy */
+    const char *metric;     /* metric of `score`; NULL: accuracy */
     double majority;        /* 0: .5 */
     double f1;              /* 0: the task has one metric */
-    double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
-    double rd_max_finite;   /* of the finite pairs; 0: none is told */
-    double bound;           /* proven; INFINITY is one; 0: none */
+    double rd_max, rd_mean; /* of the sum; may be INFINITY; 0: not measured */
+    double rd_max_finite;   /* of the finite pairs; 0: not recorded */
+    double bound;           /* certified; may be INFINITY; 0: none */
     double share;           /* of infinite pairs */
-    double exact;           /* worst exact epsilon, the mean half of it; 0: not measured */
-    double linked;          /* share of samples whose text is named; 0: not measured */
+    double exact;           /* worst exact epsilon, the mean is half of it; 0: not measured */
+    double linked;          /* share of samples whose text is identified; 0: not measured */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
     const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
     const char *label;   /* of sweep.json */
-    double vectors;      /* effective ones; 0: no posterior section */
+    double vectors;      /* effective vectors; 0: no posterior section */
 };
 /* Writes SCRATCH/folder/name. */
 void made_run(const char *folder, const struct made_run *run);
-/* SCRATCH/folder, made where it is not there. */
+/* Returns SCRATCH/folder, which it creates if needed. */
 const char *made_folder(const char *folder);
-/* One file of a run. */
+/* Writes one file of a run. */
 void made_run_file(const char *folder, const char *run, const char *file, const char *text);
 
-/* Reads SCRATCH/folder; fails the test where that fails. */
+/* Reads SCRATCH/folder; fails the test on errors. */
 struct report *made_report(struct nvdp_context *ctx, const char *folder);
-/* The same without figures, written; returns one file of it, free(). */
+/* Writes the report without figures; returns one file of it, free(). */
 char *report_written(const char *folder, const char *file);
-/* The row of the label at its selected lambda in the report's first task. */
+/* Returns the row of the label at its selected lambda in the report's first task. */
 const struct report_group *made_selected(const struct report *report, const char *label);
-/* The text of the note on a run; "" where there is none. */
+/* Returns the text of the note on a run; "" if there is none. */
 const char *made_note(const struct report *report, const char *run);
 
 #endif

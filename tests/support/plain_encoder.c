@@ -1,9 +1,10 @@
-/* See the header of this name. */
+/* Compiles the encoder's source again over the plain kernels (plain_encoder.h); the defines
+ * rename its symbols. */
 #define PLAIN_KERNELS
 #include "plain_kernels.h"
 
 #define nvdp__transformer_pass plain_transformer_pass
-/* Not called, but not to be there twice. */
+/* Not called; renamed to avoid duplicate symbols. */
 #define nvdp__bert_prefix plain_bert_prefix
 #define nvdp__extra_declare plain_extra_declare
 #define nvdp__extra_release plain_extra_release
@@ -16,7 +17,7 @@
 
 #include "plain_encoder.h"
 
-/* Encoders that are no transformers run on their own pass. */
+/* Encoders that are not transformers run on their own pass. */
 static const struct nvdp__encoder_pass *pass_of(const struct nvdp__bert *bert) {
     return bert->layer != NULL ? &plain_transformer_pass : bert->row->pass;
 }

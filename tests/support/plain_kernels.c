@@ -1,3 +1,5 @@
+/* Implements the library's tensor operations over the reference kernels (plain_kernels.h), in
+ * the order of the header; the last part calls the library's own operations. */
 #include "plain_kernels.h"
 
 #include "reference_kernels.h"
@@ -41,7 +43,7 @@ void plain_dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     if (drop->rate > 0) ref32_dropout_apply(drop, n, x);
 }
 
-/* x after dropout; a dropped NaN is 0 here too. */
+/* Applies dropout to x; a dropped NaN becomes 0. */
 static float reference_drop(const struct nvdp__norm *norm, size_t r, size_t i, float x) {
     if (norm->dropout.rate <= 0) return x;
     float factor = nvdp__dropout_factor(nvdp__dropout_key(&norm->dropout, r),
@@ -136,7 +138,7 @@ void plain_rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
     ref32_rows_scatter_add(rows, dim, index, y, x);
 }
 
-/* In double throughout. */
+/* Computes one row in double throughout. */
 static void one_row_reference(size_t classes, float *logits, size_t labels, const int32_t *label,
                               double scale, double *nll, int32_t *best) {
     double shift = -INFINITY;

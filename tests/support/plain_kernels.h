@@ -1,5 +1,5 @@
-/* The library's tensor operations over the reference kernels, under other names; what is compiled
- * after this header (an encoder's source) runs on them.  Float32 alone. */
+/* The library's tensor operations over the reference kernels, under other names. A source that
+ * is compiled after this header (an encoder's) runs on them. Only float32. */
 #ifndef NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
 #define NVDP_TESTS_SUPPORT_PLAIN_KERNELS_H
 
@@ -39,7 +39,7 @@ void plain_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t clas
 
 /* ---- over the library's own operations ---- */
 
-/* One step of AdamW over n elements, all of which decay. */
+/* Takes one step of AdamW over n elements, all with decay. */
 void support_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
                         const float *g, const float *anchor, float *m, float *v, float *x);
 double support_dot(size_t n, const float *x, const float *y);

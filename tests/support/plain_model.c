@@ -1,4 +1,5 @@
-/* See the header of this name; declarations come with the source. */
+/* Compiles the pretraining model's source again over the plain kernels (plain_model.h), which
+ * also brings the declarations. */
 #define PLAIN_KERNELS
 #include "plain_kernels.h"
 
@@ -7,7 +8,7 @@
 #define nvdp__pooler_forward plain_pooler_forward
 #define nvdp__pooler_backward plain_pooler_backward
 #define nvdp__pretrain_model_step plain_pretrain_model_step
-/* Not called, but not to be there twice. */
+/* Not called; renamed to avoid duplicate symbols. */
 #define nvdp__pretrain_model_create plain_pretrain_model_create
 #define nvdp__pretrain_model_freeze plain_pretrain_model_freeze
 #define nvdp__pretrain_model_release plain_pretrain_model_release

@@ -1,3 +1,5 @@
+/* Runs the program and makes a tiny model and task for it (program.h): first running, then the
+ * model, then the task. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* `program` is what stands before the line. */
+/* Runs `program` followed by the formatted arguments. */
 static struct outcome run(const char *program, const char *format, va_list args) {
     char *line = NULL, *command = NULL;
     cr_assert_gt(vasprintf(&line, format, args), -1);

@@ -1,3 +1,4 @@
+/* Compiles the reference kernels (reference_kernels.h) for double and for float. */
 #include "reference_kernels.h"
 
 #include "tensor/kernels.h"

@@ -1,6 +1,6 @@
-/* Plain versions of the tensor operations: one thread, loops as in the formulas, sums and functions
- * in double.  In double (ref64_) they are what the fast kernels are compared with; in float (ref32_)
- * also what a whole encoder is run on (plain_kernels.h). */
+/* Plain versions of the tensor operations: one thread, loops as in the formulas, sums and
+ * functions in double. The fast kernels are compared with the double version (ref64_). The float
+ * version (ref32_) also runs a whole encoder (plain_kernels.h). */
 #ifndef NVDP_TESTS_SUPPORT_REFERENCE_KERNELS_H
 #define NVDP_TESTS_SUPPORT_REFERENCE_KERNELS_H
 

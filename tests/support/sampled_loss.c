@@ -1,8 +1,10 @@
+/* Draws samples of privacy losses (sampled_loss.h) and compares their tails with nvdp_exact_*. */
 #include "sampled_loss.h"
 
 #include <math.h>
 
-/* The part that does not depend on the sample; in long double, as logarithms of gamma functions cancel. */
+/* Returns the part that does not depend on the sample. It uses long double because logarithms of
+ * gamma functions cancel. */
 static double constant_part(const struct drawn_pair *pair) {
     long double sum = 0, total[2] = {0, 0};
     for (size_t i = 0; i < pair->n; i++)
@@ -16,7 +18,8 @@ static double constant_part(const struct drawn_pair *pair) {
     return (double)sum;
 }
 
-/* log of a Gamma(a) variable: Gamma(a + 1) U^(1/a), that by Marsaglia & Tsang 2000. */
+/* Draws the log of a Gamma(a) variable: Gamma(a + 1) U^(1/a), the former by Marsaglia & Tsang
+ * 2000. */
 static double log_gamma_variable(struct nvdp__stream *stream, double a) {
     const double d = a + 2. / 3, c = 1 / sqrt(9 * d);
     double v, z;
@@ -29,7 +32,7 @@ static double log_gamma_variable(struct nvdp__stream *stream, double a) {
 }
 
 static double draw(const struct drawn_pair *pair, struct nvdp__stream *stream, double loss) {
-    double all = -INFINITY, shift = 0; /* logarithm of all weights: each may underflow */
+    double all = -INFINITY, shift = 0; /* logarithm of all weights, because each may underflow */
     for (size_t i = 0; i < pair->n; i++) {
         double z;
         nvdp__stream_normals_f64(stream, 1, &z);
@@ -41,8 +44,8 @@ static double draw(const struct drawn_pair *pair, struct nvdp__stream *stream, d
         const double difference = pair->alpha[0][i] - pair->alpha[1][i];
         loss += difference * weight;
         shift += difference;
-        const double most = fmax(all, weight);
-        all = most + log(exp(all - most) + exp(weight - most));
+        const double largest = fmax(all, weight);
+        all = largest + log(exp(all - largest) + exp(weight - largest));
     }
     return pair->m > 0 ? loss - shift * all : loss;
 }

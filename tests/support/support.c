@@ -1,3 +1,5 @@
+/* Helpers for all tests (support.h): contexts, paths, scratch directories, files, comparison of
+ * numbers. */
 #include "support.h"
 
 #include "base/base.h"

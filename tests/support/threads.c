@@ -1,3 +1,5 @@
+/* Runs ranks as threads (threads.h), for tests of training with several processes: first the
+ * operations of nvdp/ranks.h, then the comparison of two runs. */
 #include "threads.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { MOST = 8, QUEUE = 4096 };
+enum { MAX_RANKS = 8, QUEUE = 4096 };
 
 struct sum {
     float *values;
@@ -18,7 +20,7 @@ struct team {
     pthread_barrier_t all;
     nvdp_status (*work)(struct nvdp_context *ctx, int rank, void *user);
     void *user;
-    void *shown[MOST]; /* what each rank shows to the others */
+    void *shown[MAX_RANKS]; /* pointer that each rank shows to the others */
 };
 
 struct member {
@@ -30,7 +32,7 @@ struct member {
     char message[NVDP__MESSAGE_SIZE];
 };
 
-/* Added in the order of the ranks: the same bits in each. */
+/* Adds in the order of the ranks, so that each rank gets the same bits. */
 static void add_floats(struct member *m, float *values, size_t count) {
     float *sum = calloc(count, sizeof *sum);
     m->team->shown[m->rank] = values;
@@ -102,8 +104,8 @@ void support_ranks(int size, nvdp_status (*work)(struct nvdp_context *ctx, int r
                    void *user) {
     struct team team = {.size = size, .work = work, .user = user};
     struct member *member = calloc((size_t)size, sizeof *member);
-    pthread_t thread[MOST];
-    cr_assert(size <= MOST && member != NULL);
+    pthread_t thread[MAX_RANKS];
+    cr_assert(size <= MAX_RANKS && member != NULL);
     pthread_barrier_init(&team.all, NULL, (unsigned)size);
     for (int r = 0; r < size; r++) {
         member[r].team = &team;
@@ -148,7 +150,7 @@ static double apart(const char *a, const char *b) {
     return sqrt(square / all);
 }
 
-/* The first line of *text; NULL at its end. */
+/* Returns the first line of *text; NULL at its end. */
 static json_t *next_line(char **text) {
     char *line = strsep(text, "\n");
     return line == NULL || *line == '\0' ? NULL : json_loads(line, 0, NULL);

@@ -1,3 +1,5 @@
+/* A tiny task and model for tests of training (tiny_task.h): first the texts, vocabulary and
+ * model, then training on them. */
 #include "tiny_task.h"
 
 #include "support.h"
@@ -19,7 +21,7 @@ static void write_texts(const char *path, int n, unsigned seed) {
     fprintf(file, "sentence\tlabel\n");
     for (int i = 0; i < n; i++) {
         int label = (int)((seed + (unsigned)i) % 2);
-        int pair = i / 2; /* both labels see the same other words */
+        int pair = i / 2; /* both labels occur with the same other words */
         int length = 2 + (pair * 7 + (int)seed) % 4;
         for (int k = 0; k < length; k++)
             fprintf(file, "%s ", words[2 + (pair * 5 + k * 3) % (WORDS - 2)]);

@@ -1,3 +1,5 @@
+/* Small texts and a vocabulary for tests of pretraining (toy_corpus.h): each sentence is three
+ * words or phrases that follow from its subject. */
 #include "toy_corpus.h"
 
 #include "base/file.h"
@@ -9,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three words to a subject: what is said follows from it. */
+/* Subjects, each with the verb and the place that follow from it. */
 static const char *const subjects[] = {"the cat", "a dog", "our bird", "this fish", "one horse"};
 static const char *const verbs[] = {"sat", "barked", "sang", "swam", "galloped"};
 static const char *const places[] = {"on the mat", "at the gate", "in a tree", "under water",
                                      "over the hill"};
 enum { SUBJECTS = 5 };
 
-/* `other` in four sentences are on another subject than the document's. */
+/* Writes a text in which `other` of four sentences are on another subject than the document's. */
 static const char *write_text(const char *name, size_t documents, uint64_t seed, uint64_t other) {
     const char *path = support_scratch_path(name);
     struct nvdp__noise noise = {.seed = seed};

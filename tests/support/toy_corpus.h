@@ -1,4 +1,4 @@
-/* Small texts, a vocabulary and a model of a moment, for pretraining. */
+/* Small texts, a vocabulary and a small model, for tests of pretraining. */
 #ifndef NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 #define NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 
@@ -9,21 +9,21 @@ struct toy {
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__piece_table pieces;
     struct nvdp__corpus corpus;
-    const char *text; /* its file */
+    const char *text; /* path of its file */
 };
 
-/* Writes documents of made-up sentences, in which words follow from the words before them; path in
- * the scratch directory. */
+/* Writes documents of made-up sentences, in which words follow from the words before them; path
+ * in the scratch directory. */
 const char *toy_text(const char *name, size_t documents, uint64_t seed);
-/* The same with twelve sentences a document, all on one subject. */
+/* The same with twelve sentences per document, all on one subject. */
 const char *toy_topics(const char *name, size_t documents, uint64_t seed);
-/* Writes a vocab.txt that covers them; returns its path. */
+/* Writes a vocab.txt that covers the texts; returns its path. */
 const char *toy_vocabulary(void);
-/* The text, tokenised. */
+/* Opens the text, tokenized. */
 struct toy toy_open(size_t documents);
 void toy_close(struct toy *toy);
 
-/* A small configuration that learns the text; out in the scratch directory. */
+/* Returns a small configuration that learns the text; out is in the scratch directory. */
 struct nvdp__pretrain_options toy_config(const char *const *text, const char *out);
 
 #endif

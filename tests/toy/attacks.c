@@ -1,3 +1,3 @@
-/* The table of attacks of this test's program, linked in place of the library's. */
+/* The table of attacks of this test program, linked in place of the library's. */
 #define ATTACKS "tests/toy/attacks.inc"
 #include "attack/attacks.c"

@@ -1,5 +1,5 @@
-/* A toy encoder, as whoever adds an encoder writes it: one file with its row.  A token's state is W e + b, e the word's
- * embedding; what stands on top reads the mean of the states. */
+/* A toy encoder, written as a new encoder would be: one file with its row. A token's state is W
+ * e + b, where e is the word's embedding; the head reads the mean of the states. */
 #include "bert/row.h"
 
 struct toy {
@@ -40,7 +40,7 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
     nvdp__params_normal(dev, params, dense_of(bert)->weight, bert->config.initializer_range, seed);
 }
 
-/* A checkpoint has all tensors. */
+/* Does nothing because a checkpoint has all tensors. */
 static void initialize_new(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed) {
     (void)bert, (void)dev, (void)params, (void)seed;

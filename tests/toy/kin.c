@@ -1,4 +1,4 @@
-/* A toy of BERT's family: it computes what BERT does, under other names of tensors and keys. */
+/* A toy of BERT's family: it computes the same as BERT, under other names of tensors and keys. */
 #include "bert/transformer.h"
 
 const struct nvdp__encoder_row nvdp__encoder_kin = {

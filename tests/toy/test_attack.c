@@ -1,5 +1,6 @@
-/* Two attacks that are added by their rows alone: described, run, printed and judged as any other.  This program is linked
- * with a table of attacks that has one line more for each (attacks.inc); nothing else of the library changes. */
+/* Tests two attacks that are added only by their rows: they are described, run, printed and
+ * judged like all others. The test program is linked with a table of attacks that has two more
+ * rows (attacks.inc); nothing else of the library changes. */
 #include "attack/texts.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest of the texts, which public lengths give away. */
+/* The length of the longest text, which public lengths reveal. */
 struct toy {
     size_t struct_size, texts, longest;
 };

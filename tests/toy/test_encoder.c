@@ -1,5 +1,5 @@
-/* A new encoder is one file (encoder.c, kin.c) and one row (encoders.inc): configuration, checkpoints, encoding and
- * training take it, and no file of the library knows it. */
+/* Tests that a new encoder needs one file (encoder.c, kin.c) and one row (encoders.inc).
+ * Configuration, checkpoints, encoding and training accept it without changes to the library. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "encoder.h"
@@ -15,9 +15,10 @@
 #include <sys/stat.h>
 
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
-enum { TOY = NVDP_MODEL_BILSTM + 1, KIN }; /* the places of their rows */
+enum { TOY = NVDP_MODEL_BILSTM + 1, KIN }; /* the positions of their rows */
 
-/* A folder with a toy's config.json and weights; the tensor names have no prefix, which is optional. */
+/* Writes a folder with a toy's config.json and weights; tensor names lack the prefix, which is
+ * optional. */
 static const char *tiny_checkpoint(struct nvdp_context *ctx, const float *words,
                                    const float *weight, const float *bias) {
     const char *folder = support_scratch_path("tiny");
@@ -96,7 +97,7 @@ Test(encoder, its_configuration_is_checked) {
     nvdp_context_free(ctx);
 }
 
-/* A random toy over the task's vocabulary; its folder into `model`. */
+/* Writes a random toy over the task's vocabulary and returns its folder in `model`. */
 static void toy_of(struct nvdp_context *ctx, const struct task *task, char model[600]) {
     struct nvdp_bert_config toy;
     char vocabulary[600];
@@ -109,7 +110,7 @@ static void toy_of(struct nvdp_context *ctx, const struct task *task, char model
                  nvdp_context_error(ctx));
 }
 
-/* The label is decided by one word, which the mean of the states shows. */
+/* The label depends on one word, which the mean of the states shows. */
 Test(encoder, it_is_trained_saved_and_scored) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -121,8 +122,8 @@ Test(encoder, it_is_trained_saved_and_scored) {
     config.model = model;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9);
-    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
+    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
     snprintf(model, sizeof model, "%s/model", config.out);
     cr_assert_eq(nvdp_bert_config_read(ctx, model, &saved), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq((int)saved.model_type, TOY);
@@ -138,7 +139,8 @@ static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
     support_contains(nvdp_context_error(ctx), expected);
 }
 
-/* What the row does not claim is refused, above all what a privacy statement would rest on. */
+/* Features that the row does not claim are refused, above all those on which a privacy statement
+ * would rest. */
 Test(encoder, what_it_does_not_offer_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -165,7 +167,8 @@ Test(encoder, what_it_does_not_offer_is_refused) {
     nvdp_context_free(ctx);
 }
 
-/* The same values under other names give the same loss and gradients, and are read from a checkpoint of those names. */
+/* The same values under other names give the same loss and gradients, and are read from a
+ * checkpoint with these names. */
 Test(encoder, kin_of_bert_computes_the_same) {
     static const size_t lengths[] = {3, 9, 1, 5};
     struct nvdp_bert_config config = encoder_config(), read;

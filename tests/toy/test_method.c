@@ -1,5 +1,6 @@
-/* A method that is added by its row alone: trained, measured, certified, exported, verified and reported under its own name.  This
- * program is linked with a table of methods that has one line more (methods.inc); nothing else of the library changes. */
+/* Tests a method that is added only by its row: it is trained, measured, certified, exported,
+ * verified and reported under its own name. The test program is linked with a table of methods
+ * that has one more row (methods.inc); nothing else of the library changes. */
 #include "mechanism/method.h"
 #include "report/parts.h"
 #include "tiny_task.h"
@@ -71,7 +72,7 @@ Test(toy_method, goes_all_the_way) {
 
     cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
     cr_expect_str_eq(guarantee.method, "toy");
-    cr_expect(guarantee.noise && isfinite(guarantee.epsilon)); /* by its clip */
+    cr_expect(guarantee.noise && isfinite(guarantee.epsilon)); /* because of its clip */
 
     cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
     set(options, "run", run);

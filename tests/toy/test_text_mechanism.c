@@ -1,5 +1,6 @@
-/* A mechanism of text privatization that is added by its row alone: it privatizes a file, is described, measured and trained
- * under.  It draws by the exponential mechanism, as santext does. */
+/* Tests a mechanism of text privatization that is added only by its row: it privatizes a file,
+ * and is described, measured and used in training. It draws by the exponential mechanism, like
+ * santext. */
 #include "dchi/mechanism.h"
 #include "tiny_task.h"
 

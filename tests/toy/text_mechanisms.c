@@ -1,3 +1,4 @@
-/* The table of mechanisms of text privatization of this test's program, linked in place of the library's. */
+/* The table of text privatization mechanisms of this test program, linked in place of the
+ * library's. */
 #define MEMBERS "tests/toy/text_mechanisms.inc"
 #include "dchi/mechanisms.c"

@@ -1,4 +1,4 @@
-/* Training with bfloat16 products. */
+/* Tests training with bfloat16 products. */
 #include "support.h"
 #include "tiny_task.h"
 
@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-struct heard {
+struct captured {
     int notices;
 };
 
 static void listen(enum nvdp_log_level level, const char *message, void *user) {
-    struct heard *heard = user;
-    heard->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
+    struct captured *captured = user;
+    captured->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
 }
 
 static struct nvdp__train_options config_in(const struct task *task, enum nvdp_precision precision,
@@ -27,13 +27,13 @@ static struct nvdp__train_options config_in(const struct task *task, enum nvdp_p
 
 static struct nvdp_train_result train_in(const struct task *task, enum nvdp_precision precision,
                                          int threads, const char *out, bool plain,
-                                         struct heard *heard) {
+                                         struct captured *captured) {
     struct nvdp_context *ctx = support_context();
     if (plain) support_bf16(ctx);
     struct nvdp__train_options config = config_in(task, precision, out);
     struct nvdp_train_result result;
     cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
-    nvdp_context_set_log(ctx, listen, heard);
+    nvdp_context_set_log(ctx, listen, captured);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
     return result;
@@ -41,27 +41,29 @@ static struct nvdp_train_result train_in(const struct task *task, enum nvdp_prec
 
 static const char *const model = "model/model.safetensors";
 
-/* One word decides: far above the majority class, .5, in either precision. */
+/* The label depends on one word, so accuracy must be far above the majority class, .5, in both
+ * precisions. */
 Test(bf16, learns_as_float32_does_or_says_that_it_is_float32) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
-    struct heard heard[2] = {{0}, {0}};
+    struct captured captured[2] = {{0}, {0}};
     char out[2][512];
     struct nvdp_train_result result[2];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
         result[i] = train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i],
-                             false, &heard[i]);
+                             false, &captured[i]);
         cr_assert_gt(result[i].test.mean[0], 0.9, "accuracy %g", result[i].test.mean[0]);
     }
     bool missing = nvdp_bf16_missing() != NULL;
-    cr_expect_eq(heard[0].notices, 0);
-    cr_expect_eq(heard[1].notices > 0, missing);
+    cr_expect_eq(captured[0].notices, 0);
+    cr_expect_eq(captured[1].notices > 0, missing);
     cr_expect_eq(support_same_file(out[0], out[1], model), missing);
     nvdp_context_free(ctx);
 }
 
-/* The mechanisms without weights: one has a further layer, in bfloat16 as the encoder. */
+/* Tests the mechanisms without weights. One has an additional layer, in bfloat16 like the
+ * encoder. */
 Test(bf16, gaussian_methods_learn) {
     static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_LEARNED, NVDP_METHOD_VTDP};
     struct nvdp_context *ctx = support_context();
@@ -83,17 +85,17 @@ Test(bf16, bytes_do_not_depend_on_the_number_of_threads) {
     struct nvdp_context *ctx = support_context();
     support_bf16(ctx);
     struct task task = task_make_wide(ctx);
-    struct heard heard = {0};
+    struct captured captured = {0};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "one" : "two"));
-        train_in(&task, NVDP_PRECISION_BF16, i + 1, out[i], true, &heard);
+        train_in(&task, NVDP_PRECISION_BF16, i + 1, out[i], true, &captured);
     }
     cr_expect(support_same_file(out[0], out[1], model));
     nvdp_context_free(ctx);
 }
 
-/* Copies of weights and rows in use are no part of the state: both are found again. */
+/* Weight copies and rows in use are not part of the state and must be restored. */
 Test(bf16, resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     support_bf16(ctx);
@@ -102,19 +104,19 @@ Test(bf16, resumes_exactly) {
     nvdp_context_free(ctx);
 }
 
-/* Heads of 8 dimensions do not suit. */
+/* Heads of 8 dimensions are too narrow for bfloat16. */
 Test(bf16, narrow_heads_are_trained_in_float32_with_a_notice) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct heard heard[2] = {{0}, {0}};
+    struct captured captured[2] = {{0}, {0}};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
         train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], false,
-                 &heard[i]);
+                 &captured[i]);
     }
-    cr_expect_eq(heard[0].notices, 0);
-    cr_expect_gt(heard[1].notices, 0);
+    cr_expect_eq(captured[0].notices, 0);
+    cr_expect_gt(captured[1].notices, 0);
     cr_expect(support_same_file(out[0], out[1], model));
     nvdp_context_free(ctx);
 }

@@ -1,4 +1,4 @@
-/* Runs of a BiLSTM over a model's word embeddings. */
+/* Tests runs of a BiLSTM over a model's word embeddings. */
 #include "support.h"
 #include "tiny_task.h"
 
@@ -6,7 +6,7 @@
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
 
-enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 static struct nvdp__train_options config_of(const struct task *task, const char *out) {
     struct nvdp__train_options config =
@@ -31,7 +31,7 @@ static double *values(struct nvdp_context *ctx, const char *directory, const cha
     return read;
 }
 
-/* The label is decided by one word; the word embeddings are the checkpoint's to the end. */
+/* The label depends on one word; the word embeddings stay those of the checkpoint. */
 Test(bilstm, learns_over_embeddings_that_stay) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -40,8 +40,8 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     config.epochs = 20;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9);
-    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
+    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
     char model[1100];
     size_t before, after;
     snprintf(model, sizeof model, "%s/model", config.out);
@@ -69,7 +69,8 @@ Test(bilstm, resumes_exactly) {
     nvdp_context_free(ctx);
 }
 
-/* A trained BiLSTM is trained further as what it is, and from the embeddings of any type. */
+/* A trained BiLSTM can be trained further, and a BiLSTM can start from the embeddings of any
+ * type. */
 Test(bilstm, starts_from_its_own_and_from_other_types) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);

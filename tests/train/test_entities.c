@@ -1,4 +1,4 @@
-/* Entities counted as conlleval counts them. */
+/* Tests that entities are counted as conlleval counts them. */
 #include "support.h"
 #include "text/conll.h"
 #include "text/dataset.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const labels[] = {"O", "B-X", "I-X", "B-Y", "I-Y"};
-enum { CLASSES = 5, MOST = 16 };
+enum { CLASSES = 5, MAX_WORDS = 16 };
 
 static int32_t class_of(const char *name) {
     for (int32_t c = 0; c < CLASSES; c++)
@@ -17,14 +17,14 @@ static int32_t class_of(const char *name) {
     return -1;
 }
 
-/* Words of one text each, a sentence ending before every '|'. */
+/* The words of one text; a sentence ends before every '|'. */
 struct made {
     struct nvdp_dataset data;
     struct nvdp__dataset_storage storage;
-    size_t offset[MOST + 1];
-    int32_t tag[MOST];
-    bool continues[MOST];
-    int32_t predicted[MOST];
+    size_t offset[MAX_WORDS + 1];
+    int32_t tag[MAX_WORDS];
+    bool continues[MAX_WORDS];
+    int32_t predicted[MAX_WORDS];
 };
 
 static void make(const char *gold, const char *found, struct made *m) {
@@ -54,8 +54,8 @@ static void make(const char *gold, const char *found, struct made *m) {
     m->data.storage = &m->storage;
 }
 
-/* What conlleval says of these, by its rules: an I- where no entity of its type runs begins one; an
- * entity is right with both ends and its type; a sentence's end ends it. */
+/* conlleval's rules: an I- that continues no entity of its type begins one; an entity is right
+ * if both ends and the type are right; the end of a sentence ends it. */
 Test(entities, conllevals_cases) {
     static const struct {
         const char *gold, *found;
@@ -64,18 +64,18 @@ Test(entities, conllevals_cases) {
         {"B-X I-X O B-Y", "B-X I-X O B-Y", 2, 2, 2},
         {"B-X I-X I-X", "B-X I-X O", 1, 1, 0},       /* too short */
         {"B-X I-X O", "B-X I-X I-X", 1, 1, 0},       /* too long */
-        {"B-X I-X", "I-X I-X", 1, 1, 1},             /* I- behind nothing begins one */
-        {"O I-X I-X O", "O B-X I-X O", 1, 1, 1},     /* in the gold tags, too */
-        {"B-X B-X", "B-X I-X", 2, 1, 0},             /* one where there are two */
-        {"B-X I-X", "B-X B-X", 1, 2, 0},             /* two where there is one */
-        {"B-X I-Y", "B-X I-Y", 2, 2, 2},             /* another type begins another */
+        {"B-X I-X", "I-X I-X", 1, 1, 1},             /* an I- after nothing begins one */
+        {"O I-X I-X O", "O B-X I-X O", 1, 1, 1},     /* also in the gold tags */
+        {"B-X B-X", "B-X I-X", 2, 1, 0},             /* found one entity, there are two */
+        {"B-X I-X", "B-X B-X", 1, 2, 0},             /* found two entities, there is one */
+        {"B-X I-Y", "B-X I-Y", 2, 2, 2},             /* another type begins another entity */
         {"B-X I-X", "B-X I-Y", 1, 2, 0},             /* the first ends too early */
         {"B-X I-X", "B-Y I-Y", 1, 1, 0},             /* the wrong type */
-        {"B-X I-X | I-X", "B-X I-X | I-X", 2, 2, 2}, /* a sentence ends it */
-        {"B-X | O", "B-X | I-X", 1, 2, 1},           /* and does not go on behind */
+        {"B-X I-X | I-X", "B-X I-X | I-X", 2, 2, 2}, /* the end of a sentence ends it */
+        {"B-X | O", "B-X | I-X", 1, 2, 1},           /* and does not continue in the next */
         {"O O O", "O O O", 0, 0, 0},
         {"B-X O B-Y I-Y", "O O B-Y I-Y", 2, 1, 1},
-        {"I-X B-X I-X I-Y O", "I-X I-X I-X I-Y O", 3, 2, 1}, /* I-Y alone is right */
+        {"I-X B-X I-X I-Y O", "I-X I-X I-X I-Y O", 3, 2, 1}, /* only I-Y is right */
         {"B-X B-Y B-X", "B-X B-Y B-X", 3, 3, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

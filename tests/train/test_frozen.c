@@ -1,5 +1,5 @@
-/* Runs with frozen layers: the same bits with and without the file of their states, after a kill,
- * after damage, with others beside. */
+/* Tests runs with frozen layers: the same bits with and without the file of states, after a
+ * kill, after damage, and with concurrent runs. */
 #include "support.h"
 #include "tiny_task.h"
 
@@ -30,7 +30,7 @@ static void take(enum nvdp_log_level level, const char *message, void *user) {
     snprintf(fixture->damaged, sizeof fixture->damaged, "%s", message);
 }
 
-/* A BERT of three layers on the task's data. */
+/* Makes a BERT of three layers on the task's data. */
 static void open_fixture(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context()};
     fixture->task = task_make(fixture->ctx);
@@ -66,13 +66,14 @@ static void must_train(struct fixture *fixture, const struct nvdp__train_options
                  nvdp_context_error(fixture->ctx));
 }
 
-enum { STORES = 2 }; /* of the train and the dev file */
+enum { STORES = 2 }; /* for the train file and the dev file */
 
-/* Files in the cache whose names begin with `kind`; the largest one's path where `path` is there. */
+/* Counts the files in the cache whose names begin with `kind`. If `path` is not NULL, it gets
+ * the path of the largest. */
 static int files(const struct fixture *fixture, const char *kind, char path[1024]) {
     DIR *directory = opendir(fixture->cache);
     int count = 0;
-    off_t most = -1;
+    off_t largest = -1;
     if (directory == NULL) return 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strncmp(entry->d_name, kind, strlen(kind)) != 0) continue;
@@ -80,8 +81,8 @@ static int files(const struct fixture *fixture, const char *kind, char path[1024
         char name[1024];
         struct stat info;
         snprintf(name, sizeof name, "%s/%s", fixture->cache, entry->d_name);
-        if (path == NULL || stat(name, &info) != 0 || info.st_size <= most) continue;
-        most = info.st_size;
+        if (path == NULL || stat(name, &info) != 0 || info.st_size <= largest) continue;
+        largest = info.st_size;
         memcpy(path, name, sizeof name);
     }
     closedir(directory);
@@ -108,7 +109,7 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     config.out = found;
     must_train(&fixture, &config, &other);
     cr_assert_eq(stat(path, &after), 0);
-    cr_assert_eq(after.st_ino, before.st_ino); /* not made again */
+    cr_assert_eq(after.st_ino, before.st_ino); /* not rewritten */
     cr_assert_eq(files(&fixture, "prefix-", NULL), STORES);
     config.out = computed;
     config.no_prefix_cache = true;
@@ -122,9 +123,9 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     cr_assert_eq(first.best_validation, other.best_validation);
     cr_assert_eq(first.test.mean[0], other.test.mean[0]);
     cr_assert_eq(first.loss_g, other.loss_g);
-    /* a loaded model runs whole, and scores the same */
-    struct nvdp_evaluation again = task_evaluate(fixture.ctx, kept, 3);
-    cr_assert_eq(again.scores.mean[0], first.test.mean[0]);
+    /* a loaded model runs without a prefix and has the same score */
+    struct nvdp_evaluation evaluated = task_evaluate(fixture.ctx, kept, 3);
+    cr_assert_eq(evaluated.scores.mean[0], first.test.mean[0]);
     cr_assert_eq(fixture.notices, 0);
     free(kept);
     free(found);
@@ -145,7 +146,7 @@ Test(frozen, the_same_bits_under_a_further_layer) {
     kept_or_not(NVDP_PROTOCOL_HOLDOUT, NVDP_METHOD_VTDP);
 }
 
-/* The saved model has all weights: the checkpoint's below, trained ones above. */
+/* The saved model has all weights: the checkpoint's in the frozen layers, trained ones above. */
 Test(frozen, a_saved_model_is_whole) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -197,7 +198,8 @@ static bool stop(void *user) {
     return true;
 }
 
-/* Stopped while states are computed, at steps, in validation: the end is the same. */
+/* A run that is stopped while states are computed, during steps or in validation ends with the
+ * same model. */
 Test(frozen, resumes_exactly) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -227,7 +229,7 @@ Test(frozen, resumes_exactly) {
     nvdp_context_free(fixture.ctx);
 }
 
-/* The state has what is trained; the rest must be what it was. */
+/* The state holds only trained weights and a digest of the frozen ones, which must be unchanged. */
 Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -261,7 +263,7 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     nvdp_context_free(fixture.ctx);
 }
 
-/* Killed while it wrote the file, which the next run takes over. */
+/* A process is killed while it writes the file; the next run takes the file over. */
 Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -306,7 +308,7 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
     cr_assert_eq(files(&fixture, "prefix-", path), STORES);
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
-    /* the header, the table, the first text's rows, the last one's, and a shorter file */
+    /* the header, the table, the first and the last text's rows, and a shorter file */
     const off_t places[] = {3, 20, 70, 64 + 120 * 8 + 100, info.st_size - 5, -1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char name[32];
@@ -328,7 +330,7 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
         must_train(&fixture, &config, &result);
         same_model(good, out);
         cr_assert_eq(fixture.notices, 1, "place %ld: %d notices", (long)places[i], fixture.notices);
-        if (files(&fixture, "prefix-", NULL) < STORES) { /* removed: the next run makes it */
+        if (files(&fixture, "prefix-", NULL) < STORES) { /* removed: the next run writes it */
             config.out = out;
             config.overwrite = true;
             must_train(&fixture, &config, &result);
@@ -379,7 +381,7 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
     config.out = other;
-    config.cache = fixture.task.data; /* a folder's name that is a file's below */
+    config.cache = fixture.task.data; /* a folder below a file */
     char path[1024];
     snprintf(path, sizeof path, "%s/train.tsv", fixture.task.data);
     config.cache = path;
@@ -399,7 +401,7 @@ Test(frozen, a_plan_says_what_it_takes) {
     size_t vocabulary = 15, d = 16, wide = 32, norm = 2 * d;
     size_t layer = 4 * (d * d + d) + (wide * d + wide) + (d * wide + d) + 2 * norm;
     cr_assert_eq(plan.frozen_parameters, (vocabulary + 16 + 2) * d + norm + 2 * layer);
-    cr_assert_gt(plan.prefix_bytes, 120 * 4 * d * sizeof(float)); /* texts of 4 tokens and more */
+    cr_assert_gt(plan.prefix_bytes, 120 * 4 * d * sizeof(float)); /* texts of at least 4 tokens */
     cr_assert_eq(files(&fixture, "", NULL), 0);                   /* nothing was written */
     size_t all = plan.parameters + plan.frozen_parameters;
     config.freeze_layers = 0;

@@ -1,4 +1,5 @@
-/* The first line about a run's privacy: its words for every kind of run, and what it takes from the records. */
+/* Tests the first line about a run's privacy: its words for every kind of run, and the records
+ * from which it is made. */
 #include "base/file.h"
 #include "support.h"
 
@@ -28,7 +29,7 @@ static void put(const char *name, const char *text) {
     cr_assert_eq(nvdp__write_file(ctx, path, text, strlen(text)), NVDP_OK);
 }
 
-/* The line of a run with these records; NULL: no such file. */
+/* Expects this line for a run with these records (NULL: no such file). */
 static void expect(const char *config, const char *result, const char *privacy, const char *want) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     char run[512], *line = NULL;
@@ -87,8 +88,7 @@ Test(guarantee, none) {
            "texts that the encoder was trained on.");
 }
 
-/* A measurement of some texts alone, or of several samples, does not stand in the line. */
-/* A shared file says that its encoder was trained privately, and not how. */
+/* A shared file records only that its encoder was trained privately. */
 Test(guarantee, private_training_at_an_unknown_epsilon) {
     struct nvdp_guarantee of = {.struct_size = sizeof of,
                                 .noise = true,
@@ -103,7 +103,7 @@ Test(guarantee, private_training_at_an_unknown_epsilon) {
     free(text);
 }
 
-/* A part of the texts is called one, and speaks for the run only while nothing complete is there. */
+/* A partial measurement is described as partial, and is used only if there is no complete one. */
 Test(guarantee, incomplete_measurement) {
     static const char part[] =
         "{\"complete\": false, \"n\": 20, \"order\": 1.1, \"infinite_share\": 0, \"rd\": "
@@ -125,7 +125,7 @@ Test(guarantee, incomplete_measurement) {
            "that the encoder was trained on.");
 }
 
-/* Files of earlier versions, which do not say whether they are complete. */
+/* Files of earlier versions do not record whether they are complete. */
 Test(guarantee, an_older_measurement_of_a_part) {
     expect("{\"method\": \"nvdp\"}, \"data\": {\"test_texts\": 900}", "{}", MEASURED,
            "No guarantee over all texts (the preset certified gives one). Measured on 872 of 900 "

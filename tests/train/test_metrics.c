@@ -1,4 +1,4 @@
-/* Scores against values worked out by hand. */
+/* Tests scores against values computed by hand, then intervals over texts. */
 #include "base/random.h"
 #include "support.h"
 #include "train/metrics.h"
@@ -17,7 +17,8 @@ Test(metrics, accuracy_f1_and_matthews_by_hand) {
     cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MATTHEWS, 5, 2, two_class, label), matthews, 1e-15);
 }
 
-/* F1 of class 1 is 4/6, of class 0 1/2; a third class that nobody has or says is left out. */
+/* F1 of class 1 is 4/6, of class 0 1/2; a third class without labels and predictions is left
+ * out. */
 Test(metrics, macro_f1_by_hand) {
     float three_class[15];
     for (int i = 0; i < 5; i++) {
@@ -28,7 +29,7 @@ Test(metrics, macro_f1_by_hand) {
     const double want = (4.0 / 6 + .5) / 2;
     cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 2, two_class, label), want, 1e-15);
     cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 3, three_class, label), want, 1e-15);
-    three_class[2] = 9; /* said once, never so: F1 0 */
+    three_class[2] = 9; /* predicted once, never a label: F1 0 */
     cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 3, three_class, label),
                        (2.0 / 5 + .5 + 0) / 3, 1e-15);
     cr_assert_str_eq(nvdp_metric_name(NVDP_METRIC_MACRO_F1), "macro_f1");
@@ -81,22 +82,22 @@ Test(metrics, score_gives_mean_and_sample_deviation_over_draws) {
 
 /* --- intervals over texts --- */
 
-enum { MOST = 200 };
+enum { MAX_TEXTS = 200 };
 static const struct nvdp_task ratios = {
     .classes = 2,
     .metrics = 3,
     .metric = {NVDP_METRIC_MACRO_F1, NVDP_METRIC_MATTHEWS, NVDP_METRIC_ACCURACY}};
 
-/* Scores of n texts, the first `rare` of class 1, said[i]: which class text i is called. */
+/* Scores n texts, of which the first `rare` have class 1; predicted[i] is the prediction for text i. */
 static struct nvdp_scores scored(const struct nvdp_task *task, size_t n, size_t rare,
-                                 const bool *said) {
+                                 const bool *predicted) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
-    float outputs[2 * MOST], actual[MOST];
+    float outputs[2 * MAX_TEXTS], actual[MAX_TEXTS];
     const float *draw = outputs;
     for (size_t i = 0; i < n; i++) {
-        outputs[2 * i] = !said[i];
-        outputs[2 * i + 1] = said[i];
+        outputs[2 * i] = !predicted[i];
+        outputs[2 * i + 1] = predicted[i];
         actual[i] = i < rare;
     }
     nvdp__score(task, n, actual, 1, &draw, &scores);
@@ -105,9 +106,10 @@ static struct nvdp_scores scored(const struct nvdp_task *task, size_t n, size_t 
     return scores;
 }
 
-/* A classifier that always says the larger class had a macro-F1 of .49 with the interval .47 to 1: texts of that class alone score 1. */
+/* A classifier that always predicts the larger class had a macro-F1 of .49 with the interval .47
+ * to 1, because texts of that class alone score 1. */
 Test(metrics, a_constant_classifier_has_no_interval_of_ratios) {
-    const bool never[MOST] = {false};
+    const bool never[MAX_TEXTS] = {false};
     const struct nvdp_scores scores = scored(&ratios, 60, 3, never);
     cr_expect_float_eq(scores.mean[0], 57 / 117., 1e-12);
     cr_expect(isnan(scores.low[0]) && isnan(scores.high[0]), "%g to %g", scores.low[0],
@@ -118,18 +120,19 @@ Test(metrics, a_constant_classifier_has_no_interval_of_ratios) {
     cr_expect_lt(scores.low[2], scores.high[2]);
 }
 
-/* A class of 3 in 60 is in one plain sample of twenty no more, and Matthews' correlation is 0 there: below its interval's end. */
+/* With 3 texts of 60 in a class, one plain sample in twenty lacks this class. Matthews'
+ * correlation is then 0, below the end of its interval. */
 Test(metrics, no_resample_loses_a_class) {
-    bool said[MOST] = {true, true, true};
-    said[59] = true; /* one error */
-    const struct nvdp_scores scores = scored(&ratios, 60, 3, said);
+    bool predicted[MAX_TEXTS] = {true, true, true};
+    predicted[59] = true; /* one error */
+    const struct nvdp_scores scores = scored(&ratios, 60, 3, predicted);
     cr_expect_float_eq(scores.mean[1], (3 * 56 - 0) / sqrt(4. * 3 * 57 * 56), 1e-12);
     cr_expect_gt(scores.low[1], .5); /* with four such errors it is .64 */
     cr_expect_gt(scores.low[0], .7);
     cr_expect_eq(scores.high[0], 1);
 }
 
-/* A class that is said but that no text has stays one of those that macro-F1 averages over. */
+/* A predicted class without texts stays among the classes over which macro-F1 averages. */
 Test(metrics, a_class_that_no_text_has_stays_counted) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
@@ -148,7 +151,7 @@ Test(metrics, a_class_that_no_text_has_stays_counted) {
     nvdp_context_free(ctx);
 }
 
-/* Three labels of 40 are not 0: plain samples are constant, and correlate 0, one time in twenty. */
+/* Three labels of 40 are not 0: one plain sample in twenty is constant and has correlation 0. */
 Test(metrics, no_resample_of_a_correlation_is_constant) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
@@ -166,21 +169,23 @@ Test(metrics, no_resample_of_a_correlation_is_constant) {
     nvdp_context_free(ctx);
 }
 
-/* 300 splits of 50 texts of a class that is found 4 times of 5, and 150 of one that is taken for it once in ten: the interval has
- * the expected macro-F1 19 times of 20.  Of 300, 95 % +- 3.8 standard deviations are 90.2 to 99.8 %: a false alarm in 7000. */
+/* 300 splits of 50 texts of a class that is found 4 times of 5, and 150 texts of another that is
+ * mistaken for it once in ten. The interval contains the expected macro-F1 19 times of 20. For
+ * 300 splits, 95 % +- 3.8 standard deviations are 90.2 to 99.8 %: one false alarm in 7000. */
 Test(metrics, intervals_hold_the_truth) {
     enum { SPLITS = 300, RARE = 50 };
-    const double found = .8, wrong = .1, common = MOST - RARE;
-    const double said = RARE * found + common * wrong, other = MOST - said;
-    const double truth = RARE * found / (RARE + said) + common * (1 - wrong) / (common + other);
+    const double found = .8, wrong = .1, common = MAX_TEXTS - RARE;
+    const double predicted = RARE * found + common * wrong, other = MAX_TEXTS - predicted;
+    const double truth =
+        RARE * found / (RARE + predicted) + common * (1 - wrong) / (common + other);
     const struct nvdp__noise noise = {.seed = 5};
     size_t inside = 0;
     for (size_t k = 0; k < SPLITS; k++) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, k);
-        bool say[MOST];
-        for (size_t i = 0; i < MOST; i++)
+        bool say[MAX_TEXTS];
+        for (size_t i = 0; i < MAX_TEXTS; i++)
             say[i] = (double)nvdp__stream_below(&stream, 1000) < 1000 * (i < RARE ? found : wrong);
-        const struct nvdp_scores scores = scored(&ratios, MOST, RARE, say);
+        const struct nvdp_scores scores = scored(&ratios, MAX_TEXTS, RARE, say);
         inside += scores.low[0] <= truth && truth <= scores.high[0];
     }
     cr_expect(inside >= 271 && inside <= 299, "%zu of %d", inside, SPLITS);

@@ -1,5 +1,5 @@
-/* Runs on privatized input: what a user sends in a text's place, that it is one draw, and what of the model
- * stays the user's. */
+/* Tests runs on privatized input: the representations that replace a text, that each text is
+ * drawn once, and the parts of the model that stay the user's. */
 #include "base/cache.h"
 #include "dchi/sanitizer.h"
 #include "support.h"
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 enum { DIM = 16, SEED = 7, PIECES = 15 };
 
-/* ---- what is sent ---- */
+/* ---- representations ---- */
 
 struct fixture {
     struct nvdp_context *ctx;
@@ -67,7 +67,7 @@ static bool is_marker(const struct fixture *f, int32_t id) {
            id == nvdp_tokenizer_special(f->tokenizer, NVDP_TOKEN_SEP);
 }
 
-/* The same text's ids in both, compared from the first one's number i on. */
+/* Counts differing ids of the same text, number i in `a` and number j in `b`. */
 static size_t differences(const struct nvdp_dataset *a, size_t i, const struct nvdp_dataset *b,
                           size_t j) {
     size_t n = a->offset[i + 1] - a->offset[i], different = 0;
@@ -77,8 +77,8 @@ static size_t differences(const struct nvdp_dataset *a, size_t i, const struct n
     return different;
 }
 
-/* The mechanism's own draws under the seed, the split and the row of the file; markers stay; a sample
- * of the file gets the same draws, another split its own. */
+/* The draws are the mechanism's for the seed, the split and the row of the file. Markers stay; a
+ * sample of the file gets the same draws, another split different ones. */
 Test(noise, tokens_are_one_draw_a_text) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_SANTEXT, 10);
     struct fixture f = setup(&options);
@@ -127,7 +127,7 @@ Test(noise, tokens_are_one_draw_a_text) {
     teardown(&f);
 }
 
-/* The one file of the folder; free(). */
+/* Returns the path of the only file in the folder; free(). */
 static char *only_file(const char *directory) {
     char *found = NULL;
     DIR *open = opendir(directory);
@@ -142,15 +142,15 @@ static char *only_file(const char *directory) {
     return found;
 }
 
-/* Draws are read where they were kept, whatever the file says; a damaged one is made again; others have
- * another file. */
+/* Draws are read from the cache regardless of the file's content; a damaged file is rewritten;
+ * other draws have another file. */
 Test(noise, draws_are_kept) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_LAPLACE_NEAREST, 30);
     struct fixture f = setup(&options);
     const char *cache = support_scratch_path("drawn");
-    struct nvdp_dataset *drawn = NULL, *again = NULL, *other = NULL;
+    struct nvdp_dataset *drawn = NULL, *repeated = NULL, *other = NULL;
     load(&f, NVDP_SPLIT_TRAIN, 0, &drawn);
-    load(&f, NVDP_SPLIT_TRAIN, 0, &again);
+    load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
     load(&f, NVDP_SPLIT_DEV, 0, &other);
     cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data, NULL), NVDP_OK);
     cr_assert_eq(nvdp__token_noise_texts(f.noise, drawn, cache), NVDP_OK);
@@ -161,25 +161,25 @@ Test(noise, draws_are_kept) {
     for (size_t i = 0; i < bytes / sizeof *fives; i++)
         fives[i] = 5;
     cr_assert_eq(nvdp__cache_write(f.ctx, file, "drawn", 1, (const char *)fives, bytes), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, again, cache), NVDP_OK);
-    cr_expect_eq(memcmp(again->ids, fives, bytes), 0);
-    nvdp_dataset_free(again);
-    load(&f, NVDP_SPLIT_TRAIN, 0, &again);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, repeated, cache), NVDP_OK);
+    cr_expect_eq(memcmp(repeated->ids, fives, bytes), 0);
+    nvdp_dataset_free(repeated);
+    load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
     support_write_text(file, "not it");
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, again, cache), NVDP_OK);
-    cr_expect_eq(memcmp(again->ids, drawn->ids, bytes), 0);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, repeated, cache), NVDP_OK);
+    cr_expect_eq(memcmp(repeated->ids, drawn->ids, bytes), 0);
     cr_assert_eq(remove(file), 0);
     free(file);
     cr_assert_eq(nvdp__token_noise_texts(f.noise, other, cache), NVDP_OK);
     free(only_file(cache));
     free(fives);
     nvdp_dataset_free(drawn);
-    nvdp_dataset_free(again);
+    nvdp_dataset_free(repeated);
     nvdp_dataset_free(other);
     teardown(&f);
 }
 
-/* Vectors of rows [0, n) of `order` in one batch; free(). */
+/* Returns the vectors of rows [0, n) of `order` in one batch; free(). */
 static float *words_of(struct fixture *f, const int64_t *order, size_t n, const float *table,
                        struct nvdp__batch **batch) {
     struct nvdp__device dev = nvdp__device_cpu(f->ctx);
@@ -194,8 +194,8 @@ static float *words_of(struct fixture *f, const int64_t *order, size_t n, const 
     return copy;
 }
 
-/* [CLS] and [SEP] are the table's rows; a text's vectors are nvdp_dchi_perturb's, whatever stands beside
- * it. */
+/* [CLS] and [SEP] are the table's rows. A text's vectors are those of nvdp_dchi_perturb,
+ * independent of the other texts in the batch. */
 Test(noise, vectors_are_one_draw_a_text) {
     struct nvdp__token_noise_options options = options_of(NVDP__NOISE_LAPLACE, 50);
     struct fixture f = setup(&options);
@@ -231,11 +231,11 @@ Test(noise, vectors_are_one_draw_a_text) {
                 marker ? table[(size_t)alone->ids[k] * DIM + i] : (float)drawn[(k - 1) * DIM + i];
             cr_assert_eq(own[k * DIM + i], want);
         }
-    /* a step draws without memory of its own */
+    /* a step allocates no memory */
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
     nvdp__fail_allocation(f.ctx, 1);
-    const float *again = NULL;
-    cr_expect_eq(nvdp__token_noise_words(f.noise, &dev, table, alone, &again), NVDP_OK);
+    const float *repeated = NULL;
+    cr_expect_eq(nvdp__token_noise_words(f.noise, &dev, table, alone, &repeated), NVDP_OK);
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1));
     free(words);
     free(own);
@@ -245,7 +245,7 @@ Test(noise, vectors_are_one_draw_a_text) {
     teardown(&f);
 }
 
-/* Only the first token's state, as nvdp_sequence_laplace draws it. */
+/* Only the first token's state is noised, as nvdp_sequence_laplace draws it. */
 Test(noise, a_sequence_is_its_first_state) {
     struct nvdp__token_noise_options options = options_of(NVDP__NOISE_SEQUENCE, 5);
     options.clip = 0.5;
@@ -287,7 +287,7 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
     return config;
 }
 
-/* Elements of a tensor that a run changed. */
+/* Counts the elements of a tensor that a run changed. */
 static size_t changed(struct nvdp_context *ctx, const char *model, const char *run,
                       const char *name) {
     char path[1200];
@@ -317,8 +317,8 @@ static size_t changed(struct nvdp_context *ctx, const char *model, const char *r
 #define QUERY "bert.encoder.layer.0.attention.self.query.weight"
 #define POOLER "bert.pooler.dense.weight"
 
-/* Of token representations the table is the user's, of sequences the encoder, of texts nothing; scores
- * are found again. */
+/* With token representations the table stays the user's, with sequences the encoder does, with
+ * texts nothing. Scores are reproducible. */
 Test(noise, what_is_the_users_stays) {
     static const struct {
         int mechanism;
@@ -335,8 +335,8 @@ Test(noise, what_is_the_users_stays) {
         config.epochs = 2;
         config.overwrite = true;
         struct nvdp_train_result result = task_train(ctx, &config);
-        struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-        cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+        struct nvdp_evaluation repeated = task_evaluate(ctx, config.out, 1);
+        cr_expect_eq(repeated.scores.mean[0], result.test.mean[0]);
         cr_expect_eq(changed(ctx, task.model, config.out, WORDS) == 0, runs[i].words, "%zu", i);
         cr_expect_eq(changed(ctx, task.model, config.out, POSITIONS) == 0, runs[i].layers, "%zu",
                      i);
@@ -346,8 +346,8 @@ Test(noise, what_is_the_users_stays) {
     nvdp_context_free(ctx);
 }
 
-/* Noise of no size is none: text-to-text is the plain run, token representation the run whose word
- * embeddings are frozen; so for both encoders. */
+/* Zero noise is no noise: text-to-text equals the plain run, token representations the run with
+ * frozen word embeddings, for both encoders. */
 Test(noise, none_is_null_privacy) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -376,7 +376,7 @@ Test(noise, none_is_null_privacy) {
     nvdp_context_free(ctx);
 }
 
-/* The label is decided by one word: with little noise it is learned, from uniform tokens it is not. */
+/* The label depends on one word: it is learned with little noise, but not from uniform tokens. */
 Test(noise, is_what_is_learned_from) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -409,7 +409,7 @@ Test(noise, sequences_resume_exactly) {
 
 /* ---- token representations from a file ---- */
 
-/* The task's, drawn over its model. */
+/* Writes the task's representations, drawn over its model. */
 static const char *represent(struct nvdp_context *ctx, const struct task *task, const char *eta) {
     const char *path = support_scratch_path("representations.h5");
     const char *const settings[][2] = {
@@ -434,8 +434,8 @@ static struct nvdp__train_options config_from(const struct task *task, const cha
     return config;
 }
 
-/* Texts as long as those that they were made from, under their numbers and labels; their vectors, between the
- * table's rows of [CLS] and [SEP]; a sample is a part of them. */
+/* The texts have the lengths, numbers and labels of their originals. Their vectors lie between
+ * the table's rows of [CLS] and [SEP]. A sample is a part of the texts. */
 Test(noise, representations_are_texts_without_words) {
     struct nvdp__token_noise_options none = options_of(NVDP__TOKENS_RANDOM, 0);
     struct fixture f = setup(&none);
@@ -474,7 +474,7 @@ Test(noise, representations_are_texts_without_words) {
     nvdp__batch_fill(batch, texts, order, 0, 3);
     cr_assert_eq(nvdp__token_noise_words(noise, &dev, table, batch, &words), NVDP_OK);
     for (size_t t = 0; t < 3; t++) {
-        size_t row = 0; /* of the file */
+        size_t row = 0; /* row of the file */
         while (info.split[row] != NVDP_SPLIT_TRAIN || info.id[row] != order[t])
             row++;
         size_t first = (size_t)info.offset[row], n = (size_t)info.offset[row + 1] - first;

@@ -1,4 +1,5 @@
-/* The table of training's options, row by row: what is said once holds everywhere. */
+/* Tests the table of training's options, row by row: each row's values hold wherever the option
+ * is used. */
 #include "support.h"
 #include "tiny_task.h"
 
@@ -13,7 +14,7 @@ static struct nvdp_config *fresh(struct nvdp_context *ctx) {
     return config;
 }
 
-/* A value that is not the default. */
+/* Returns a value that differs from the default. */
 static void another(const struct nvdp_option *row, char text[64]) {
     double usual = row->default_value != NULL ? strtod(row->default_value, NULL) : 0;
     bool bounded = row->min != 0 || row->max != 0;
@@ -88,10 +89,11 @@ Test(options, what_is_set_is_got_and_set_again) {
     nvdp_context_free(ctx);
 }
 
-/* All options at once, to JSON, by the public reader and by run.json's, and back. */
+/* Writes all options to JSON, reads them with the public reader and as run.json, and writes them
+ * again. */
 Test(options, files_keep_every_value) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = fresh(ctx), *again = fresh(ctx);
+    struct nvdp_config *config = fresh(ctx), *copied = fresh(ctx);
     const char *path = support_scratch_path("options.json");
     char *text = NULL, *same = NULL;
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
@@ -102,8 +104,8 @@ Test(options, files_keep_every_value) {
     }
     cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
     support_write_text(path, text);
-    cr_assert_eq(nvdp_config_load(again, path), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_config_json(again, &same), NVDP_OK);
+    cr_assert_eq(nvdp_config_load(copied, path), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_config_json(copied, &same), NVDP_OK);
     cr_expect_str_eq(text, same);
     struct nvdp__train_options read = nvdp__train_defaults();
     json_t *object = json_loads(text, 0, NULL);
@@ -116,11 +118,10 @@ Test(options, files_keep_every_value) {
     free(text);
     free(same);
     nvdp_config_free(config);
-    nvdp_config_free(again);
+    nvdp_config_free(copied);
     nvdp_context_free(ctx);
 }
 
-/* A run that is resumed refuses what changes its result, and takes the rest. */
 Test(options, texts_that_no_json_file_holds_are_named) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
@@ -234,8 +235,8 @@ Test(presets, stand_where_nothing_was_given_whatever_the_order) {
         expect(config, "lambda-g", "0.5");
         expect(config, "lambda-d", "0.25");
         expect(config, "delta", "0");
-        expect(config, "kl-delay", "0.05");      /* not what kl implies */
-        expect(config, "kl-schedule", "warmup"); /* what kl implies */
+        expect(config, "kl-delay", "0.05");      /* not the value that kl implies */
+        expect(config, "kl-schedule", "warmup"); /* the value that kl implies */
         cr_expect(nvdp_config_is_preset(config, "lambda-d"));
         cr_expect_not(nvdp_config_is_set(config, "lambda-d"));
         cr_expect_not(nvdp_config_is_preset(config, "lambda-g"));
@@ -245,7 +246,7 @@ Test(presets, stand_where_nothing_was_given_whatever_the_order) {
         cr_expect_not(nvdp_config_is_preset(config, "nothing"));
         cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
         cr_assert_eq(nvdp_config_set(copy, "delta", NULL), NVDP_OK);
-        expect(copy, "delta", "3"); /* back to what it is where it is not given */
+        expect(copy, "delta", "3"); /* back to the preset's value */
         cr_assert_eq(nvdp_config_set(copy, "preset", NULL), NVDP_OK);
         expect(copy, "lambda-g", "0.5");
         expect(copy, "lambda-d", "0.01");
@@ -297,7 +298,8 @@ static void noticed(enum nvdp_log_level level, const char *message, void *user) 
         ++*(int *)user;
 }
 
-/* "private" read as a promise: the name goes on, says what it is, and is recorded as the present one; older runs have it. */
+/* The old name "private" could be read as a guarantee. It still works with a notice and is
+ * recorded under the present name; older runs have it. */
 Test(presets, an_old_name_goes_on) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *old = fresh(ctx), *present = fresh(ctx);
@@ -363,7 +365,7 @@ Test(presets, faults_are_named_and_change_nothing) {
     nvdp_context_free(ctx);
 }
 
-/* Of a run: recorded with its options, the same as those options given one by one. */
+/* A preset of a run is recorded with its options and equals those options given one by one. */
 Test(presets, train_as_their_options_do) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);

@@ -1,5 +1,6 @@
-/* Training by several processes is training by one, up to the rounding of sums in another order.  Here they are
- * threads (support/threads.h); tests/cli/test_mpi.c has real ones. */
+/* Tests that training with several processes equals training with one, up to the rounding of
+ * sums in another order. Here the processes are threads (support/threads.h);
+ * tests/cli/test_mpi.c has real ones. */
 #include "support.h"
 #include "threads.h"
 #include "tiny_task.h"
@@ -10,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BILSTM = 1 }; /* of nvdp__encoder_choices */
+enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 static const char MODEL[] = "model/model.safetensors";
 
 struct job {
     struct nvdp__train_options config;
     struct nvdp_train_result result[8];
-    int calls; /* the last rank is cancelled after so many questions; 0: not */
+    int calls; /* the last rank is cancelled after this many checks; 0: never */
 };
 
 static bool stop(void *user) {
@@ -31,8 +32,8 @@ static nvdp_status train(struct nvdp_context *ctx, int rank, void *user) {
         nvdp_context_set_cancel(ctx, stop, &calls);
     nvdp_status status = nvdp__train(ctx, &job->config, &job->result[rank]);
     if (job->calls == 0) return status;
-    bool told = strstr(nvdp_context_error(ctx), "--resume") != NULL;
-    return status == NVDP_ERR_CANCELLED && told ? NVDP_OK : NVDP_ERR_STATE;
+    bool reported = strstr(nvdp_context_error(ctx), "--resume") != NULL;
+    return status == NVDP_ERR_CANCELLED && reported ? NVDP_OK : NVDP_ERR_STATE;
 }
 
 static struct nvdp_train_result train_alone(const struct nvdp__train_options *config) {
@@ -59,8 +60,8 @@ static struct nvdp__train_options config_of(enum nvdp_method method, bool wide) 
     return config;
 }
 
-/* A sum's rounding is some 1e-7 of it a step; Adam divides by the size of gradients that may be small, and thirty
- * steps pass it on. */
+/* A sum's rounding error is about 1e-7 per step. Adam divides by the size of gradients, which
+ * may be small, and thirty steps amplify the error. */
 static const double ROUNDING = 1e-5;
 
 static void equals_one(struct nvdp__train_options config, double tolerance) {
@@ -85,7 +86,7 @@ static void equals_one(struct nvdp__train_options config, double tolerance) {
 Test(ranks, base_equals_one_process) {
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, false);
     equals_one(config, ROUNDING);
-    config.dropout = 0.2; /* masks do not depend on who computes */
+    config.dropout = 0.2; /* masks do not depend on the process */
     config.classifier_dropout = 0.2;
     config.batch = 7;      /* uneven parts, */
     config.holdout = 0.05; /* and a last batch of two texts */
@@ -115,8 +116,8 @@ Test(ranks, bilstm_equals_one_process) {
     equals_one(config, ROUNDING);
 }
 
-/* The rows that a product's block has beside a text may change how its sums are rounded to bfloat16: 2^-8 of
- * some of them, of which thousands are added up. */
+/* The other rows in a product's block may change how a text's sums round to bfloat16: 2^-8 of
+ * some of them, and thousands are summed. */
 Test(ranks, bf16_equals_one_process) {
     support_bf16(NULL);
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, true);
@@ -124,7 +125,7 @@ Test(ranks, bf16_equals_one_process) {
     equals_one(config, 1e-3);
 }
 
-/* Means over a batch's words, of which processes have unequal numbers. */
+/* Means over a batch's words, whose number differs between processes. */
 Test(ranks, tags_equal_one_process) {
     static const char *const words[] = {"good", "cat", "bad", "sun", "one"};
     static const char *const tags[] = {"B-Q", "O", "I-Q", "O", "O"};
@@ -149,7 +150,8 @@ Test(ranks, tags_equal_one_process) {
     equals_one(config, ROUNDING);
 }
 
-/* Stopped by a signal that one of three heard, continued by one, stopped, continued by two: the run of one. */
+/* A run that is stopped by a signal to one of three processes, continued by one, stopped, and
+ * continued by two equals the run of one process. */
 static void another_number_continues(struct nvdp__train_options config, int calls) {
     const char *one = config.out;
     char many[512];
@@ -171,15 +173,15 @@ Test(ranks, another_number_continues_a_run) {
     another_number_continues(config_of(NVDP_METHOD_NVDP, false), 6);
 }
 
-/* What one process cannot do, none does, and all tell the same. */
+/* If one process fails, all fail with the same message. */
 static nvdp_status fails(struct nvdp_context *ctx, int rank, void *user) {
     struct job *job = user;
     struct nvdp__train_options config = job->config;
     if (rank == 1) config.data = "/nowhere";
     nvdp_status status = nvdp__train(ctx, &config, &job->result[rank]);
-    bool told = strstr(nvdp_context_error(ctx), "rank 1: ") != NULL &&
-                strstr(nvdp_context_error(ctx), "/nowhere") != NULL;
-    return status == NVDP_ERR_IO && told ? NVDP_OK : NVDP_ERR_STATE;
+    bool reported = strstr(nvdp_context_error(ctx), "rank 1: ") != NULL &&
+                    strstr(nvdp_context_error(ctx), "/nowhere") != NULL;
+    return status == NVDP_ERR_IO && reported ? NVDP_OK : NVDP_ERR_STATE;
 }
 
 Test(ranks, one_failure_is_everybodys) {
@@ -187,7 +189,7 @@ Test(ranks, one_failure_is_everybodys) {
     support_ranks(3, fails, &job);
 }
 
-/* A process is lost at some sum: every other one's operations fail, and rank 0 keeps what was done. */
+/* A process is lost at some sum: the operations of all others fail, and rank 0 saves the state. */
 struct losing {
     struct nvdp_ranks real;
     int calls;
@@ -232,7 +234,7 @@ static nvdp_status train_until_lost(struct nvdp_context *ctx, int rank, void *us
 }
 
 Test(ranks, what_was_done_before_a_process_was_lost_is_kept) {
-    static const int calls[] = {16, 17, 39}; /* in a step, behind it, in a later one */
+    static const int calls[] = {16, 17, 39}; /* in a step, after it, in a later one */
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, false);
     const char *one = config.out;
     char many[512];
@@ -256,8 +258,8 @@ static nvdp_status differs(struct nvdp_context *ctx, int rank, void *user) {
     float x[2] = {1, rank == 2 ? 2 : 3};
     if (nvdp__rank_same(ctx, "numbers", x, sizeof x[0]) != NVDP_OK) return NVDP_ERR_IO;
     nvdp_status status = nvdp__rank_same(ctx, "numbers", x, sizeof x);
-    bool told = strstr(nvdp_context_error(ctx), "rank 2: expected rank 0's numbers") != NULL;
-    return status == NVDP_ERR_STATE && told ? NVDP_OK : NVDP_ERR_IO;
+    bool reported = strstr(nvdp_context_error(ctx), "rank 2: expected rank 0's numbers") != NULL;
+    return status == NVDP_ERR_STATE && reported ? NVDP_OK : NVDP_ERR_IO;
 }
 
 Test(ranks, parameters_that_drift_apart_are_found) {
@@ -274,8 +276,9 @@ Test(ranks, stretches_cover_everything_once) {
     nvdp_context_free(ctx);
 }
 
-/* Things of random weights are shared out in order, none twice and none left out, nobody has more than twice its
- * share of them, and what anybody has differs from the mean by a thing's weight at most where that lets it. */
+/* Items of random weights are divided in order, none twice and none left out. No process has
+ * more than twice the mean number of items. A process's weight differs from the mean by at most
+ * one item's weight, if the limit on the number allows it. */
 enum { THINGS = 24, HEAVIEST = 100 };
 
 struct shares {
@@ -314,7 +317,7 @@ Test(ranks, long_and_short_texts_are_shared_out_by_length) {
         }
         cr_expect_eq(next, THINGS);
     }
-    for (size_t i = 0; i < THINGS; i++) /* one takes longer than all others */
+    for (size_t i = 0; i < THINGS; i++) /* one item outweighs all others */
         shares.weight[i] = i == 0 ? 100 * HEAVIEST : 1;
     support_ranks(4, share_out, &shares);
     size_t next = 0;
@@ -347,7 +350,7 @@ Test(ranks, private_training_equals_one_process) {
     equals_one(private_config(NVDP_METHOD_VIB_LEARNED), ROUNDING);
 }
 
-/* Where one of three leaves a step within, all do: of its eighteen batches. */
+/* If one of three processes leaves a step of eighteen batches, all do. */
 Test(ranks, another_number_continues_a_private_run) {
     struct nvdp__train_options config = private_config(NVDP_METHOD_BASE);
     config.dp.batch = 54;
@@ -368,8 +371,8 @@ static json_t *statement_of(const char *run) {
     return dp;
 }
 
-/* Each of four adds noise .6: 1.2 together, of which the account and the statement speak; and it cannot go on with
- * another number. */
+/* Each of four processes adds noise .6, together 1.2, which is the noise in the account and the
+ * statement. Another number of processes cannot continue the run. */
 Test(ranks, noise_of_each_shard_is_accounted) {
     char many[512];
     struct job job = {.config = private_config(NVDP_METHOD_BASE), .calls = 20};
@@ -402,8 +405,9 @@ Test(ranks, noise_of_each_shard_is_accounted) {
     json_decref(one);
 }
 
-/* Nobody is drawn: the gradient is noise alone, of sigma C / B, times sqrt(P) where each adds some.  Its
- * squares are chi-square of as many degrees as there are parameters; five standard deviations. */
+/* No example is drawn: the gradient is only noise, of sigma C / B, times sqrt(P) if each process
+ * adds noise. Its squares are chi-square with as many degrees of freedom as parameters; the
+ * tolerance is five standard deviations. */
 struct noise {
     struct nvdp__train_options config;
     double square[8], parameters, sum[8];
@@ -451,6 +455,6 @@ static void noise_is(enum nvdp__shards_noise shards, uint64_t seed, int size, do
 Test(ranks, noise_is_added_once_or_by_each) {
     noise_is(NVDP__NOISE_ONCE, 9, 3, 2);
     noise_is(NVDP__NOISE_EACH, 9, 3, 2 * sqrt(3));
-    noise_is(NVDP__NOISE_ONCE, 0, 3, 2); /* the operating system's */
+    noise_is(NVDP__NOISE_ONCE, 0, 3, 2); /* random numbers of the operating system */
     noise_is(NVDP__NOISE_EACH, 0, 4, 2 * 2);
 }

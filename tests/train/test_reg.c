@@ -1,4 +1,4 @@
-/* Weight decay towards the checkpoint, and the method that is made of it. */
+/* Tests weight decay towards the checkpoint, and method reg, which uses it. */
 #include "bert/checkpoint.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -53,7 +53,7 @@ struct plain {
     float *anchor;
 };
 
-/* The checkpoint's values by name, straight from the file; 0 where it has none. */
+/* Returns the checkpoint's values by name, directly from the file; 0 for tensors that it lacks. */
 static float *anchor_of(struct nvdp_context *ctx, const char *directory,
                         const struct nvdp__params *params) {
     struct nvdp_safetensors *file = NULL;
@@ -82,7 +82,8 @@ static void plain_begin(struct plain *p, struct nvdp_context *ctx, const struct 
         p->x[i] = params->value[i];
 }
 
-/* Clip, Adam with bias correction, decay towards the anchor; gradients are the trainer's. */
+/* Clips, takes Adam's step with bias correction, and decays towards the anchor; gradients are
+ * the trainer's. */
 static void plain_step(struct plain *p, const struct nvdp__trainer *t, int step) {
     const struct nvdp__params *params = &t->model->params;
     const struct nvdp__adamw_options *c = &t->config.adamw;
@@ -119,10 +120,10 @@ static void open_trainer(struct nvdp__trainer *t) {
     nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
 }
 
-/* Ten steps.  Adam's first steps have the size of the rate whatever the gradient: where that is
- * near the smallest float the quotient's error is large, so elements whose gradient is that small
- * are not compared; the others err by float32's roundings of x (6e-8 of weights near 1) and of the
- * quotient, 1e-6 of a rate of 1e-2 in each of ten steps. */
+/* Compares ten steps. Adam's first steps have the size of the rate, independent of the gradient.
+ * For gradients near the smallest float the quotient's error is large, so these elements are not
+ * compared. The others differ by float32's roundings of x (6e-8 of weights near 1) and of the
+ * quotient (1e-6 of a rate of 1e-2) in each of ten steps. */
 Test(reg, steps_are_those_of_a_plain_loop) {
     enum { STEPS = 10 };
     struct nvdp_context *ctx = support_context();
@@ -161,9 +162,9 @@ Test(reg, steps_are_those_of_a_plain_loop) {
     nvdp_context_free(ctx);
 }
 
-/* --- what a base run's classifier is to another model --- */
+/* --- the anchor of a base run's classifier --- */
 
-/* The square of what the classifier of a run from `base` decays towards. */
+/* Returns the squared norm of the anchor of the classifier in a run from `base`. */
 static double head_anchor(struct nvdp_context *ctx, const struct task *task, const char *base,
                           enum nvdp_method method, const char *name) {
     struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(ctx, task, NULL)};
@@ -217,7 +218,7 @@ Test(reg, resumes_exactly_in_bfloat16) {
     nvdp_context_free(ctx);
 }
 
-/* Where weights decay to is an option of every method. */
+/* decay_to is an option of every method. */
 Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -233,7 +234,7 @@ static bool stop(void *user) {
     return --*calls < 0;
 }
 
-/* The last number of the file, which is one of a weight. */
+/* Changes the last number of the file, which belongs to a weight. */
 static void change_a_weight(const char *directory) {
     char path[600];
     const float other = 0.5f;
@@ -263,9 +264,9 @@ Test(reg, another_checkpoint_cannot_be_decayed_to) {
     nvdp_context_free(ctx);
 }
 
-/* --- what it comes to --- */
+/* --- the result of decay --- */
 
-/* A tensor of a directory's weights; free(). */
+/* Reads a tensor of a directory's weights; free(). */
 static float *read_tensor(struct nvdp_context *ctx, const char *directory, const char *name,
                           size_t *count) {
     struct nvdp_safetensors *file = NULL;
@@ -282,7 +283,8 @@ static float *read_tensor(struct nvdp_context *ctx, const char *directory, const
     return value;
 }
 
-/* Largest distance of a run's tensor from `scale` times the checkpoint's (NULL: from 0). */
+/* Returns the largest distance of a run's tensor from `scale` times the checkpoint's (NULL: from
+ * 0). */
 static double distance(struct nvdp_context *ctx, const char *run, const char *checkpoint,
                        double scale, const char *name) {
     char model[1024];
@@ -302,8 +304,9 @@ static const char query[] = "bert.encoder.layer.0.attention.self.query.weight";
 static const char pooler[] = "bert.pooler.dense.weight";
 static const char norm[] = "bert.encoder.layer.0.output.LayerNorm.weight";
 
-/* Rate times decay is 1 in the first step, and gradients are clipped to nothing (1e-6, over Adam's
- * epsilon of 1, at a rate of 0.1 in 14 steps): weights are where decay pulls them to. */
+/* Rate times decay is 1 in the first step. Gradients are clipped to almost nothing (1e-6, over
+ * Adam's epsilon of 1, at a rate of 0.1 in 14 steps), so the weights equal the values towards
+ * which decay pulls. */
 static void pulls(enum nvdp__decay_to to, size_t freeze_layers) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);

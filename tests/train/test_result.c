@@ -1,4 +1,4 @@
-/* result.json: what tables over many runs need. */
+/* Tests that result.json has the values that tables over many runs need. */
 #include "base/json.h"
 #include "support.h"
 #include "tiny_task.h"

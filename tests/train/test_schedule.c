@@ -1,4 +1,4 @@
-/* Rates and weights over the steps, exactly. */
+/* Tests learning rates and regularizer weights over the steps, exactly. */
 #include "job/optimizer.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -18,8 +18,8 @@ Test(schedule, learning_rate_rises_then_falls_to_zero) {
     cr_assert_float_eq(nvdp__lr_factor(0, 20, 0), 1, 0);
 }
 
-/* 20 steps, delay a fifth, ramp half: 0 up to step 4, then a tenth more each step, 1 from step 14.
- */
+/* 20 steps, delay a fifth, ramp half: 0 up to step 4, then a tenth more per step, 1 from step
+ * 14. */
 Test(schedule, warmup_waits_then_rises_then_stays) {
     struct nvdp__train_options config = nvdp__train_defaults();
     config.kl_schedule = NVDP__KL_WARMUP;
@@ -31,7 +31,7 @@ Test(schedule, warmup_waits_then_rises_then_stays) {
     }
     cr_expect_eq(nvdp__kl_weight(&config, 3, 20), 0, "not even a rounding's worth");
     cr_expect_eq(nvdp__kl_weight(&config, 15, 20), 1);
-    /* where shares of the steps fall between two: 7 steps, so step 2 is at 2/7 */
+    /* shares of the steps between two steps: of 7 steps, step 2 is at 2/7 */
     cr_expect_eq(nvdp__kl_weight(&config, 1, 7), 0);
     cr_expect_float_eq(nvdp__kl_weight(&config, 2, 7), (2.0 / 7 - 0.2) / 0.5, 1e-15);
     cr_expect_eq(nvdp__kl_weight(&config, 5, 7), 1);
@@ -44,7 +44,7 @@ Test(schedule, warmup_without_ramp_delay_or_end) {
     config.kl_ramp = 0; /* a jump */
     cr_expect_eq(nvdp__kl_weight(&config, 4, 20), 0);
     cr_expect_eq(nvdp__kl_weight(&config, 5, 20), 1);
-    config.kl_delay = 0; /* from the first step on, which weighs nothing */
+    config.kl_delay = 0; /* from the first step on, whose weight is 0 */
     config.kl_ramp = 0.5;
     cr_expect_eq(nvdp__kl_weight(&config, 0, 20), 0);
     cr_expect_float_eq(nvdp__kl_weight(&config, 1, 20), 0.1, 1e-15);
@@ -65,7 +65,7 @@ Test(schedule, constant_and_decay) {
     }
 }
 
-/* A run's lines of steps, with the weight the schedule says and the loss that follows from it. */
+/* Checks a run's lines of steps: the weight is the schedule's, and the loss follows from it. */
 static void check_run(enum nvdp__kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
     struct nvdp_context *ctx = support_context();
@@ -112,8 +112,7 @@ Test(schedule, a_run_follows_its_decay) {
     check_run(NVDP__KL_DECAY);
 }
 
-/* Full weight where it is the published losses' default, a late rise where it is the exact one's.
- */
+/* The published losses imply full weight, the exact regularizer implies a late rise. */
 Test(schedule, the_regularizer_implies_it) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_implied(ctx, "regularizer", "published");

@@ -1,4 +1,4 @@
-/* What a run starts from: a model whose head is of another shape, a finished run without a
+/* Tests the starts of a run: a model whose head has another shape, a finished run without a
  * bottleneck. */
 #include "support.h"
 #include "tiny_task.h"
@@ -24,7 +24,7 @@ static void keep(enum nvdp_log_level level, const char *message, void *user) {
     snprintf(fixture->notices + used, sizeof fixture->notices - used, "%s\n", message);
 }
 
-/* A finished run of base, and its model. */
+/* Makes a finished run of base, and its model. */
 static void open_fixture(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context()};
     fixture->task = task_make(fixture->ctx);
@@ -37,7 +37,7 @@ static void open_fixture(struct fixture *fixture) {
     nvdp_context_set_log(fixture->ctx, keep, fixture);
 }
 
-/* From the base run; weights do not move. */
+/* Returns options that start from the base run and do not change weights. */
 static struct nvdp__train_options still(const struct fixture *fixture, enum nvdp_method method) {
     struct nvdp__train_options config = task_config(&fixture->task, method, NULL);
     config.model = NULL;
@@ -48,7 +48,7 @@ static struct nvdp__train_options still(const struct fixture *fixture, enum nvdp
     return config;
 }
 
-/* Whether the tensor has the same bits in both models. */
+/* Returns whether the tensor has the same bits in both models. */
 static bool same_tensor(struct nvdp_context *ctx, const char *a, const char *b, const char *name) {
     const struct nvdp_tensor_info *tensor[2];
     struct nvdp_safetensors *file[2];
@@ -93,7 +93,7 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     support_contains(fixture.notices,
                      "tensor 'classifier.bias': expected shape [1], found [2]; initialised\n");
     support_lacks(fixture.notices, "not used");
-    /* a bottleneck of another width on the encoder of a model that has one */
+    /* a bottleneck of another width on the encoder of a model with a bottleneck */
     config = task_config(&fixture.task, NVDP_METHOD_NVDP, run);
     config.nvib.latent_dim = 8;
     config.epochs = 1;
@@ -144,7 +144,7 @@ Test(start, a_finished_model_of_another_shape_is_refused) {
 
 /* --- --from-base --- */
 
-/* What was trained on all texts knows those that a fold is scored on. */
+/* A model that was trained on all texts has seen those that score a fold. */
 Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     struct fixture fixture;
     open_fixture(&fixture);
@@ -160,7 +160,7 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     config.model = fixture.model;
     refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "base/model was trained on the texts");
     config.model = fixture.task.model;
-    config.base_epochs = 1; /* one of its own */
+    config.base_epochs = 1; /* its own base run */
     task_train(fixture.ctx, &config);
     snprintf(base, sizeof base, "%s/base", run);
     config = still(&fixture, NVDP_METHOD_VIB_FIXED);
@@ -172,7 +172,7 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     config.fold = 1;
     refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 1 is scored on");
     config.fold = 2;
-    config.limit_train = TASK_TRAIN - 1; /* dealt otherwise */
+    config.limit_train = TASK_TRAIN - 1; /* other folds */
     refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 2 is scored on");
     free((void *)config.out);
     free(run);
@@ -195,13 +195,13 @@ Test(start, every_method_takes_the_encoder_of_a_base_run) {
         cr_expect_eq(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"), bare);
         if (bare) cr_expect(support_same_file(fixture.base, run, "model/model.safetensors"));
     }
-    char path[700], said[1400];
+    char path[700], expected[1400];
     snprintf(path, sizeof path, "%s/run.json", run);
     char *text = support_read(path);
-    snprintf(said, sizeof said, "\"from_base\": \"%s\"", fixture.base);
-    support_contains(text, said);
-    snprintf(said, sizeof said, "\"model\": \"%s\"", fixture.model);
-    support_contains(text, said);
+    snprintf(expected, sizeof expected, "\"from_base\": \"%s\"", fixture.base);
+    support_contains(text, expected);
+    snprintf(expected, sizeof expected, "\"model\": \"%s\"", fixture.model);
+    support_contains(text, expected);
     free(text);
     free(run);
     nvdp_context_free(fixture.ctx);
@@ -221,8 +221,8 @@ Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
     cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_expect(
         same_tensor(fixture.ctx, fixture.base, run, "bert.encoder.layer.0.output.dense.weight"));
-    struct nvdp_evaluation again = task_evaluate(fixture.ctx, run, 3);
-    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    struct nvdp_evaluation evaluated = task_evaluate(fixture.ctx, run, 3);
+    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
     free(run);
     free(cache);
     nvdp_context_free(fixture.ctx);
@@ -244,7 +244,7 @@ Test(start, another_task_gives_its_encoder_alone) {
     struct nvdp__train_options config = still(&fixture, NVDP_METHOD_BASE);
     char *run = strdup(support_scratch_path("run"));
     config.out = run;
-    config.task = "tsv"; /* two outputs as well */
+    config.task = "tsv"; /* also two outputs */
     config.columns.text_column = "sentence";
     config.columns.label_column = "label";
     task_train(fixture.ctx, &config);
@@ -269,7 +269,7 @@ Test(start, what_is_no_base_run_is_named) {
     config.from_base = fixture.base;
     config.model = "/other";
     refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "which the run of --from-base was trained from");
-    config.model = fixture.task.model; /* the base run's own: no contradiction */
+    config.model = fixture.task.model; /* the base run's own model: no contradiction */
     task_train(fixture.ctx, &config);
     config.model = NULL;
     config.from_base = run;
@@ -315,7 +315,7 @@ Test(start, two_steps_in_one_are_the_two_steps) {
     cr_expect(support_same_file(base, first, "model/model.safetensors"));
 
     config = both(&fixture, parts);
-    config.from_base = base; /* which --base-epochs leaves as it is */
+    config.from_base = base; /* which --base-epochs leaves unchanged */
     config.model = NULL;
     config.freeze_layers = 1;
     struct nvdp_train_result two = task_train(fixture.ctx, &config);
@@ -336,7 +336,8 @@ Test(start, two_steps_in_one_resume_exactly) {
     nvdp_context_free(fixture.ctx);
 }
 
-/* The run that was there goes as a whole, also where processes were killed, but not for one that cannot begin. */
+/* An earlier run is removed completely, also after kills, but it is kept if the new run cannot
+ * begin. */
 Test(start, two_steps_in_one_replace_a_run) {
     struct fixture fixture;
     open_fixture(&fixture);

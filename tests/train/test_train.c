@@ -1,4 +1,4 @@
-/* Whole runs on a tiny task: learning, resuming, stopping, refusing. */
+/* Tests whole runs on a tiny task: learning, resuming, stopping, refusing. */
 #include "base/outdir.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -16,12 +16,12 @@ static void learns(enum nvdp_method method) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
-    /* one word decides: far above the majority class, .5 */
+    /* the label depends on one word: far above the majority class, .5 */
     cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
     cr_assert_eq(result.steps, 10 * 14); /* 108 texts in batches of 8 */
-    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 3);
-    cr_assert_eq(again.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
+    struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 3);
+    cr_assert_eq(evaluated.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
     nvdp_context_free(ctx);
 }
 
@@ -86,7 +86,7 @@ Test(train, vtdp_resumes_exactly) {
     resumes_exactly(NVDP_METHOD_VTDP, true, NVDP__OPTIMIZER_ADAMW);
 }
 
-/* 9000 s of scores before, in the state's own words. */
+/* Sets the seconds of earlier scores in the state to 9000. */
 static void long_scored(const char *state) {
     static const char key[] = "\\\"score_seconds\\\":"; /* JSON in a JSON string */
     char *bytes = support_read(state);
@@ -117,7 +117,7 @@ Test(train, scores_before_a_resume_count) {
     nvdp_context_free(ctx);
 }
 
-/* Else the weights of one could end up beside what another says of them. */
+/* A second process in the folder could leave weights that do not match the records of the first. */
 Test(train, one_process_trains_in_a_folder) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -145,7 +145,7 @@ Test(train, one_process_trains_in_a_folder) {
     nvdp_context_free(ctx);
 }
 
-/* As after a power failure, or a copy that ended early. */
+/* As after a power failure, or an incomplete copy. */
 Test(train, lost_lines_of_metrics_do_not_become_zeros) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -170,38 +170,38 @@ static bool is_over(void *calls) {
     return --*(int *)calls < 0;
 }
 
-/* What was told of an earlier epoch's model, or of another run's, is not told of this one's. */
+/* Files that describe an earlier epoch's model, or another run's, are removed with this model. */
 Test(train, what_was_measured_goes_with_its_model) {
-    static const char *const told[] = {"privacy.json",        "privacy-limit-20.json",
-                                       "certificate.json",    "certificate-releases-2.json",
-                                       "predictions_dev.tsv", "reuse.json",
-                                       "attack.json"};
-    enum { TOLD = sizeof told / sizeof *told };
+    static const char *const described[] = {"privacy.json",        "privacy-limit-20.json",
+                                            "certificate.json",    "certificate-releases-2.json",
+                                            "predictions_dev.tsv", "reuse.json",
+                                            "attack.json"};
+    enum { DESCRIBED = sizeof described / sizeof *described };
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     struct nvdp_train_result result;
-    char path[TOLD][600];
-    int calls = 20; /* 14 steps an epoch */
+    char path[DESCRIBED][600];
+    int calls = 20; /* 14 steps per epoch */
     nvdp_context_set_cancel(ctx, is_over, &calls);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config.resume = config.out;
-    for (int again = 0; again < 2; again++) {
-        for (int k = 0; k < TOLD; k++) {
-            snprintf(path[k], sizeof path[k], "%s/%s", config.out, told[k]);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        for (int k = 0; k < DESCRIBED; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%s", config.out, described[k]);
             support_write_text(path[k], "{}");
         }
         cr_assert_gt(task_train(ctx, &config).best_epoch, 2);
-        for (int k = 0; k < TOLD; k++) /* the second time nothing is left to train */
-            cr_expect_eq(access(path[k], F_OK) == 0, again == 1, "%s", path[k]);
+        for (int k = 0; k < DESCRIBED; k++) /* the second time nothing is left to train */
+            cr_expect_eq(access(path[k], F_OK) == 0, attempt == 1, "%s", path[k]);
     }
     config.resume = NULL;
     config.overwrite = true;
     config.epochs = 1;
     task_train(ctx, &config);
-    for (int k = 0; k < TOLD; k++)
+    for (int k = 0; k < DESCRIBED; k++)
         cr_expect_neq(access(path[k], F_OK), 0, "%s", path[k]);
     nvdp_context_free(ctx);
 }
@@ -254,7 +254,7 @@ Test(train, divergence_stops_with_a_clear_message) {
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.adamw.lr = 10;
     config.adamw.clip_norm = 0;
-    config.adamw.weight_decay = 10; /* x -= 100 x a step: overflows soon */
+    config.adamw.weight_decay = 10; /* x -= 100 x per step: overflows soon */
     config.epochs = 40;
     refuses(&config, ctx, NVDP_ERR_NUMERIC, "diverged");
     nvdp_context_free(ctx);
@@ -348,7 +348,7 @@ Test(train, plan_counts_without_writing) {
     nvdp_context_free(ctx);
 }
 
-/* What another sample of texts might score; a class that weighs nothing is never said. */
+/* Tests intervals over texts, and that a class of weight 0 is never predicted. */
 Test(train, classes_weights_and_intervals) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -365,7 +365,8 @@ Test(train, classes_weights_and_intervals) {
     struct nvdp_train_result result = task_train(ctx, &options);
     cr_expect_eq(result.test.n, 30);
     const double p = result.test.mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
-    /* the normal one; a bootstrap's ends lie on 30ths, and 400 samples place them within a third */
+    /* the normal interval; a bootstrap's ends lie on 30ths, and 400 samples place them within a
+     * third */
     cr_expect_float_eq(result.test.low[0], p - half, 1. / 30 + half / 3);
     cr_expect_float_eq(result.test.high[0], p + half, 1. / 30 + half / 3);
     cr_expect(isnan(result.test.low[1]));
@@ -380,7 +381,7 @@ Test(train, classes_weights_and_intervals) {
     cr_expect_float_eq(classes[1].precision, evaluation.scores.mean[0], 1e-12);
     cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
     free(classes);
-    /* texts of that class alone: 1, which others need not have */
+    /* texts of that class alone score 1, but other texts may not */
     FILE *file = fopen(support_scratch_path("data/dev.tsv"), "w");
     fputs("sentence\tlabel\n", file);
     for (size_t i = 0; i < 40; i++)
@@ -398,7 +399,7 @@ Test(train, classes_weights_and_intervals) {
     options.class_weights = "balanced";
     options.limit_dev = 0;
     const double balanced = task_train(ctx, &options).test.mean[0];
-    options.class_weights = "none"; /* as many texts of either class */
+    options.class_weights = "none"; /* both classes have the same number of texts */
     cr_expect_eq(task_train(ctx, &options).test.mean[0], balanced);
     nvdp_context_free(ctx);
 }
@@ -408,50 +409,51 @@ struct warnings {
     char text[512];
 };
 
-static void hear(enum nvdp_log_level level, const char *message, void *user) {
-    struct warnings *heard = user;
+static void capture(enum nvdp_log_level level, const char *message, void *user) {
+    struct warnings *captured = user;
     const bool ours = strstr(message, "; try ") != NULL || strstr(message, "told apart") != NULL;
     if (level != NVDP_LOG_WARNING || !ours) return;
-    heard->count++;
-    snprintf(heard->text, sizeof heard->text, "%s", message);
+    captured->count++;
+    snprintf(captured->text, sizeof captured->text, "%s", message);
 }
 
-/* Once, and never of a run that learns. */
+/* The warning comes once, and never for a run that learns. */
 Test(train, collapse_is_said) {
-    struct warnings heard = {0};
+    struct warnings captured = {0};
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    nvdp_context_set_log(ctx, hear, &heard);
+    nvdp_context_set_log(ctx, capture, &captured);
     config.epochs = 2;
     config.overwrite = true;
     config.holdout = .3; /* 36 texts */
     config.method = NVDP_METHOD_VIB_LEARNED;
     config.nvib.regularizer = NVDP__REGULARIZER_KL;
-    config.nvib.mu_tau = 1e-3; /* N(0, 1) of every text */
+    config.nvib.mu_tau = 1e-3; /* N(0, 1) for every text */
     config.nvib.stdev_tau = 1;
     config.lambda_g = 10;
     config.adamw.lr = 1e-4;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "nothing is learned") != NULL, "%s", heard.text);
-    cr_expect(strstr(heard.text, "hold nothing of their texts") != NULL, "%s", heard.text);
-    cr_expect(strstr(heard.text, "try a smaller --lambda") != NULL);
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "nothing is learned") != NULL, "%s", captured.text);
+    cr_expect(strstr(captured.text, "hold nothing of their texts") != NULL, "%s", captured.text);
+    cr_expect(strstr(captured.text, "try a smaller --lambda") != NULL);
     cr_expect_gt(result.score_seconds, 0);
-    heard.count = 0;
+    captured.count = 0;
     config.method = NVDP_METHOD_BASE;
     config.adamw.lr = 1e-2;
-    task_train(ctx, &config); /* still at .5 when half of the steps are done */
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "hold nothing") == NULL && strstr(heard.text, "--lr-head") != NULL,
-              "%s", heard.text);
-    cr_expect_null(strstr(heard.text, "bottleneck"), "%s", heard.text); /* there is none */
+    task_train(ctx, &config); /* still at .5 after half of the steps */
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "hold nothing") == NULL &&
+                  strstr(captured.text, "--lr-head") != NULL,
+              "%s", captured.text);
+    cr_expect_null(strstr(captured.text, "bottleneck"), "%s", captured.text); /* there is none */
     config.epochs = 8;
     task_train(ctx, &config);
-    cr_expect_eq(heard.count, 1, "%s", heard.text);
-    heard.count = 0;
+    cr_expect_eq(captured.count, 1, "%s", captured.text);
+    captured.count = 0;
     char path[600];
     snprintf(path, sizeof path, "%s/dev.tsv", task.data);
     char *dev = support_read(path), *rows = strchr(dev, '\n') + 1, *often = NULL;
@@ -460,11 +462,12 @@ Test(train, collapse_is_said) {
     free(often);
     free(dev);
     config.adamw.lr = 0;
-    config.holdout = .1; /* 12 texts, which tell nothing */
+    config.holdout = .1; /* 12 texts are too few to warn about */
     task_train(ctx, &config);
-    cr_expect_eq(heard.count, 1);
-    cr_expect(strstr(heard.text, "is not told apart from that of the most frequent class") != NULL,
-              "%s", heard.text);
+    cr_expect_eq(captured.count, 1);
+    cr_expect(strstr(captured.text, "is not told apart from that of the most frequent class") !=
+                  NULL,
+              "%s", captured.text);
     nvdp_context_free(ctx);
 }
 

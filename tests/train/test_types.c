@@ -1,4 +1,5 @@
-/* Runs that start from a RoBERTa or a DistilBERT: what they save is of that type, and is read again. */
+/* Tests runs that start from a RoBERTa or a DistilBERT: the saved model has the same type and
+ * can be loaded. */
 #include "base/file.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -13,7 +14,7 @@
 
 struct type {
     const char *name;
-    const char *files[4];   /* of the tokenizer */
+    const char *files[4];   /* the tokenizer's files */
     const char *tensors[3]; /* of the encoder, the head's inner and outer layer */
 };
 static const struct type types[] = {{"roberta",
@@ -32,7 +33,7 @@ static char *in_run(const char *run, const char *name) {
     return path;
 }
 
-/* The golden model's head has 3 outputs, the task 2: it is initialised. */
+/* The golden model's head has 3 outputs, the task 2, so the head is initialized. */
 static struct nvdp__train_options config_of(const struct task *task, const struct type *type,
                                             enum nvdp_method method) {
     static char model[512];
@@ -77,13 +78,13 @@ Test(types, base_runs) {
         struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_BASE);
         struct nvdp_train_result result = task_train(ctx, &config);
         check_saved(ctx, &types[i], config.out, 3);
-        struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
-        cr_expect_eq(again.scores.mean[0], result.test.mean[0], "%s", types[i].name);
+        struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
+        cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0], "%s", types[i].name);
     }
     nvdp_context_free(ctx);
 }
 
-/* With a bottleneck: trained, scored, its posteriors finite. */
+/* With a bottleneck: the model is trained and scored, and its posteriors are finite. */
 Test(types, private_runs) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -110,7 +111,8 @@ Test(types, positions_of_padding_hold_no_tokens) {
     nvdp_context_free(ctx);
 }
 
-/* Where positions begin is in config.json alone: states that were kept for one place are not found for another. */
+/* Only config.json determines the first position: states that are cached for one first position
+ * are not used for another. */
 Test(types, kept_states_know_where_positions_begin) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
