@@ -115,7 +115,7 @@ static void print_help(FILE *to) {
     fprintf(
         to,
         "\n"
-        "  --help     this list; nvdp SUBCOMMAND --help tells its options, with examples\n"
+        "  --help     this list; nvdp SUBCOMMAND --help shows its options, with examples\n"
         "  --version  the program's version\n"
         "\n"
         "Exit status: %s\n"

@@ -22,8 +22,10 @@ static const struct nvdp_option options[] = {
     {"eval", NVDP_OPTION_FLAG, NULL,
      "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
      "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
-     NVDP_OPTION_AT(struct values, eval), .group = "Evaluation of a model:"},
-    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model)},
+     NVDP_OPTION_AT(struct values, eval),
+     .group = "Evaluation of a model:", .traits = NVDP_TRAIT_BASIC},
+    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model),
+     .traits = NVDP_TRAIT_BASIC},
     {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all",
      NVDP_OPTION_AT(struct values, limit)},
     {0},

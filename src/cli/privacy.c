@@ -17,7 +17,8 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
-     NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run"},
+     NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run",
+     .traits = NVDP_TRAIT_BASIC},
     {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
      NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
     {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report, as JSON",
@@ -27,9 +28,10 @@ static const struct nvdp_option options[] = {
      "--releases; measures nothing, reads no text; written to RUN/certificate.json, with other "
      "values than the defaults to a file named after them; exit code 1: "
      "nothing is",
-     NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
+     NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair",
+     .traits = NVDP_TRAIT_BASIC},
     {"all", NVDP_OPTION_FLAG, NULL, "print every table, not the first numbers alone",
-     NVDP_OPTION_AT(struct values, all)},
+     NVDP_OPTION_AT(struct values, all), .traits = NVDP_TRAIT_BASIC},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},

@@ -203,7 +203,7 @@ Test(implied, by_a_certified_epsilon) {
 }
 
 Test(implied, help_says_so) {
-    struct outcome outcome = program_expect(0, "train --help");
+    struct outcome outcome = program_expect(0, "train --help=all");
     support_contains(outcome.out, "--decay-to");
     support_contains(outcome.out, "reg implies 0.1");
     support_contains(outcome.out, "regularizer kl implies");

@@ -28,7 +28,7 @@ static void read_commands(void) {
     for (at = strchr(at, '\n') + 1; at[0] == ' ' && at[2] != '-'; at = strchr(at, '\n') + 1) {
         cr_assert_lt(commands, COMMANDS);
         cr_assert_eq(sscanf(at, " %31[a-z]", command[commands].name), 1);
-        struct outcome help = program_expect(0, "%s --help", command[commands].name);
+        struct outcome help = program_expect(0, "%s --help=all", command[commands].name);
         command[commands++].help = strdup(help.out);
         program_release(&help);
     }
@@ -41,7 +41,7 @@ static bool has(const char *help, const char *name, size_t size, bool any) {
         line += strspn(line, "\n ");
         if (line[0] == '-' && line[1] != '-' && line[2] == ',') line += 4; /* -q, --quiet */
         if (strncmp(line, "--", 2) == 0 && strncmp(line + 2, name, size) == 0 &&
-            (any || strchr("=\n ", line[2 + size]) != NULL))
+            (any || strchr("=[\n ", line[2 + size]) != NULL))
             return true;
     }
     return false;

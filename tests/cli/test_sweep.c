@@ -186,7 +186,7 @@ static bool is_of_the_call(const char *name) {
 }
 
 Test(sweep, a_grid_knows_every_option_of_train) {
-    struct outcome help = program_expect(0, "train --help");
+    struct outcome help = program_expect(0, "train --help=all");
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
     struct sweep_grid grid;
