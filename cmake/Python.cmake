@@ -6,7 +6,7 @@ foreach(header stdbool stddef stdint stdio)
 endforeach()
 file(GLOB nvdp_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/nvdp.h ${PROJECT_SOURCE_DIR}/include/nvdp/*.h)
 add_custom_command(OUTPUT ${nvdp_cdef}
-  COMMAND ${CMAKE_C_COMPILER} -E -P -nostdinc -I ${PROJECT_BINARY_DIR}/cdef -I ${PROJECT_SOURCE_DIR}/include
+  COMMAND ${CMAKE_C_COMPILER} -E -P -nostdinc "-D__attribute__(x)=" -I ${PROJECT_BINARY_DIR}/cdef -I ${PROJECT_SOURCE_DIR}/include
     -x c ${PROJECT_SOURCE_DIR}/include/nvdp.h -o ${nvdp_cdef}
   DEPENDS ${nvdp_headers} COMMENT "Declarations for Python" VERBATIM)
 add_custom_target(nvdp_cdef ALL DEPENDS ${nvdp_cdef})

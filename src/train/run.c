@@ -145,8 +145,10 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                       directory, nvdp__text_noise_names[noise],
                       nvdp__token_row(noise)->on_sequence
                           ? ""
-                          : ", nvdp sanitize writes such texts to give away, nvdp sanitize "
-                            "{analyse} inversion attacks them");
+                          : nvdp__with_options(ctx, ", nvdp sanitize writes such texts to give "
+                                                    "away, nvdp sanitize {analyse} inversion "
+                                                    "attacks them")
+                                .text);
 }
 
 /* `bottleneck`: for work on what one shares. */

@@ -50,6 +50,7 @@ Test(usage, messages_name_options_in_the_callers_way) {
     support_refused(ctx, config, "max_pair", "1", "unknown option 'max_pair'");
     nvdp_config_free(config);
     cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "task", "sst2");
     support_set(ctx, config, "model", "m");
     support_set(ctx, config, "data", "d");
     support_set(ctx, config, "out", "o");
@@ -107,11 +108,9 @@ Test(usage, every_subcommand_has_help_with_examples) {
 /* An unknown option, and a value that no option of the kind takes, are faults of usage everywhere;
  * a configuration file that is none is one of input, and one that is missing a failure. */
 Test(usage, every_subcommand_has_the_same_exit_codes) {
-    char path[512], none[512];
+    char path[512];
     snprintf(path, sizeof path, "%s", support_scratch_path("not.json"));
     support_write_text(path, "{\n\"threads\": ");
-    snprintf(none, sizeof none, "%s", support_scratch_path("none.json"));
-    support_write_text(none, "{\"threads\": 0}");
     for (int i = 0; i < COMMANDS; i++) {
         const struct {
             const char *args, *message;
@@ -133,9 +132,6 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
             cr_assert_str_empty(outcome.out);
             program_release(&outcome);
         }
-        struct outcome threads = program_expect(2, "%s --config %s", commands[i], none);
-        support_contains(threads.err, "none.json: threads: expected 1 to 1024, found 0");
-        program_release(&threads);
         struct outcome outcome = program_expect(3, "%s --config %s", commands[i], path);
         support_contains(outcome.err, "not.json:2");
         program_release(&outcome);
