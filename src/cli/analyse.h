@@ -1,4 +1,4 @@
-/* nvdp sanitize --analyse: what a mechanism does to a vocabulary, and what an attacker makes of it. */
+/* nvdp sanitize --analyse: geometry, deniability, and attacks (inversion, mask inference) of a mechanism on words. */
 #ifndef NVDP_SRC_CLI_ANALYSE_H
 #define NVDP_SRC_CLI_ANALYSE_H
 
@@ -12,7 +12,7 @@ enum cli_analysis {
     CLI_ANALYSE_MASK
 };
 extern const char *const cli_analyses[];
-/* Of the command's configuration: prints a table, or JSON. */
+/* Runs the analysis with the command's configuration. Prints a table, or JSON with --json. */
 int cli_analyse(struct cli *cli, enum cli_analysis which);
 
 #endif

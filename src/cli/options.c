@@ -12,7 +12,7 @@ enum { FIRST_KEY = 0x1000, HELP_KEY = 0x800, USAGE_KEY, LIST_LIMIT = 32 };
 static const struct nvdp_option common_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
-    /* the library's kinds of work have it themselves */
+    /* absent if the library's kind of work has its own */
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
      .min = 1, .max = 1024,
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
@@ -60,9 +60,9 @@ int cli_need(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
-/* --- what was given --- */
+/* --- given values --- */
 
-/* A fault in the options is one of usage, told with where to read more. */
+/* Reports an invalid option as a usage error, which names --help. */
 static int refuse(struct cli *cli, nvdp_status status) {
     if (status == NVDP_ERR_ARGUMENT) return cli_usage(cli, "%s", nvdp_context_error(cli->ctx));
     if (status == NVDP_ERR_IO)
@@ -70,7 +70,7 @@ static int refuse(struct cli *cli, nvdp_status status) {
     return cli_fail(cli, status);
 }
 
-/* A list's values are joined by commas. */
+/* Sets an option. Joins the values of a list by commas. */
 static int set(struct cli *cli, const struct cli_setting *setting) {
     const char *value = setting->value;
     char *joined = NULL;
@@ -111,7 +111,7 @@ static int apply(struct cli *cli) {
 
 /* --- argp --- */
 
-/* getopt has named an option that is not there: says which one may have been meant. */
+/* Suggests a similar name after getopt reported an unknown option. */
 static void guess(const struct cli *cli, const char *option) {
     struct nvdp__guess meant = {0};
     char word[NVDP__GUESS_SIZE];
@@ -145,8 +145,8 @@ static size_t clause(const char *text) {
     return length;
 }
 
-/* Returns the number of the group with this heading, after adding a row for a new one. Joined kinds of work may have the
- * same heading. */
+/* Returns the number of the group with this heading, after adding a row for a new one. Joined kinds of work may have
+ * the same heading. */
 static int group_of(struct argp_option *rows, size_t *used, const char *heading) {
     int groups = 0;
     for (size_t i = 0; i < *used; i++) {
@@ -348,7 +348,8 @@ int cli_make_options(struct cli *cli, void *values) {
         const struct nvdp_option one[] = {*row, {0}};
         bool absent = (command->no_json && strcmp(row->name, "json") == 0) ||
                       (!command->takes_precision && strcmp(row->name, "precision") == 0);
-        if (nvdp_config_get(cli->config, row->name) != NULL) absent = true; /* the library's */
+        if (nvdp_config_get(cli->config, row->name) != NULL)
+            absent = true; /* defined by the library */
         if (!absent) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
     }
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);

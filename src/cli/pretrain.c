@@ -1,5 +1,5 @@
-/* nvdp pretrain: a vocabulary and a masked language model from plain text; with --eval, the scores
- * of one. */
+/* nvdp pretrain: trains a vocabulary and a masked language model on plain text. With --eval, scores a model. Sections:
+ * lists of files, the configuration, --eval, --dry-run, the result. */
 #include "common.h"
 
 #include <inttypes.h>
@@ -41,8 +41,8 @@ static void put_file(FILE *list, const char *file) {
     }
 }
 
-/* Names may hold commas: the option's values as they were given on the command line, or else what
- * files give; `more` come after them. */
+/* Sets a list of file names, which may hold commas. Takes the values from the command line, else from files, and
+ * appends `more`. */
 static int set_files(struct cli *cli, const char *name, char *const *more, int count) {
     char *text = NULL;
     size_t size = 0;
@@ -139,7 +139,8 @@ static int evaluate(struct cli *cli, const struct values *values) {
                                              : NVDP_PRECISION_F32);
     nvdp_status status = nvdp_mlm_config_create(cli->ctx, &config);
     for (const char *const *name = same; status == NVDP_OK && *name != NULL; name++) {
-        if (strcmp(*name, "batch") == 0 && !cli_given(cli, *name)) continue; /* its own default */
+        if (strcmp(*name, "batch") == 0 && !cli_given(cli, *name))
+            continue; /* the evaluation has its own default */
         status = nvdp_config_set(config, *name, get(cli, *name));
     }
     if (status == NVDP_OK) status = nvdp_config_set(config, "positions", get(cli, "out"));

@@ -1,4 +1,4 @@
-/* nvdp sanitize: texts privatized token by token. */
+/* nvdp sanitize: privatizes texts token by token, or with --analyse examines the mechanism (analyse.c). */
 #include "analyse.h"
 
 #include "base/bound.h"

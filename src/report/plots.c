@@ -131,7 +131,7 @@ static double part_of(const struct axis *axis, double place) {
                      : (place - axis->from) / (axis->to - axis->from);
 }
 
-/* 1, 2 or 5 times a power of ten, at least `value`. */
+/* 1, 2 or 5 times a power of ten, at smallest `value`. */
 static double round_step(double value) {
     double power = pow(10, floor(log10(value)));
     for (int k = 0; k < 3; k++) {
@@ -290,12 +290,13 @@ static void draw_scatter(const struct panel *panel) {
 
 /* A logarithm takes no lambda of 0: it stands a decade left of the smallest. */
 static double lambda_place(const struct report *report, const struct report_group *group) {
-    double least = INFINITY;
+    double smallest = INFINITY;
     if (group->lambda_d > 0) return group->lambda_d;
     for (REPORT_EACH_GROUP(report, other)) {
-        if (other->task == group->task && other->lambda_d > 0) least = fmin(least, other->lambda_d);
+        if (other->task == group->task && other->lambda_d > 0)
+            smallest = fmin(smallest, other->lambda_d);
     }
-    return isinf(least) ? 1 : least / 10;
+    return isinf(smallest) ? 1 : smallest / 10;
 }
 
 static void draw_vectors(const struct panel *panel) {
@@ -428,16 +429,16 @@ static bool has_curve(const struct plot *plot, const struct report_group *group)
 static void draw_curves(const struct panel *panel, size_t first, int column, const char *label) {
     enum { FEW = 12 }; /* epochs that are all numbered */
     struct report_drawing *drawing = panel->drawing;
-    size_t most = 0;
+    size_t epochs = 0;
     for (REPORT_EACH_GROUP(panel->report, group)) {
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
-            if (group->run[k]->epochs > most) most = group->run[k]->epochs;
+            if (group->run[k]->epochs > epochs) epochs = group->run[k]->epochs;
         }
     }
     report_drawing_panel(drawing, panel->place + (column == 3),
                          panel->report->task[panel->task].label, "epoch", label);
-    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", most,
-            most <= FEW ? "set xtics 1\n" : "");
+    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", epochs,
+            epochs <= FEW ? "set xtics 1\n" : "");
     fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
     for (REPORT_EACH_GROUP(panel->report, group)) {
         struct report_look look = report_look_of(&panel->report->family[group->family]);

@@ -154,36 +154,37 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
     return report_options(ctx, run);
 }
 
-/* Of older runs too, where their clip tells it; of others what training told at this delta. */
+/* Of older runs too, where their clip tells it; of others what training recorded at this delta. */
 static double certified(const struct report_run *run, const json_t *result) {
     static const double delta = 1e-5;
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *weights = json_string_value(json_object_get(nvib, "weights"));
-    const json_t *told = json_object_get(result, "certified");
-    const bool alike = json_number_value(json_object_get(told, "delta")) == delta &&
-                       json_integer_value(json_object_get(told, "releases")) == 1;
+    const json_t *recorded = json_object_get(result, "certified");
+    const bool alike = json_number_value(json_object_get(recorded, "delta")) == delta &&
+                       json_integer_value(json_object_get(recorded, "releases")) == 1;
     if (!isnan(run->clip_sequence) &&
         (report_is_gaussian(run->method) || (weights != NULL && strcmp(weights, "constant") == 0)))
         return nvdp_gdp_epsilon(2 * run->clip_sequence, delta);
-    return alike ? json_number_value(json_object_get(told, "epsilon")) : NAN;
+    return alike ? json_number_value(json_object_get(recorded, "epsilon")) : NAN;
 }
 
 /* The proven guess bound and bits of one sample: what training recorded, or what follows from the clip of older runs. */
 static void take_guess(const json_t *result, struct report_run *run) {
-    const json_t *told = json_object_get(result, "certified"), *guess;
+    const json_t *recorded = json_object_get(result, "certified"), *guess;
     const double clip = run->clip_sequence;
     size_t i;
     if (!isnan(clip) && isfinite(run->quantity[REPORT_CERTIFIED])) {
         run->quantity[REPORT_GUESS] = nvdp_guess_bound(REPORT_GUESS_BASELINE, clip, 1, 0);
         run->quantity[REPORT_BITS] = nvdp_guess_information(clip, 1, 0) / M_LN2;
     }
-    if (json_integer_value(json_object_get(told, "releases")) != 1) return;
-    json_array_foreach(json_object_get(told, "guess"), i, guess) {
+    if (json_integer_value(json_object_get(recorded, "releases")) != 1) return;
+    json_array_foreach(json_object_get(recorded, "guess"), i, guess) {
         if (json_number_value(json_object_get(guess, "baseline")) == REPORT_GUESS_BASELINE)
             run->quantity[REPORT_GUESS] = json_number_value(json_object_get(guess, "bound"));
     }
-    if (json_is_number(json_object_get(told, "information_bits")))
-        run->quantity[REPORT_BITS] = json_number_value(json_object_get(told, "information_bits"));
+    if (json_is_number(json_object_get(recorded, "information_bits")))
+        run->quantity[REPORT_BITS] =
+            json_number_value(json_object_get(recorded, "information_bits"));
 }
 
 static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
@@ -589,10 +590,10 @@ static const struct report_candidate *candidate_like(const struct report_run *ru
     return best;
 }
 
-/* The options that most runs were measured with; NULL: nothing is measured. */
+/* The options that highest runs were measured with; NULL: nothing is measured. */
 static const struct report_measured *most_common(const struct report *report) {
     const struct report_measured *best = NULL;
-    size_t most = 0;
+    size_t highest = 0;
     for (size_t i = 0; i < report->runs; i++)
         for (size_t k = 0; k < report->run[i].candidates; k++) {
             const struct report_measured *how = &report->run[i].candidate[k].how;
@@ -600,8 +601,9 @@ static const struct report_measured *most_common(const struct report *report) {
             if (best != NULL && alike(best, how) && !unknown(best)) continue;
             for (size_t j = 0; j < report->runs; j++)
                 count += candidate_like(&report->run[j], how) != NULL;
-            if (count > most || (best != NULL && count == most && unknown(best) && !unknown(how))) {
-                most = count;
+            if (count > highest ||
+                (best != NULL && count == highest && unknown(best) && !unknown(how))) {
+                highest = count;
                 best = how;
             }
         }

@@ -19,7 +19,7 @@ const char *report_say_number(char text[NVDP__NUMBER_SIZE], double value) {
         snprintf(text, NVDP__NUMBER_SIZE, "%.2e", value);
     } else {
         int decimals = 0; /* three digits in all */
-        for (double least = 99.95; size != 0 && size < least; least /= 10) {
+        for (double limit = 99.95; size != 0 && size < limit; limit /= 10) {
             decimals++;
         }
         snprintf(text, NVDP__NUMBER_SIZE, "%.*f", decimals, value);
