@@ -34,8 +34,8 @@ struct cli_command {
         struct nvdp_context *ctx,
         struct nvdp_config **out); /* constructors of further kinds, joined to the first */
     const char *heading;           /* heading of options that have none */
-    const struct nvdp_option
-        *options; /* the command's own options, ended by a zeroed row; NULL: none */
+    /* the command's own options, ended by a zeroed row; NULL: none */
+    const struct nvdp_option *options;
     bool takes_precision, no_json; /* whether common options apply */
     bool together;                 /* runs in all processes that mpirun started */
     int (*run)(struct cli *cli);   /* returns the exit code */

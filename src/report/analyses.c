@@ -479,7 +479,7 @@ static bool varies(size_t n, const struct cell *cell) {
     return false;
 }
 
-/* Draws a line per eta and p (or w) over the other parameter. */
+/* Draws one line per eta and p (or w) over the other parameter. */
 static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cell, size_t panel,
                       bool over_w, const char *title, const char *label) {
     const size_t before = d->next;
