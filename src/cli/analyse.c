@@ -59,7 +59,7 @@ static nvdp_status describe(struct analysis *a) {
     return nvdp_sanitizer_describe(a->sanitizer, &a->info);
 }
 
-/* Creates the sanitizer from the command's options. Without a mechanism ("bare"), "random" stands in: only the vectors
+/* Creates the sanitizer from the command's options. Without a mechanism ("bare"), "random" replaces it: only the vectors
  * are used. */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {

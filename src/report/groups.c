@@ -12,8 +12,8 @@
  * runs of that name. Options are added one at a time until, within each task, runs with the same label have the same
  * options. */
 
-/* Options that are tried first. The first ALWAYS_SHOWN of them (encoder, private training) are also shown if they differ
- * from the default, except in labels of a sweep. */
+/* Options that are tried first. The first ALWAYS_SHOWN of them (encoder, private training) are also shown if they
+ * differ from the default, except in labels of a sweep. */
 static const char *const preferred[] = {
     "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
     "latent-dim", "length-policy",  "kappa",    "limit-train", "freeze-layers"};

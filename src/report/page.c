@@ -45,7 +45,7 @@ static void heading(FILE *to, const char *id, const char *text) {
     fputs("</h2>\n", to);
 }
 
-/* --- what was run --- */
+/* --- the runs --- */
 
 /* Returns the number of a family's runs. */
 static size_t runs_of(const struct report *report, size_t family) {
@@ -171,7 +171,7 @@ static void put_overview(FILE *to, const struct report_page *page) {
     put_families(to, report);
 }
 
-/* --- how to read it --- */
+/* --- reading guide --- */
 
 static void put_reading(FILE *to) {
     heading(to, "reading", "How to read the columns");

@@ -1,4 +1,4 @@
-/* Help, version, wrong usage: texts and exit codes that scripts and people meet first. */
+/* Tests of help, version and invalid usage: texts and exit codes that users and scripts see first. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -18,7 +18,7 @@ static const char *const commands[] = {"pretrain", "train",    "eval",    "predi
                                        "explain",  "info",     "bench",   "verify",  "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* What has no effect, and what is no folder, is said. */
+/* Warns of an option without effect and reports a missing folder. */
 Test(usage, what_users_try_first) {
     struct outcome outcome =
         program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
@@ -34,7 +34,7 @@ Test(usage, what_users_try_first) {
     program_release(&outcome);
 }
 
-/* The program and the library name the same option, each in its way. */
+/* The program and the library name the same option, each in its own style. */
 Test(usage, messages_name_options_in_the_callers_way) {
     struct outcome outcome = program_expect(2, "privacy run --max-pairs many");
     struct nvdp_context *ctx = NULL;
@@ -69,7 +69,7 @@ Test(usage, help_lists_every_subcommand_with_a_line) {
         support_contains(help.out, line);
     }
     cr_assert_str_empty(help.err);
-    /* and the list here is the program's: a line each between the headings */
+    /* The list here is complete: the help has a line per subcommand between the headings. */
     const char *at = strstr(help.out, "Subcommands:\n");
     cr_assert_not_null(at);
     int lines = 0;
@@ -105,8 +105,8 @@ Test(usage, every_subcommand_has_help_with_examples) {
     }
 }
 
-/* An unknown option, and a value that no option of the kind takes, are faults of usage everywhere;
- * a configuration file that is none is one of input, and one that is missing a failure. */
+/* Unknown options and invalid values are usage errors in every command. An invalid configuration file is bad input, and
+ * a missing one a failure. */
 Test(usage, every_subcommand_has_the_same_exit_codes) {
     char path[512];
     snprintf(path, sizeof path, "%s", support_scratch_path("not.json"));
@@ -193,7 +193,7 @@ Test(usage, short_help_names_groups_and_number_of_options) {
             options += strncmp(line, "      --", 8) == 0 && strncmp(line + 8, "usage ", 6) != 0;
             if (same || line[0] != ' ' || line[1] == ' ' || line[size - 1] != ':') continue;
             line[size - 1] = '\0';
-            char *flat = strdup(help.out); /* a group's name may be broken at a blank */
+            char *flat = strdup(help.out); /* a group's name may be wrapped */
             for (char *at = flat; *at != '\0'; at++)
                 if (*at == '\n') *at = ' ';
             strcat(strcpy(last, line), " (");
@@ -249,7 +249,7 @@ Test(usage, help_states_defaults_and_choices) {
     program_release(&help);
 }
 
-/* The heading above an option: the last line of help, a blank before it and a colon at its end. */
+/* Expects the option under this heading, the last line before it with one leading blank and a trailing colon. */
 static void stands_under(const char *command, const char *option, const char *heading) {
     struct outcome help = program_expect(0, "%s --help=all", command);
     char name[64], found[128] = "none";
@@ -409,7 +409,7 @@ Test(usage, a_full_disk_is_a_failure) {
     free(text);
 }
 
-/* Else the metrics, opened under number 2, would take the notes of every epoch. */
+/* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */
 Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
     struct outcome o =
         program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),
