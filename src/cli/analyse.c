@@ -1,3 +1,5 @@
+/* The analyses of nvdp sanitize --analyse: reads the texts, calls the library's analysis, prints its numbers. One
+ * function per analysis (geometry() to mask_inference()); cli_analyse() at the end selects. */
 #include "analyse.h"
 
 #include <stdlib.h>
@@ -59,8 +61,8 @@ static nvdp_status describe(struct analysis *a) {
     return nvdp_sanitizer_describe(a->sanitizer, &a->info);
 }
 
-/* Creates the sanitizer from the command's options. Without a mechanism ("bare"), "random" replaces it: only the vectors
- * are used. */
+/* Creates the sanitizer from the command's options. An analysis without a mechanism ("bare") needs only its vectors, so
+ * it takes "random". */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {
         "mechanism", "model",          "vectors",        "vocabulary-from",     "oov", "eta", "p",

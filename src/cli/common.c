@@ -1,3 +1,5 @@
+/* Functions that the subcommands share: signals, messages, the cache folder, runs and posteriors, start and end of an
+ * invocation. cli_begin() comes first in every subcommand. */
 #include "ranks.h"
 
 #include "base/json.h"

@@ -30,10 +30,9 @@ struct cli_command {
     const char *examples;    /* below them */
     /* Creates the configuration of the library's kind of work; NULL: none. */
     nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
-    nvdp_status (*more[2])(
-        struct nvdp_context *ctx,
-        struct nvdp_config **out); /* constructors of further kinds, joined to the first */
-    const char *heading;           /* heading of options that have none */
+    nvdp_status (*more[2])(struct nvdp_context *ctx,
+                           struct nvdp_config **out); /* further kinds, joined to it */
+    const char *heading;                              /* heading of options that have none */
     /* the command's own options, ended by a zeroed row; NULL: none */
     const struct nvdp_option *options;
     bool takes_precision, no_json; /* whether common options apply */

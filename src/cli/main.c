@@ -75,8 +75,7 @@ static void environment(char **argv) {
  * would be written into it. An O_PATH descriptor, which cannot be read or written, takes the number. */
 static void keep_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) == -1)
-            (void)open("/", O_PATH); /* opens the lowest free number: fd */
+        if (fcntl(fd, F_GETFD) == -1) (void)open("/", O_PATH); /* takes number fd */
 }
 
 /* --- the subcommands --- */

@@ -1,3 +1,5 @@
+/* Options of a subcommand: the common ones, the values that were given, help, and parsing by argp. cli_parse() at the
+ * end is the entry point. */
 #include "common.h"
 
 #include "base/guess.h"
@@ -348,8 +350,7 @@ int cli_make_options(struct cli *cli, void *values) {
         const struct nvdp_option one[] = {*row, {0}};
         bool absent = (command->no_json && strcmp(row->name, "json") == 0) ||
                       (!command->takes_precision && strcmp(row->name, "precision") == 0);
-        if (nvdp_config_get(cli->config, row->name) != NULL)
-            absent = true; /* defined by the library */
+        if (nvdp_config_get(cli->config, row->name) != NULL) absent = true; /* the library's */
         if (!absent) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
     }
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);

@@ -139,8 +139,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
                                              : NVDP_PRECISION_F32);
     nvdp_status status = nvdp_mlm_config_create(cli->ctx, &config);
     for (const char *const *name = same; status == NVDP_OK && *name != NULL; name++) {
-        if (strcmp(*name, "batch") == 0 && !cli_given(cli, *name))
-            continue; /* the evaluation has its own default */
+        if (strcmp(*name, "batch") == 0 && !cli_given(cli, *name)) continue; /* its own default */
         status = nvdp_config_set(config, *name, get(cli, *name));
     }
     if (status == NVDP_OK) status = nvdp_config_set(config, "positions", get(cli, "out"));

@@ -84,8 +84,8 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Replaces the last `word` in the text; numbers match only as a whole. Frees the text. Returns NULL if out of
- * memory. */
+/* Replaces the last `word` in the text; numbers match only as a whole. Takes ownership of the text. Returns NULL if
+ * out of memory. */
 static char *replaced(struct nvdp_context *ctx, char *text, const char *word, const char *by) {
     const char *found = NULL;
     size_t size = strlen(word);
@@ -178,8 +178,7 @@ static void silence_usual(const struct nvdp_config *options, json_t *variant) {
         if (json_number_value(json_object_get(variant, budget[i])) == 0)
             json_object_set_new(variant, budget[i], json_string(""));
     }
-    const json_t *preset =
-        json_object_get(variant, "preset"); /* NULL for a method without presets */
+    const json_t *preset = json_object_get(variant, "preset"); /* NULL: no presets */
     const char *name = nvdp__preset_name(json_string_value(preset));
     if (preset != NULL)
         json_object_set_new(variant, "preset", json_string(name != NULL ? name : ""));

@@ -59,7 +59,7 @@ struct report_measured {
     bool same_length;  /* adjacency */
     bool given_length; /* privatized texts, whose lengths are public: pairs of equal length */
     bool drawn;        /* mean and shares are estimates from drawn pairs */
-    double population; /* texts that determine bdp's largest epsilon; NaN */
+    double population; /* texts compared with that of bdp's largest epsilon; NaN */
 };
 
 /* A complete measurement of a run. */

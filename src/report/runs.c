@@ -398,8 +398,7 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-static const double ROUNDING =
-    1e-4; /* tolerance of a bound: float32 means may exceed C by rounding */
+static const double ROUNDING = 1e-4; /* of float32 means, which may exceed C */
 
 /* Reads into run->how how a file was measured. */
 static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,

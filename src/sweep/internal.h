@@ -1,9 +1,9 @@
 /* Declarations that the parts of a sweep share, in the order of a run:
- * grid.c, expand.c   read grid.json and expand it into runs
- * lease.c            decides which process may work on a run
- * runs.c             state of every run: files, lease, progress, time left
- * worker.c           runs one run in a process
- * sweep.c            the whole sweep, or its plan */
+ *    grid.c, expand.c   read grid.json and expand it into runs
+ *    lease.c            decides which process may work on a run
+ *    runs.c             state of every run: files, lease, progress, time left
+ *    worker.c           does one run in a process
+ *    sweep.c            does the whole sweep, or plans it */
 #ifndef NVDP_SRC_SWEEP_INTERNAL_H
 #define NVDP_SRC_SWEEP_INTERNAL_H
 

@@ -113,8 +113,7 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
     } else if (outcome->status == NVDP_OK) {
         word = "done";
         entry->state = SWEEP_ENTRY_WAITING;
-        NVDP_RETURN_IF_FAILED(
-            sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its duration */
+        NVDP_RETURN_IF_FAILED(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
         entry->state = SWEEP_ENTRY_DONE;
         sweep->made++;
         NVDP_RETURN_IF_FAILED(sweep_forget_failure(sweep->ctx, directory, name));

@@ -342,8 +342,7 @@ Test(bad_input, posteriors) {
     write_posteriors(path, &good);
     struct outcome outcome = program_expect(0, "privacy --posteriors %s", path);
     program_release(&outcome);
-    outcome = program_expect(2, "privacy --posteriors %s --limit 1",
-                             path); /* the limit would have no effect */
+    outcome = program_expect(2, "privacy --posteriors %s --limit 1", path); /* no effect */
     support_contains(outcome.err, "--limit chooses texts of a run");
     program_release(&outcome);
     posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
@@ -500,11 +499,8 @@ Test(bad_input, output_in_the_place_of_input) {
     refused(2, PARTS("pairs: expected another place than"),
             text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
                  inside(out_folder(), "both.h5")));
-    refused(
-        3,
-        PARTS(
-            "/dev/null: expected a text a line, found none"), /* /dev/null may be input and output, as a terminal may */
-        text("predict %s --input /dev/null --out /dev/null", run));
+    refused(3, PARTS("/dev/null: expected a text a line, found none"), /* also as output */
+            text("predict %s --input /dev/null --out /dev/null", run));
 }
 
 /* The measurement of a run is printed even if the run's folder is not writable. */

@@ -65,8 +65,8 @@ Test(report, of_trained_runs) {
     program_release(&outcome);
     cr_assert_eq(mkdir(support_scratch_path("elsewhere"), 0777), 0);
     cr_assert_eq(mkdir(support_scratch_path("elsewhere/tables"), 0777), 0);
-    const char *left = support_scratch_path(
-        "elsewhere/tables/table1.tex.partial-1-0"); /* left by a killed report */
+    const char *left =
+        support_scratch_path("elsewhere/tables/table1.tex.partial-1-0"); /* of a killed one */
     support_write_text(left, "");
     outcome = program_expect(0, "report \"%s\" --no-figures --json --budgets 0,inf --out %s",
                              folder, support_scratch_path("elsewhere"));

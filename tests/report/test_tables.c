@@ -604,8 +604,7 @@ Test(tables, numbers_in_full) {
     make("full");
     char *text = report_written("full", "data/groups.csv");
     support_contains(text, "sst2,glue,sst2,nvdp,nvdp,1,0.001,0.001,,,2,1,accuracy,");
-    support_contains(text,
-                     ",inf,,inf,,"); /* means of infinities, which have no standard deviation */
+    support_contains(text, ",inf,,inf,,"); /* means of infinities have no deviation */
     free(text);
     text = report_written("full", "data/runs.csv");
     support_contains(

@@ -158,9 +158,7 @@ Test(lease, of_many_processes_at_once_one_wins) {
             (void)sweep_lease_look(NULL, directory, "run", &self, &lease, &state);
             if (state == SWEEP_LEASE_FREE && lease.number == (uint64_t)round)
                 (void)sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
-            _exit(
-                won ? 1
-                    : 0); /* exits like a killed process, so the lease is free for the next round */
+            _exit(won ? 1 : 0); /* like a killed process: the lease is free then */
         }
         close(ends[0]);
         close(ends[1]);

@@ -174,8 +174,7 @@ Test(sweep, several_jobs_give_the_same_results) {
     struct sweep_config one = config_of(grid, support_scratch_path("one"));
     struct sweep_config three = config_of(grid, support_scratch_path("three"));
     three.jobs = 3;
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1),
-                 NVDP_OK); /* results depend on the number of threads */
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* bits depend on threads */
     cr_assert_eq(must_sweep(ctx, &one).made, 6);
     cr_assert_eq(must_sweep(ctx, &three).made, 6);
     same_results(one.out, three.out);
