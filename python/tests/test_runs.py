@@ -330,7 +330,7 @@ def decimal_comma(tmp_path, monkeypatch):
 def test_numbers_have_points(run, tmp_path, decimal_comma):
     assert run.privacy(order=1.5).order == 1.5
     out = tmp_path / "shared.safetensors"
-    assert "multiple of 0.00" in run.export(split="dev", out=out).statement
+    assert "multiple of 0.00" in run.export(split="dev", out=out, ledger=tmp_path / "ledger").statement
     assert nvdp.open(out).verify().holds
 
 
