@@ -11,9 +11,9 @@ static const char *const oov_names[] = {
 
 const struct nvdp_option nvdp__sanitizer_rows[] = {
     {"eta", NVDP_OPTION_REAL, "E",
-     "noise: nats per unit of distance between word vectors; smaller is more private", "0", AT(eta),
+     "noise in nats per unit of distance between vectors; smaller is more private", "0", AT(eta),
      .unit = "nats per unit of distance", .max = DBL_MAX,
-     .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
+     .group = "Text privatization:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
     {"epsilon", NVDP_OPTION_REAL, "E", "the same under SanText's name",
      .unit = "nats per unit of distance", .max = DBL_MAX, .traits = NVDP_TRAIT_NO_DEFAULT,
      .sets = (const char *const[]){"eta", NULL}},
@@ -34,7 +34,7 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
 const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"vectors", NVDP_OPTION_TEXT, "FILE",
      "word vectors, `word v1 ... vn` a line, plain or xz: tokens are words; else --model's pieces",
-     NULL, AT(vectors)},
+     NULL, AT(vectors), .traits = NVDP_TRAIT_BASIC},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
      "with --vectors: only their words that this public text, one text per line, has, or, under "
      "the "

@@ -18,7 +18,7 @@ static const struct nvdp_option options[] = {
     {"max-pairs", NVDP_OPTION_INTEGER, "N",
      "where there are more ordered pairs: the largest by bounds, exactly; mean and "
      "quantiles, with intervals, from N drawn pairs; 0: every pair",
-     "0", AT(pairs.max_pairs), .unit = "pairs"},
+     "0", AT(pairs.max_pairs), .unit = "pairs", .traits = NVDP_TRAIT_BASIC},
     NVDP__SEED_ROW(AT(pairs.seed)),
 
     NVDP__ORDER_ROW(AT(pairs.order), .group = "Measures:"),
@@ -29,7 +29,7 @@ static const struct nvdp_option options[] = {
     NVDP__BDP_DELTA_ROW(AT(bdp.delta)),
     {"gamma", NVDP_OPTION_REAL, "X", "failure probability of its estimate", "1e-06", AT(bdp.gamma)},
     {"releases", NVDP_OPTION_INTEGER, "N", "samples given away of the same text", "1",
-     AT(bdp.releases), .unit = "samples"},
+     AT(bdp.releases), .unit = "samples", .traits = NVDP_TRAIT_BASIC},
     {"published-moment", NVDP_OPTION_REAL, "K",
      "moment of the published column, whose order is K+1", "1.1", AT(bdp.published_moment),
      .traits = NVDP_TRAIT_HIDDEN},
@@ -44,7 +44,7 @@ static const struct nvdp_option options[] = {
     {"exact", NVDP_OPTION_FLAG, NULL,
      "also the exact privacy loss: epsilon at --delta of the worst pair and on average, their "
      "curves",
-     NULL, AT(exact.wanted), .group = "Exact loss:"},
+     NULL, AT(exact.wanted), .group = "Exact loss:", .traits = NVDP_TRAIT_BASIC},
     {"exact-pairs", NVDP_OPTION_INTEGER, "N",
      "with --exact: pairs drawn for the mean of exact epsilons", "200", AT(exact.mean_pairs),
      .unit = "pairs", .min = 1, .max = 1e9},

@@ -63,7 +63,8 @@ enum nvdp_option_trait {
     NVDP_TRAIT_NO_DEFAULT = 32, /**< help does not show its default */
     NVDP_TRAIT_NEGATIVE = 64,   /**< negative numbers are accepted too, and mean "none" */
     NVDP_TRAIT_UNSAVED = 128,   /**< about a single call, so not written to files */
-    NVDP_TRAIT_PRESET = 256     /**< names a preset: values for the options that are not set */
+    NVDP_TRAIT_PRESET = 256,    /**< names a preset: values for the options that are not set */
+    NVDP_TRAIT_BASIC = 512      /**< most uses need it, so short help lists it */
 };
 
 /** One option: a row of the library's tables or of a program's own. */

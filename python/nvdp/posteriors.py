@@ -146,7 +146,7 @@ class Posteriors:
         """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats. Returns the
         report of `nvdp privacy --json`.
 
-        options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help`).
+        options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """
         config = self._context.config(lib.nvdp_privacy_config_create, options)
         report = result_of("struct nvdp_privacy_report")

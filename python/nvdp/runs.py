@@ -274,7 +274,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         certified_epsilon or clip_sequence, else "per-nat", which guarantees nothing over all texts.
     dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
     progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
-    options: options of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
+    options: options of `nvdp train --help=all`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
 
     Texts in memory are written to OUT.data, as JSON lines that only their owner can read. Resuming and scoring the run read them
     again. They are removed if no run begins. Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) continues to

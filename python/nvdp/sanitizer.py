@@ -147,7 +147,7 @@ class Mechanism:
 class Sanitizer(Mechanism):
     """A mechanism with words: the pieces of an encoder (model="models/minilm") or a file of word vectors (vectors="glove.txt").
 
-    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help`).
+    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help=all`).
     """
 
     def __init__(self, **options: Any):

@@ -1,4 +1,5 @@
-/* nvdp account: what training with differential privacy costs, or needs. */
+/* nvdp account: computes the epsilon of differentially private training, or the noise that an epsilon needs. With a run
+ * it prints the account of the run's own training. account_run() handles a run, check() the options. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -11,7 +12,7 @@ struct values {
     bool weak, delta_given;
 };
 
-/* What is told of guesses that are right half of the time without the model, and rarely. */
+/* Baselines of the guess bounds: success probabilities without the model. */
 static const double baselines[] = {0.5, 0.001};
 
 #define AT(field) NVDP_OPTION_AT(struct values, field)
@@ -46,7 +47,7 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-/* What no range of an option says. */
+/* Checks what the ranges of the options cannot express. */
 static int check(struct cli *cli, const struct values *v) {
     static const char *const needed[] = {"sample-rate", "steps"};
     for (size_t i = 0; i < 2; i++)
@@ -83,9 +84,9 @@ static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps
         v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
         v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
         v->vocab_delta, "statement", statement);
-    json_t *told = cli_risk_json(risk);
-    json_object_update(object, told);
-    json_decref(told);
+    json_t *consequences = cli_risk_json(risk);
+    json_object_update(object, consequences);
+    json_decref(consequences);
     return object;
 }
 
@@ -108,13 +109,13 @@ static void print(const struct values *v, const struct nvdp_dp_steps *steps,
     nvdp__print_wrapped(stdout, statement);
 }
 
-/* Up to six digits, so that the noise as printed is enough. */
+/* Rounds up to six digits, so that the printed noise is sufficient. */
 static double up(double x) {
     const double unit = pow(10, floor(log10(x)) - 5);
     return ceil(x / unit) * unit;
 }
 
-/* The training of a run, as its records have it. */
+/* Prints the account of a run from its records. */
 static int account_run(struct cli *cli) {
     static const char *const none[] = {NULL};
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);

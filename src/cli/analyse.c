@@ -1,3 +1,5 @@
+/* The analyses of nvdp sanitize --analyse: reads the texts, calls the library's analysis, prints its numbers. One
+ * function per analysis (geometry() to mask_inference()); cli_analyse() at the end selects. */
 #include "common.h"
 
 #include <stdlib.h>
@@ -20,14 +22,14 @@ struct analysis {
     struct nvdp_text_mechanism_info mechanism;
     const struct nvdp_vectors *vectors;
     struct nvdp_dchi *dchi;
-    bool bare; /* no mechanism: of the vectors, or of texts as they are */
+    bool bare; /* no mechanism: analyzes the vectors, or the texts as they are */
     size_t n, draws;
     uint64_t seed;
-    int32_t *token; /* of sanitized texts */
-    size_t *offset; /* of these */
-    double *prior;  /* [V] counts of the texts; NULL: none is given */
+    int32_t *token; /* tokens of the privatized texts */
+    size_t *offset; /* offsets of the texts in `token` */
+    double *prior;  /* [V] token counts of the texts; NULL if there are no texts */
     struct nvdp_token_texts texts;
-    size_t seen; /* tokens of the texts, words without a vector among them */
+    size_t seen; /* tokens of the texts, including words without a vector */
     json_t *object;
 };
 
@@ -35,14 +37,14 @@ static const char *get(const struct analysis *a, const char *name) {
     return nvdp_config_get(a->cli->config, name);
 }
 
-/* An option's number, or another default than that of writing texts. */
+/* Returns an option's number if it was given, else `otherwise`: defaults of analyses differ from those of sanitize. */
 static size_t number(const struct analysis *a, const char *name, size_t otherwise) {
     return cli_given(a->cli, name) ? strtoull(get(a, name), NULL, 10) : otherwise;
 }
 
-/* ---- what is measured ---- */
+/* ---- inputs ---- */
 
-/* Those of the command's options that are set; `names` ends with NULL. */
+/* Copies those of the named options that were set. `names` ends with NULL. */
 static nvdp_status take_options(const struct analysis *a, const char *const *names,
                                 struct nvdp_config *to) {
     nvdp_status status = NVDP_OK;
@@ -52,14 +54,15 @@ static nvdp_status take_options(const struct analysis *a, const char *const *nam
     return status;
 }
 
-/* Again when the texts have been read, from which the vocabulary may come. */
+/* Updates the description. It is called again after reading texts, because the vocabulary may come from them. */
 static nvdp_status describe(struct analysis *a) {
     a->info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
     a->vectors = nvdp_sanitizer_vectors(a->sanitizer);
     return nvdp_sanitizer_describe(a->sanitizer, &a->info);
 }
 
-/* The command's options, as far as a sanitizer has them; others than these two need a mechanism. */
+/* Creates the sanitizer from the command's options. An analysis without a mechanism ("bare") needs only its vectors, so
+ * it takes "random". */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {
         "mechanism", "model",          "vectors",        "vocabulary-from",     "oov", "eta", "p",
@@ -74,7 +77,7 @@ static nvdp_status make_sanitizer(struct analysis *a) {
     return status != NVDP_OK ? status : describe(a);
 }
 
-/* What the command's options name, and the counts of its tokens. */
+/* Reads the texts that the options name and counts their tokens. */
 static int read_texts(struct analysis *a) {
     static const char *const names[] = {
         "task", "data", "text", "split", "text-column", "text-pair-column", "limit", "seed", NULL};
@@ -96,9 +99,9 @@ static int read_texts(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
-/* A row of the table. */
+/* Adds a summary to the JSON object and prints it as a row of the table. */
 static void say(struct analysis *a, const char *key, const char *name,
                 const struct nvdp_summary *of) {
     json_object_set_new(a->object, key,
@@ -170,7 +173,7 @@ static int inversion(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
-/* Names of the texts as they are told apart; NULL: those of the vocabulary. */
+/* Returns the origin of the texts: file, or task and split. Returns null for an analysis of the vocabulary alone. */
 static json_t *texts_json(const struct analysis *a) {
     if (a->prior == NULL) return json_null();
     return get(a, "text") != NULL ? json_pack("{s:s, s:I}", "text", get(a, "text"), "texts",
@@ -213,7 +216,8 @@ static int check(const struct analysis *a, bool texts) {
     return CLI_SUCCESS;
 }
 
-/* One draw of every text, as nvdp sanitize makes it; the two texts of a pair are asked one by one. */
+/* Privatizes every text once, as nvdp sanitize does, and attacks the result. Both texts of a pair are separate
+ * inputs. */
 static int mask_inference(struct analysis *a) {
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
     const struct nvdp_token_texts *texts = &a->texts;
@@ -269,7 +273,7 @@ static int work(struct analysis *a) {
     a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
     a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
     if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
-    if (!texts && a->n > a->info.tokens) a->n = a->info.tokens; /* each token once */
+    if (!texts && a->n > a->info.tokens) a->n = a->info.tokens; /* each token at most once */
     a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
                           cli_analyses[a->which], "mechanism", a->bare ? "none" : a->mechanism.name,
                           "eta", a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",

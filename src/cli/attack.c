@@ -1,4 +1,5 @@
-/* nvdp attack: what can be found out from what is given away. */
+/* nvdp attack: runs an attack on a model or on what a run shares, and prints its result. The library has the attacks;
+ * this file selects one (find(), need_kind()), checks its options (check()) and reports. */
 #include "common.h"
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static int find(struct cli *cli, struct nvdp_attack_info *info) {
     return CLI_SUCCESS;
 }
 
-/* The default is an attack on a model of nvdp pretrain: a run of nvdp train is not looked for a masked-LM head. */
+/* Refuses a run of nvdp train without --kind: the default kind attacks a model of nvdp pretrain, which has a masked-LM
+ * head. */
 static int need_kind(struct cli *cli) {
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     json_t *config = cli->args == 1 ? cli_run_config(cli->arg[0]) : NULL;
@@ -29,7 +31,7 @@ static int need_kind(struct cli *cli) {
     return cli_usage(cli, "option --kind is needed for a run of nvdp train: one of%s", kinds);
 }
 
-/* Refuses options that do not apply, and arguments that are not there. */
+/* Refuses options that do not apply to the kind, and missing arguments. */
 static int check(struct cli *cli, const struct nvdp_attack_info *info) {
     const char *other = cli_given_one(cli, info->options, false), *const *one = info->exclusive;
     if (other != NULL)

@@ -1,4 +1,5 @@
-/* nvdp audit: what samples of a mechanism, ours or not, show of its epsilon. */
+/* nvdp audit: computes a lower bound on a mechanism's epsilon from samples of its output. The mechanism need not be one
+ * of ours. */
 #include "common.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* nvdp bench: how fast training, encoding, measuring and drawing are on this machine. */
+/* nvdp bench: measures the speed of training, encoding, pairwise measuring, sanitizing and drawing noise on this
+ * machine. Each kind of work has a section: make its configuration, run it, print it. */
 #include "bench/bench.h"
 #include "common.h"
 
@@ -10,8 +11,8 @@ struct values {
     struct bench_rd_config rd;
     struct bench_sanitize_config sanitize;
     struct bench_noise_config noise;
-    struct nvdp_config *train;     /* of the step */
-    struct nvdp_config *sanitizer; /* of the draws */
+    struct nvdp_config *train;     /* configuration of the training step */
+    struct nvdp_config *sanitizer; /* configuration of the token draws */
     size_t steps;
 };
 
@@ -80,7 +81,7 @@ static const struct nvdp_option options[] = {
 
 /* --- the configuration --- */
 
-/* What no step of training has, and what the two others have. */
+/* Options that do not apply to training and encoding, and options that apply to the other kinds of work. */
 static const char *const not_training[] = {"texts",     "components", "dim",     "order",
                                            "mechanism", "eta",        "vectors", "vocabulary",
                                            "values",    NULL};
@@ -100,7 +101,7 @@ static int check_options(struct cli *cli) {
                         : cli_usage(cli, "option --%s does not apply to '%s'", name, work);
 }
 
-/* The sanitizer's options among the command's own. */
+/* Copies the sanitizer's options from the command's own. */
 static int make_sanitizer_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"mechanism", "eta", "vectors", "model"};
     struct bench_sanitize_config *config = &values->sanitize;
@@ -119,7 +120,7 @@ static int make_sanitizer_config(struct cli *cli, struct values *values) {
     return CLI_SUCCESS;
 }
 
-/* The training options among the command's own: the step's. */
+/* Copies the training options of the step from the command's own. */
 static int make_train_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"method",        "batch",      "precision", "dropout",
                                         "freeze-layers", "latent-dim", "data",      "task",
@@ -131,7 +132,8 @@ static int make_train_config(struct cli *cli, struct values *values) {
         status =
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
     if (status == NVDP_OK && cli_given(cli, "dp")) {
-        /* of a task's texts as many on average; all of the random ones, which are no more */
+        /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are
+         * drawn. */
         status = cli_given(cli, "data") ? nvdp_config_set(values->train, "dp-batch",
                                                           nvdp_config_get(cli->config, "batch"))
                                         : nvdp_config_set(values->train, "dp-sample-rate", "1");
@@ -185,7 +187,7 @@ static json_int_t number(const struct nvdp_config *config, const char *name) {
     return strtoll(nvdp_config_get(config, name), NULL, 10);
 }
 
-/* What was asked for. */
+/* Returns the configuration as JSON. */
 static json_t *config_json(const struct cli *cli, const struct values *values,
                            enum nvdp_precision precision) {
     const struct bench_config *config = &values->config;

@@ -1,3 +1,5 @@
+/* Functions that the subcommands share: signals, messages, the cache folder, runs and posteriors, start and end of an
+ * invocation. cli_begin() comes first in every subcommand. */
 #include "ranks.h"
 
 #include "base/json.h"
@@ -25,9 +27,9 @@ bool cli_interrupted(void) {
     return interrupted != 0;
 }
 
-/* The handler's own stack.  oneDNN's float32 products point the stack register into the heap while
- * they run (its issue 4845, mended in 2026): a handler's frame there overwrites what malloc keeps.
- * The kernel gives the main thread a process's signals; workers inherit its stacks by fork(). */
+/* Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
+ * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
+ * delivers a process's signals to the main thread. Child processes inherit the stack from fork(). */
 static void use_own_stack(void) {
     static _Alignas(64) char memory[1 << 16];
     const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
@@ -43,8 +45,8 @@ void cli_catch(int number) {
     sigaction(number, &action, NULL);
 }
 
-/* The first signal asks the library to stop and save; a second one ends the program at once. A
- * file beyond the user's limit on sizes is a write that fails, with its message. */
+/* Makes the first SIGINT or SIGTERM ask the library to stop and save; the second ends the program. Ignores SIGXFSZ: a
+ * file that exceeds the size limit then fails with a message. */
 static void catch_signals(void) {
     use_own_stack();
     cli_catch(SIGINT);
@@ -124,7 +126,7 @@ int cli_fail(struct cli *cli, nvdp_status status) {
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
-    /* an option at fault is one of usage, told with where to read more */
+    /* An invalid option is a usage error, which names --help. */
     if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", strlen("option --")) == 0)
         return cli_usage(cli, "%s", message);
     return cli_error(cli, exit_code(status), "%s", message);
@@ -132,7 +134,7 @@ int cli_fail(struct cli *cli, nvdp_status status) {
 
 enum { PATH_ROOM = 4096 };
 
-/* Relative folders do not count, as the XDG base directory specification has it. */
+/* Returns $XDG_CACHE_HOME/nvdp or ~/.cache/nvdp. Ignores relative folders, as the XDG specification demands. */
 static const char *usual_cache(char path[PATH_ROOM]) {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
@@ -153,7 +155,7 @@ int cli_resolve_cache(struct cli *cli, bool no_cache) {
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
-/* --- of a run --- */
+/* --- runs --- */
 
 json_t *cli_run_config(const char *directory) {
     char *path = NULL;
@@ -227,7 +229,7 @@ int cli_begin(struct cli *cli, void *values) {
     if (status != NVDP_OK) return cli_fail(cli, status);
     cli->told = json_object();
     nvdp_context_set_option_style(cli->ctx, NVDP_OPTION_STYLE_DASHES);
-    nvdp_context_set_log(cli->ctx, on_log, cli); /* options have notices, too */
+    nvdp_context_set_log(cli->ctx, on_log, cli); /* set before parsing: options may cause notices */
     CLI_TRY(cli_parse(cli, values));
     cli_meter_open(&cli->meter);
     catch_signals();

@@ -1,4 +1,4 @@
-/* nvdp encode: plain hidden states, for analysis. */
+/* nvdp encode: writes an encoder's hidden states of texts, without noise, for analysis. The library does the work. */
 #include "common.h"
 
 #include <string.h>

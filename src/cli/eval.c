@@ -1,4 +1,4 @@
-/* nvdp eval: scores a run with fresh noise. */
+/* nvdp eval: scores a run on a split with fresh noise, and prints the scores as a table or JSON. */
 #include "common.h"
 
 #include <stdlib.h>
@@ -20,11 +20,11 @@ static json_t *evaluation_json(struct cli *cli, const struct nvdp_evaluation *ev
     return object;
 }
 
-/* More classes are in the JSON alone. */
-enum { MOST_CLASSES = 50 };
+/* Tables with more classes are only in the JSON. */
+enum { MAX_CLASSES = 50 };
 
 static void print_classes(size_t count, const struct nvdp_class_score *classes) {
-    if (count == 0 || count > MOST_CLASSES) return;
+    if (count == 0 || count > MAX_CLASSES) return;
     cli_row("class", "precision  recall  f1      texts");
     for (size_t c = 0; c < count; c++)
         cli_row(classes[c].name, "%.4f     %.4f  %.4f  %zu", classes[c].precision,

@@ -1,4 +1,5 @@
-/* nvdp explain: what so many nats let a reader do. */
+/* nvdp explain: translates a guarantee (nats, epsilon, a clip, a run) into bounds on what an attacker can achieve.
+ * Sections: guess bounds, a Gaussian example for comparison, bounds from a divergence. */
 #include "base/sentence.h"
 #include "common.h"
 
@@ -42,17 +43,17 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-/* --- guess bounds: of a clip, of an epsilon, of a run --- */
+/* --- guess bounds from a clip, an epsilon or a run --- */
 
-/* A guarantee: what it bounds a guess by.  clip > 0: a sequence clip; else epsilon at delta. */
+/* A guarantee that bounds guesses: a sequence clip if clip > 0, else epsilon at delta. */
 struct guarantee {
     double clip, epsilon, delta;
     int releases;
     size_t dim;
 };
 
-/* If samples are (epsilon, delta)-indistinguishable, any text's sample is a reference, and both directions bound
- * (Kairouz, Oh & Viswanath 2015):  min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
+/* Bounds the success of a guess with baseline b. Samples that are (epsilon, delta)-indistinguishable bound it from both
+ * directions (Kairouz, Oh & Viswanath 2015): min(e^eps b + delta, 1 - e^-eps (1 - b - delta)). */
 static double bound(const struct guarantee *of, double b) {
     if (of->clip > 0) return nvdp_guess_bound(b, of->clip, of->releases, of->dim);
     const double up = exp(of->epsilon) * b + of->delta,
@@ -178,7 +179,7 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
     return answer(cli, v, &clip, "proven");
 }
 
-/* The bounds that nvdp privacy measured, at its baselines. */
+/* Prints the guess bounds that nvdp privacy measured, at its baselines. */
 static int explain_measured(struct cli *cli, const struct values *v) {
     size_t i;
     char *path = NULL, *text = NULL;
@@ -222,7 +223,7 @@ static int explain_measured(struct cli *cli, const struct values *v) {
     return CLI_SUCCESS;
 }
 
-/* A finished run: what is proven, else what was measured of its dev texts by nvdp privacy. */
+/* Explains a finished run: the proven bounds, else the bounds that nvdp privacy measured on its dev texts. */
 static int explain_run(struct cli *cli, const struct values *v) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
@@ -255,9 +256,10 @@ static int explain_run(struct cli *cli, const struct values *v) {
     return explain_measured(cli, v);
 }
 
-/* --- the example that the bounds stand beside: Gaussians of equal variance, mu apart, D_l = l mu^2 / 2 --- */
+/* --- the Gaussian example beside the bounds: equal variances, distance mu, D_l = l mu^2 / 2 --- */
 
-/* N texts, each mu from each other: int phi(x - mu/sqrt 2) Phi(x)^(N-1) dx, by the trapezoidal rule. */
+/* Returns the probability of naming one of N texts at mutual distance mu: int phi(x - mu/sqrt 2) Phi(x)^(N-1) dx, by
+ * the trapezoidal rule. */
 static double named(double texts, double mu) {
     const double a = mu / M_SQRT2, step = 1. / 64;
     double sum = 0;
@@ -272,7 +274,8 @@ static double true_positives(double fpr, double mu) {
 
 /* --- the bounds --- */
 
-/* Of two equally likely texts, (1 + TV)/2:  TV^2 <= 1 - e^-KL, and KL is at most the divergence of an order above 1. */
+/* Bounds the accuracy between two equally likely texts by (1 + TV)/2. TV^2 <= 1 - e^-KL, and KL is at most the
+ * divergence of any order above 1. */
 static double right(double nats) {
     return (1 + sqrt(-expm1(-nats))) / 2;
 }
@@ -280,7 +283,7 @@ static double right(double nats) {
 static const double fprs[] = {0.001, 0.01, 0.1};
 enum { FPRS = sizeof fprs / sizeof *fprs };
 
-/* "%.4g", and never rounded to all. */
+/* Formats a percentage as "%.4g" without rounding it up to 100 %. */
 static const char *share(double value, char text[24]) {
     if (value < 1 && value > 0.9999)
         snprintf(text, 24, "> 99.99 %%");
@@ -289,14 +292,14 @@ static const char *share(double value, char text[24]) {
     return text;
 }
 
-static void row(const char *what, double chance, double most, double gaussian) {
+static void row(const char *what, double chance, double bound, double gaussian) {
     char a[24], b[24], c[24];
-    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), share(most, b), share(gaussian, c));
+    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), share(bound, b), share(gaussian, c));
 }
 
 static void print(const struct values *v, double nats) {
     const double mu = sqrt(2 * nats / v->order), texts = (double)v->texts;
-    const double some = v->texts < 20 ? (1 + 1 / texts) / 2 : .1; /* more than chance */
+    const double some = v->texts < 20 ? (1 + 1 / texts) / 2 : .1; /* above chance */
     const double log_some[] = {log(some), log1p(-some)},
                  log_one[] = {-log(texts), log1p(-1 / texts)};
     char text[96], a[24];
@@ -353,7 +356,7 @@ static json_t *to_json(const struct values *v, double nats) {
                      "gaussian", cli_number(named(texts, mu)));
 }
 
-/* A number, alone or followed by its unit in the same or in the next argument.  *unit: "nats", "epsilon" or "". */
+/* Reads a number with an optional unit in the same or the next argument. *unit is "nats", "epsilon" or "". */
 static bool read_number(const struct cli *cli, double *value, const char **unit) {
     char *end = NULL;
     *value = strtod(cli->arg[0], &end);

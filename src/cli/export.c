@@ -1,4 +1,5 @@
-/* nvdp export: noisy embeddings to give away. */
+/* nvdp export: writes noisy embeddings of texts to a file to give away, and prints what the file reveals. The library
+ * does the work; this file parses options and prints the result. */
 #include "common.h"
 
 #include "base/sentence.h"

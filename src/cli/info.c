@@ -1,4 +1,4 @@
-/* nvdp info: what a file or directory is. */
+/* nvdp info: identifies a file or directory and prints its metadata. */
 #include "common.h"
 
 struct values {

@@ -1,4 +1,5 @@
-/* nvdp: finds the subcommand, runs it, exits with its code. */
+/* nvdp: finds the subcommand, runs it, exits with its code. Reading order: memory and environment, which must be
+ * prepared before libraries start; the table of subcommands; main(). */
 #include "ranks.h"
 
 #include "base/sentence.h"
@@ -16,8 +17,9 @@
 
 /* --- memory --- */
 
-/* OpenBLAS asks for buffers of 128 MiB when it is loaded, and again and again until it gets them: under a limit that leaves
- * less, nothing of us would ever run.  This runs before it, when little of the C library does. */
+/* Exits with a message if the limit on address space is too small. OpenBLAS allocates buffers of 128 MiB when it is
+ * loaded and retries forever, so main() would never run. This runs before OpenBLAS's constructor, when little of the C
+ * library works. */
 static __attribute__((no_sanitize("address", "undefined"))) void check_memory(void) {
     static const char message[] =
         "nvdp: out of memory: expected a limit on address space (ulimit -v) of 500 MB or more, "
@@ -37,8 +39,8 @@ static void (*const before_libraries)(void)
 
 /* --- the environment --- */
 
-/* OpenBLAS 0.3 takes processors that it does not know, AMD's with AVX-512 among them, for older
- * ones without: half the speed of a matrix product. */
+/* Names the core type for OpenBLAS. OpenBLAS 0.3 treats processors that it does not know, such as AMD's with AVX-512,
+ * as older ones without AVX-512, which halves the speed of matrix products. */
 static bool name_blas_core(void) {
 #if defined(__x86_64__)
     if (getenv("OPENBLAS_CORETYPE") != NULL) return false;
@@ -51,29 +53,29 @@ static bool name_blas_core(void) {
 #endif
 }
 
-/* Threads that spin at every barrier, the default, stall one another where other work shares the
- * processors: a step then takes ten to a hundred times as long.  Threads that sleep at once take
- * longer to wake than many a loop lasts.  GCC's spin for some 50 microseconds and sleep then. */
+/* Makes OpenMP threads spin briefly, then sleep. By default threads spin at every barrier; on shared processors they
+ * stall one another, and a step takes 10 to 100 times as long. Threads that sleep at once take longer to wake than many
+ * loops last. GCC's threads spin for about 50 microseconds with this setting. */
 static bool calm_threads(void) {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return false;
     return setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
 }
 
-/* Sets what is better than the libraries' defaults and the user has not set, and starts the program
- * again so that they see it.  Returns where there is nothing to set or it cannot be done. */
+/* Sets better defaults of libraries unless the user has set them, and restarts the program so that the libraries see
+ * them. Returns if there is nothing to set or the restart fails. */
 static void environment(char **argv) {
-    static const char mark[] = "NVDP_ENVIRONMENT"; /* so that it happens once */
+    static const char mark[] = "NVDP_ENVIRONMENT"; /* marks the restarted program */
     if (getenv(mark) != NULL || setenv(mark, "set", 0) != 0) return;
     bool blas = name_blas_core();
     bool threads = calm_threads();
-    if (blas || threads) execv("/proc/self/exe", argv); /* where it fails, go on as we are */
+    if (blas || threads) execv("/proc/self/exe", argv); /* on failure, continue without */
 }
 
-/* A caller may have closed standard input, output or error (2>&-).  The next file opened would have that number, and what is
- * said would be written into it: the number stays taken, by something that nothing can be read from or written to. */
+/* Keeps closed standard streams (2>&-) from being reused. The next file opened would get that number, and messages
+ * would be written into it. An O_PATH descriptor, which cannot be read or written, takes the number. */
 static void keep_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) == -1) (void)open("/", O_PATH); /* the lowest that is free: fd */
+        if (fcntl(fd, F_GETFD) == -1) (void)open("/", O_PATH); /* takes number fd */
 }
 
 /* --- the subcommands --- */
@@ -115,7 +117,7 @@ static void print_help(FILE *to) {
     fprintf(
         to,
         "\n"
-        "  --help     this list; nvdp SUBCOMMAND --help tells its options, with examples\n"
+        "  --help     this list; nvdp SUBCOMMAND --help shows its options, with examples\n"
         "  --version  the program's version\n"
         "\n"
         "Exit status: %s\n"
@@ -142,7 +144,7 @@ static int usage(const char *complaint, const char *what) {
     return CLI_USAGE;
 }
 
-/* Output that could not be written (a full disk, say) is a failure even after all went well. */
+/* Fails if output could not be written, for example to a full disk, even after success. */
 static int flush_output(const char *name, int code) {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
     fprintf(stderr, "%s: cannot write to stdout\n", name);
@@ -152,7 +154,7 @@ static int flush_output(const char *name, int code) {
 static int run_command(const struct cli_command *command, int argc, char **argv) {
     struct cli cli = {.command = command, .argc = argc, .argv = argv};
     if (asprintf(&cli.name, "nvdp %s", command->name) < 0) return CLI_FAILURE;
-    argv[0] = cli.name; /* getopt puts it before its messages, argp in the usage */
+    argv[0] = cli.name; /* prefix of getopt's messages and of argp's usage */
     int code = command->run(&cli);
     code = cli_ranks_end(&cli, flush_output(cli.name, code));
     cli_end(&cli);
@@ -162,7 +164,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 int main(int argc, char **argv) {
     keep_standard_files();
     setlocale(LC_CTYPE, "");
-    gsl_set_error_handler_off(); /* its functions then return NaN; else they would abort */
+    gsl_set_error_handler_off(); /* GSL functions then return NaN instead of aborting */
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
     if (argc < 2) return usage("expected a subcommand", "");

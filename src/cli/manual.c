@@ -1,4 +1,5 @@
-/* nvdp manual: man pages and shell completions, from the same tables as --help. */
+/* nvdp manual: writes man pages and shell completions from the same tables as --help. Sections: the options of a
+ * subcommand, man, bash, zsh, the files. */
 #include "common.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 
 /* --- the options of a subcommand --- */
 
-/* Rows of its own store their values here: none is looked at. */
+/* Own rows of a subcommand need memory for values, which nothing reads. */
 enum { VALUES_ROOM = 4096 };
 struct listed {
     struct cli cli;
@@ -23,7 +24,7 @@ static int list(struct cli *cli, const struct cli_command *command, struct liste
     return cli_make_options(&out->cli, out->values);
 }
 
-/* Shown options, one after the other. */
+/* Returns the next shown option; NULL: no more. */
 static const struct nvdp_option *next(const struct listed *listed, size_t *i) {
     while (*i < nvdp_config_count(listed->cli.config)) {
         const struct nvdp_option *option = nvdp_config_option(listed->cli.config, (*i)++);
@@ -32,7 +33,7 @@ static const struct nvdp_option *next(const struct listed *listed, size_t *i) {
     return NULL;
 }
 
-/* Whether a value is the name of a file or folder, by its placeholder: F, FILE.h5, DIR, RUN, PATH, ... */
+/* Returns true if a value is a path, judged by its placeholder: F, FILE.h5, DIR, RUN, PATH, ... */
 static bool is_path(const char *placeholder) {
     static const char *const names[] = {"F",   "FILE",    "DIR", "RUN",   "PATH",   "FOLDER",
                                         "KEY", "VECTORS", "OUT", "MODEL", "PROGRAM"};
@@ -44,7 +45,7 @@ static bool is_path(const char *placeholder) {
 
 /* --- man --- */
 
-/* Text in which nothing is a command of roff's. */
+/* Writes text with roff's commands escaped. */
 static void put_roff(FILE *to, const char *text) {
     bool start = true;
     for (; *text != '\0'; text++) {
@@ -80,9 +81,9 @@ static void put_option(FILE *to, const struct nvdp_option *option) {
     }
     fputc('\n', to);
     put_roff(to, option->help);
-    const bool told = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
-                      (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
-    if (told) {
+    const bool shown = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
+                       (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
+    if (shown) {
         fputs(" (default ", to);
         put_roff(to, option->default_value);
         fputc(')', to);
@@ -191,7 +192,7 @@ static const char bash_foot[] =
 
 /* --- zsh --- */
 
-/* Within single quotes and the brackets or colons of _arguments. */
+/* Escapes text for single quotes and for the brackets and colons of _arguments. */
 static void put_zsh_text(FILE *to, const char *text) {
     for (; *text != '\0'; text++) {
         if (*text == '\'')
@@ -263,7 +264,7 @@ static int open_sheet(struct cli *cli, struct sheet *sheet) {
     return sheet->to != NULL ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "out of memory");
 }
 
-/* To DIR/name, without a last line end, which is added. */
+/* Writes DIR/name. cli_write_text() adds the last line end, so it is removed here. */
 static int write_sheet(struct cli *cli, struct sheet *sheet, const char *name) {
     char *path = NULL;
     int code = CLI_FAILURE;
@@ -292,7 +293,7 @@ static int run(struct cli *cli) {
     struct sheet bash, zsh, page;
     CLI_TRY(cli_begin(cli, NULL));
     const struct cli_command *const *commands = cli_commands();
-    (void)mkdir(cli->arg[0], 0777); /* that it is none is told when a file is written */
+    (void)mkdir(cli->arg[0], 0777); /* a failure shows when a file is written */
     CLI_TRY(open_sheet(cli, &page));
     put_main_page(page.to, commands);
     CLI_TRY(write_sheet(cli, &page, "nvdp.1"));

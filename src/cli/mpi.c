@@ -1,8 +1,7 @@
-/* The operations of nvdp/ranks.h by MPI, and a job's beginning and end.
+/* The operations of nvdp/ranks.h by MPI, and the start and end of a job.
  *
- * All waiting is polling: a process that waits for others gives its processor away, and notices when one
- * of them is gone, on which MPI's own waiting never returns.  A thread drives the sums that are under
- * way while the others compute. */
+ * All waiting is polling: a process that waits yields its processor, and notices if another process is gone; MPI's own
+ * waits would never return then. A thread drives pending sums while the others compute. */
 #include "ranks.h"
 
 #include "base/base.h"
@@ -20,19 +19,19 @@
 
 enum {
     HOST = 128,
-    /* Of fewer processes Open MPI takes the same way in place and with a buffer; of more, in place it
-     * sends log2 P times as much as it has to. */
+    /* With fewer processes Open MPI uses the same algorithm in place and with a buffer. With more, an in-place sum
+     * sends log2 P times as much as needed. */
     BUFFERED = 4,
-    BUFFERS = 16,    /* sums under way with buffers of their own, */
-    IN_PLACE = 4096, /* and without */
-    YIELDS = 2000,   /* polls before a process sleeps between them */
-    CHUNK = 1 << 30  /* bytes of a broadcast */
+    BUFFERS = 16,    /* pending sums that have buffers */
+    IN_PLACE = 4096, /* pending sums in place */
+    YIELDS = 2000,   /* polls before a process sleeps between polls */
+    CHUNK = 1 << 30  /* maximum bytes per broadcast */
 };
-static const double LOOK_AROUND = 0.1; /* seconds between looks at the others */
+static const double LOOK_AROUND = 0.1; /* seconds between checks for missing processes */
 static const double PATIENCE = 2; /* seconds that a failed process waits for the others to end */
 static const long NAP = 50000;    /* nanoseconds */
 
-/* Where a process is, for the others of its machine. */
+/* A process's host and id, for other processes of the same machine. */
 struct place {
     char host[HOST];
     int pid;
@@ -47,16 +46,16 @@ struct sum {
 struct cli_ranks {
     struct nvdp_context *ctx;
     int rank, size;
-    MPI_Comm work, leave; /* what is done together; who is at the end */
-    struct place *place;  /* [size]; pid 0: not to be seen from here */
-    int gone;             /* the rank that was found to be; -1: none */
-    char *held;           /* a message that waits for the end */
-    /* Sums under way: a ring, `begun` in all, the first `ended` of which are done with. */
+    MPI_Comm work, leave; /* for collective work; for the end */
+    struct place *place;  /* [size]; pid 0: not visible from here */
+    int gone;             /* rank of a missing process; -1: none */
+    char *held;           /* message withheld until the end */
+    /* Ring of pending sums: `begun` were started in all, and the first `ended` have finished. */
     struct sum *sum;
     size_t room, begun, ended;
     float *buffers;
-    size_t buffer; /* floats of one */
-    /* MPI is one thread's at a time. */
+    size_t buffer; /* floats per buffer */
+    /* Only one thread at a time may call MPI. */
     pthread_mutex_t mpi;
     pthread_cond_t some;
     pthread_t driver;
@@ -82,7 +81,7 @@ static nvdp_status tell_gone(struct cli_ranks *r) {
                       r->gone, r->place[r->gone].pid, r->place[r->gone].host);
 }
 
-/* Whether a process of this machine is no more. */
+/* Returns true if a process of this machine has ended. */
 static bool one_is_gone(struct cli_ranks *r) {
     for (int i = 0; i < r->size && r->gone < 0; i++)
         if (r->place[i].pid > 0 && kill((pid_t)r->place[i].pid, 0) != 0 && errno == ESRCH)
@@ -90,7 +89,7 @@ static bool one_is_gone(struct cli_ranks *r) {
     return r->gone >= 0;
 }
 
-/* seconds INFINITY: as long as it takes; *done tells. */
+/* Waits up to `seconds`, or without limit if INFINITY. *done reports completion. */
 static nvdp_status wait_for(struct cli_ranks *r, MPI_Request *request, double seconds, bool *done) {
     double start = nvdp__now(), looked = start;
     *done = false;
@@ -123,7 +122,7 @@ static nvdp_status finish(struct cli_ranks *r, int code, MPI_Request *request) {
 
 /* ---- the operations ---- */
 
-/* Requests end by MPI_Test, which the checker does not count. */
+/* Requests end by MPI_Test, which the checker does not recognize. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
 static nvdp_status sum_doubles(void *user, double *values, size_t count) {
@@ -151,7 +150,7 @@ static nvdp_status broadcast(void *user, int root, void *bytes, size_t count) {
     return NVDP_OK;
 }
 
-/* The sum that was begun first, of those under way. */
+/* Finishes the oldest pending sum. */
 static nvdp_status end_first(struct cli_ranks *r) {
     struct sum *sum = &r->sum[r->ended % r->room];
     NVDP_RETURN_IF_FAILED(finish(r, MPI_SUCCESS, &sum->request));
@@ -202,17 +201,17 @@ static nvdp_status sum_wait(void *user) {
 
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
-/* MPI works on what is under way only while it is called. */
+/* Polls pending sums: MPI makes progress only during calls. */
 static void *drive(void *user) {
     struct cli_ranks *r = user;
     pthread_mutex_lock(&r->mpi);
-    while (!r->over && r->gone < 0) { /* with one gone nobody waits for what is under way */
+    while (!r->over && r->gone < 0) { /* with a process gone, nobody waits for pending sums */
         int flag = 0;
         if (r->begun == r->ended) {
             pthread_cond_wait(&r->some, &r->mpi);
             continue;
         }
-        /* One of them: a look drives all. */
+        /* A poll of one request drives all. */
         (void)MPI_Request_get_status(r->sum[(r->begun - 1) % r->room].request, &flag,
                                      MPI_STATUS_IGNORE);
         pthread_mutex_unlock(&r->mpi);
@@ -225,7 +224,8 @@ static void *drive(void *user) {
 
 /* ---- the beginning ---- */
 
-/* As the starters of Open MPI, and of MPICH and Intel MPI, tell how many they are; PMIx does not. */
+/* Detects a start by Open MPI, MPICH or Intel MPI, which export the number of processes. PMIx does not, so PMIX_RANK
+ * counts as several. */
 static bool is_one_of_several(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -235,7 +235,7 @@ static bool is_one_of_several(void) {
     return getenv("PMIX_RANK") != NULL;
 }
 
-/* Who is where; returns how many are on this machine. */
+/* Exchanges the processes' hosts and ids. Returns the number of processes on this machine. */
 static int look_around(struct cli_ranks *r) {
     struct place own = {.pid = (int)getpid()};
     int here = 1;
@@ -244,14 +244,14 @@ static int look_around(struct cli_ranks *r) {
     for (int i = 0; i < r->size; i++) {
         bool near = i != r->rank && strcmp(r->place[i].host, own.host) == 0;
         here += near;
-        /* Of the same name, but in another container: its processes cannot be seen. */
+        /* Clears the pid of processes in other containers with the same host name: they are not visible here. */
         if (!near || kill((pid_t)r->place[i].pid, 0) != 0) r->place[i].pid = 0;
     }
-    MPI_Barrier(r->work); /* nobody ends before it was looked for */
+    MPI_Barrier(r->work); /* no process ends before it was checked */
     return here;
 }
 
-/* The processors of a machine are shared out, unless mpirun has done so. */
+/* Divides the machine's processors among its processes, unless mpirun has done so. */
 static void share_processors(struct cli *cli, int here) {
     long all = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = nvdp_context_threads(cli->ctx);
@@ -275,7 +275,7 @@ static nvdp_status open_ranks(struct cli *cli, struct cli_ranks *r, int level) {
     MPI_Comm_set_errhandler(r->work, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(r->leave, MPI_ERRORS_RETURN);
     share_processors(cli, look_around(r));
-    cli_catch(SIGUSR1); /* mpirun passes it on, and kills nobody afterwards */
+    cli_catch(SIGUSR1); /* mpirun forwards it, and then does not kill processes */
     r->driven = level >= MPI_THREAD_SERIALIZED && pthread_create(&r->driver, NULL, drive, r) == 0;
     return nvdp_context_set_ranks(cli->ctx, &ranks);
 }
@@ -313,7 +313,7 @@ bool cli_ranks_say(struct cli *cli, const char *format, va_list args) {
     return false;
 }
 
-/* The first rank that failed, `size` where none did; *all whether everybody is at the end. */
+/* Returns the lowest rank that failed, or `size` if none did. *all reports whether all processes reached the end. */
 static int who_failed(struct cli_ranks *r, bool failed, bool *all) {
     MPI_Request request = MPI_REQUEST_NULL;
     int first = failed ? r->rank : r->size;

@@ -1,3 +1,5 @@
+/* Options of a subcommand: the common ones, the values that were given, help, and parsing by argp. cli_parse() at the
+ * end is the entry point. */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -6,22 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x1000, HELP_ROOM = 512 };
+/* A command with more options than LIST_LIMIT has a short help, of its basic options. */
+enum { FIRST_KEY = 0x1000, HELP_KEY = 0x800, USAGE_KEY, LIST_LIMIT = 32 };
 
 static const struct nvdp_option common_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
-    /* the library's kinds of work have it themselves */
+    /* absent if the library's kind of work has its own */
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
      .min = 1, .max = 1024,
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
     {"quiet", NVDP_OPTION_FLAG, NULL,
      "no progress and no notes on stderr; warnings and errors stay",
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, quiet)},
-    {"json", NVDP_OPTION_FLAG, NULL, "print one JSON object on stdout in place of tables",
+    {"json", NVDP_OPTION_FLAG, NULL, "print one JSON object in place of tables",
      .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, json)},
     {"config", NVDP_OPTION_LIST, "FILE.json",
-     "read options from a JSON object, such as {\"seed\": 1}; options given here win",
+     "read options from a file, such as {\"seed\": 1}; options given here win",
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT | NVDP_TRAIT_UNSAVED},
     {0},
 };
@@ -59,9 +62,9 @@ int cli_need(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
-/* --- what was given --- */
+/* --- given values --- */
 
-/* A fault in the options is one of usage, told with where to read more. */
+/* Reports an invalid option as a usage error, which names --help. */
 static int refuse(struct cli *cli, nvdp_status status) {
     if (status == NVDP_ERR_ARGUMENT) return cli_usage(cli, "%s", nvdp_context_error(cli->ctx));
     if (status == NVDP_ERR_IO)
@@ -69,7 +72,7 @@ static int refuse(struct cli *cli, nvdp_status status) {
     return cli_fail(cli, status);
 }
 
-/* A list's values are joined by commas. */
+/* Sets an option. Joins the values of a list by commas. */
 static int set(struct cli *cli, const struct cli_setting *setting) {
     const char *value = setting->value;
     char *joined = NULL;
@@ -110,7 +113,7 @@ static int apply(struct cli *cli) {
 
 /* --- argp --- */
 
-/* getopt has named an option that is not there: says which one may have been meant. */
+/* Suggests a similar name after getopt reported an unknown option. */
 static void guess(const struct cli *cli, const char *option) {
     struct nvdp__guess meant = {0};
     char word[NVDP__GUESS_SIZE];
@@ -125,42 +128,27 @@ static void guess(const struct cli *cli, const char *option) {
     if (meant.text[0] != '\0') fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
 }
 
-static error_t on_key(int key, char *value, struct argp_state *state) {
-    struct cli *cli = state->input;
-    if (key == ARGP_KEY_INIT) {
-        /* getopt names the fault on stderr; argp's own hint and exit are replaced by ours. */
-        state->err_stream = NULL;
-        return 0;
-    }
-    if (key == ARGP_KEY_ERROR && state->next > 0) guess(cli, state->argv[state->next - 1]);
-    if (key == ARGP_KEY_ARG) {
-        const char *args = cli->command->args;
-        if (args == NULL || (cli->args == 1 && strstr(args, "...") == NULL)) {
-            cli->code = cli_usage(cli, "unexpected argument '%s'", value);
-            return EINVAL;
-        }
-        cli->arg[cli->args++] = value;
-        return 0;
-    }
-    if (key < FIRST_KEY || (size_t)(key - FIRST_KEY) >= nvdp_config_count(cli->config))
-        return ARGP_ERR_UNKNOWN;
-    cli->setting[cli->settings++] =
-        (struct cli_setting){.option = nvdp_config_option(cli->config, (size_t)(key - FIRST_KEY)),
-                             .value = value != NULL ? value : "true"};
-    return 0;
-}
-
-static char *help_text(const struct nvdp_option *option) {
+static char *help_text(const struct nvdp_option *option, size_t length) {
     char *help = NULL;
-    bool told = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
-                (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
-    if (asprintf(&help, "%s%s%s%s", option->help, told ? " (default " : "",
-                 told ? option->default_value : "", told ? ")" : "") < 0)
+    bool shown = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
+                 (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
+    if (asprintf(&help, "%.*s%s%s%s", (int)length, option->help, shown ? " (default " : "",
+                 shown ? option->default_value : "", shown ? ")" : "") < 0)
         return NULL;
     return help;
 }
 
-/* The group under this heading, whose row is added where there is none yet: kinds of work that are joined may have the same. */
+/* Returns the length of the first clause: up to a semicolon outside parentheses. */
+static size_t clause(const char *text) {
+    int depth = 0;
+    size_t length = 0;
+    for (; text[length] != '\0' && (depth > 0 || text[length] != ';'); length++)
+        depth += (text[length] == '(') - (text[length] == ')');
+    return length;
+}
+
+/* Returns the number of the group with this heading, after adding a row for a new one. Joined kinds of work may have
+ * the same heading. */
 static int group_of(struct argp_option *rows, size_t *used, const char *heading) {
     int groups = 0;
     for (size_t i = 0; i < *used; i++) {
@@ -172,33 +160,158 @@ static int group_of(struct argp_option *rows, size_t *used, const char *heading)
     return groups + 1;
 }
 
-/* argp's table, a row with the heading before the first option of each group; it ends with a zeroed
- * row.  NULL: out of memory. */
-static struct argp_option *make_rows(const struct cli *cli) {
+static void free_rows(struct argp_option *rows) {
+    for (size_t i = 0; rows != NULL && rows[i].doc != NULL; i++)
+        free((char *)rows[i].doc);
+    free(rows);
+}
+
+/* Makes argp's table, which ends with a zeroed row. Each group begins with a row for its heading. `basic` selects the
+ * basic and the common options, without headings, in the order of their tables: argp sorts by group, then by name.
+ * Returns NULL if out of memory. */
+static struct argp_option *make_rows(const struct cli *cli, bool basic) {
     size_t count = nvdp_config_count(cli->config), used = 0;
     const char *heading = NULL;
     int group = 0;
-    struct argp_option *rows = calloc(2 * count + 1, sizeof *rows);
-    for (size_t i = 0; i < count && rows != NULL; i++) {
+    struct argp_option *rows = calloc(2 * count + 4, sizeof *rows);
+    if (rows == NULL) return NULL;
+    for (size_t i = 0; i < count; i++) {
         const struct nvdp_option *option = nvdp_config_option(cli->config, i);
         if ((option->traits & NVDP_TRAIT_POSITIONAL) != 0) continue;
+        const bool hidden = (option->traits & NVDP_TRAIT_HIDDEN) != 0;
         const char *above = option->group != NULL ? option->group : heading;
         if (above == NULL) above = cli->command->heading;
-        if (above != NULL && (heading == NULL || strcmp(above, heading) != 0))
+        if (basic) {
+            if (hidden || ((option->traits & NVDP_TRAIT_BASIC) == 0 && !is_common(option->name)))
+                continue;
+            group++;
+        } else if (above != NULL && (heading == NULL || strcmp(above, heading) != 0)) {
             group = group_of(rows, &used, heading = above);
-        bool hidden = (option->traits & NVDP_TRAIT_HIDDEN) != 0;
-        rows[used++] = (struct argp_option){.name = option->name,
-                                            .key = FIRST_KEY + (int)i,
-                                            .arg = option->placeholder,
-                                            .flags = hidden ? OPTION_HIDDEN : 0,
-                                            .doc = help_text(option),
-                                            .group = group};
+        }
+        rows[used++] = (struct argp_option){
+            .name = option->name,
+            .key = FIRST_KEY + (int)i,
+            .arg = option->placeholder,
+            .flags = hidden ? OPTION_HIDDEN : 0,
+            .doc = help_text(option, basic ? clause(option->help) : strlen(option->help)),
+            .group = group};
     }
+    rows[used++] = (struct argp_option){"help",
+                                        basic ? HELP_KEY : '?',
+                                        "all",
+                                        OPTION_ARG_OPTIONAL,
+                                        strdup("Give this help list, or a list of all options"),
+                                        -1};
+    if (basic) return rows;
+    rows[used++] =
+        (struct argp_option){"usage", USAGE_KEY, NULL, 0, strdup("Give a short usage message"), -1};
+    rows[used++] =
+        (struct argp_option){"version", 'V', NULL, 0, strdup("Print program version"), -1};
     return rows;
 }
 
+/* Returns the number of options that help shows: of one group, or of all groups if `group` is 0. */
+static int count_shown(const struct argp_option *rows, int group) {
+    int shown = 0;
+    for (; rows->doc != NULL; rows++)
+        shown += rows->name != NULL && rows->flags != OPTION_HIDDEN && rows->group > 0 &&
+                 (group == 0 || rows->group == group);
+    return shown;
+}
+
+static bool has_basic(const struct cli *cli) {
+    for (size_t i = 0; i < nvdp_config_count(cli->config); i++)
+        if ((nvdp_config_option(cli->config, i)->traits & NVDP_TRAIT_BASIC) != 0) return true;
+    return false;
+}
+
+/* Removes argp's note about arguments of short options: only -? has one. */
+static char *filter_help(int key, const char *text, void *input) {
+    (void)input;
+    return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)text;
+}
+
+/* Prints the basic options, then the groups of all options. */
+static bool print_short_help(const struct cli *cli, const struct argp_option *all) {
+    const struct cli_command *command = cli->command;
+    struct argp_option *rows = make_rows(cli, true);
+    char *doc = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&doc, &size);
+    bool done = rows != NULL && to != NULL;
+    if (done) {
+        fprintf(to, "%s The options that most uses need:\v%s\nGroups, with the number of options: ",
+                command->description, command->examples);
+        for (const struct argp_option *row = all; row->doc != NULL; row++)
+            if (row->name == NULL)
+                fprintf(to, "%s%.*s (%d)", row > all ? "; " : "", (int)strcspn(row->doc, ":"),
+                        row->doc, count_shown(all, row->group));
+        fprintf(to, ".\n%s --help=all shows all %d options.\n", cli->name, count_shown(all, 0));
+    }
+    if (to != NULL && fclose(to) != 0) done = false;
+    const struct argp argp = {
+        .options = rows, .args_doc = command->args, .doc = doc, .help_filter = filter_help};
+    if (done) argp_help(&argp, stdout, ARGP_HELP_STD_HELP, cli->name);
+    free_rows(rows);
+    free(doc);
+    return done;
+}
+
+static error_t print_help(struct cli *cli, const char *value, struct argp_state *state) {
+    const struct argp_option *all = state->root_argp->options;
+    if (value != NULL && strcmp(value, "all") != 0) {
+        cli->code = cli_usage(cli, "option --help: expected all, or no value, found '%s'", value);
+        return EINVAL;
+    }
+    if (value == NULL && count_shown(all, 0) > LIST_LIMIT && has_basic(cli)) {
+        if (print_short_help(cli, all)) exit(CLI_SUCCESS);
+        cli->code = cli_error(cli, CLI_FAILURE, "out of memory");
+        return ENOMEM;
+    }
+    argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    return 0;
+}
+
+static error_t on_key(int key, char *value, struct argp_state *state) {
+    struct cli *cli = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        /* getopt prints the error on stderr; ours replaces argp's own hint and exit. */
+        state->err_stream = NULL;
+        return 0;
+    case ARGP_KEY_ERROR:
+        if (state->next > 0) guess(cli, state->argv[state->next - 1]);
+        return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_ARG: {
+        const char *args = cli->command->args;
+        if (args == NULL || (cli->args == 1 && strstr(args, "...") == NULL)) {
+            cli->code = cli_usage(cli, "unexpected argument '%s'", value);
+            return EINVAL;
+        }
+        cli->arg[cli->args++] = value;
+        return 0;
+    }
+    case '?':
+        return print_help(cli, value, state);
+    case USAGE_KEY:
+        argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+        return 0;
+    case 'V':
+        argp_program_version_hook(stdout, state);
+        exit(CLI_SUCCESS);
+    default:
+        break;
+    }
+    if (key < FIRST_KEY || (size_t)(key - FIRST_KEY) >= nvdp_config_count(cli->config))
+        return ARGP_ERR_UNKNOWN;
+    cli->setting[cli->settings++] =
+        (struct cli_setting){.option = nvdp_config_option(cli->config, (size_t)(key - FIRST_KEY)),
+                             .value = value != NULL ? value : "true"};
+    return 0;
+}
+
 static int parse_line(struct cli *cli) {
-    struct argp_option *rows = make_rows(cli);
+    struct argp_option *rows = make_rows(cli, false);
     char *doc = NULL;
     cli->setting = calloc((size_t)cli->argc + 1, sizeof *cli->setting);
     cli->arg = calloc((size_t)cli->argc + 1, sizeof *cli->arg);
@@ -208,14 +321,15 @@ static int parse_line(struct cli *cli) {
         cli->code = cli_error(cli, CLI_FAILURE, "out of memory");
         goto cleanup;
     }
-    const struct argp argp = {
-        .options = rows, .parser = on_key, .args_doc = cli->command->args, .doc = doc};
-    error_t err = argp_parse(&argp, cli->argc, cli->argv, 0, NULL, cli);
+    const struct argp argp = {.options = rows,
+                              .parser = on_key,
+                              .args_doc = cli->command->args,
+                              .doc = doc,
+                              .help_filter = filter_help};
+    error_t err = argp_parse(&argp, cli->argc, cli->argv, ARGP_NO_HELP, NULL, cli);
     if (err != 0 && cli->code == CLI_SUCCESS) cli->code = cli_usage(cli, NULL);
 cleanup:
-    for (size_t i = 0; rows != NULL && rows[i].doc != NULL; i++)
-        free((char *)rows[i].doc);
-    free(rows);
+    free_rows(rows);
     free(doc);
     return cli->code;
 }

@@ -1,5 +1,5 @@
-/* What the user sees: results on stdout, tables for people and one object for programs; progress on
- * stderr. */
+/* Output of the subcommands: results on stdout (tables, or one JSON object), progress on stderr. Sections: results, the
+ * progress bar, the state of a sweep. */
 #include "common.h"
 
 #include "base/file.h"
@@ -53,7 +53,7 @@ int cli_write_text(struct cli *cli, const char *path, const char *text) {
 
 /* --- progress --- */
 
-enum { LINE_ROOM = 256, LEAST_BAR = 10, MOST_BAR = 40, NAME_WIDTH = 24 };
+enum { LINE_ROOM = 256, MIN_BAR = 10, MAX_BAR = 40, NAME_WIDTH = 24 };
 /* seconds */
 static const double bar_interval = 0.1, line_interval = 10, table_interval = 30;
 
@@ -100,7 +100,7 @@ static void append_duration(char *line, double seconds) {
     append(line, "%s", text);
 }
 
-/* Everything but the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */
+/* Formats progress without the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */
 static void describe(const struct nvdp_progress *progress, char *line) {
     append(line, "%llu", (unsigned long long)progress->done);
     if (progress->total > 0) append(line, "/%llu", (unsigned long long)progress->total);
@@ -133,15 +133,15 @@ static void draw_bar(const struct nvdp_progress *progress, const char *text) {
     int width = screen().ws_col;
     int room = width - (int)strlen(head) - (int)strlen(text) - 12;
     fputs("\r\033[K", stderr);
-    if (progress->total == 0 || room < LEAST_BAR) {
+    if (progress->total == 0 || room < MIN_BAR) {
         fprintf(stderr, "%.*s", width - 1, head);
         int left = width - 1 - (int)strlen(head);
         fprintf(stderr, "%.*s", left > 0 ? left : 0, text);
     } else {
-        int bar = room < MOST_BAR ? room : MOST_BAR;
+        int bar = room < MAX_BAR ? room : MAX_BAR;
         double share = fmin((double)progress->done / (double)progress->total, 1);
         int filled = (int)(share * bar);
-        char cells[MOST_BAR + 1] = "";
+        char cells[MAX_BAR + 1] = "";
         memset(cells, '.', (size_t)bar);
         memset(cells, '#', (size_t)filled);
         fprintf(stderr, "%s[%s] %3d%%  %s", head, cells, (int)(share * 100), text);
@@ -172,7 +172,7 @@ void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
 
 /* --- the state of a sweep: a table on a terminal, plain lines otherwise --- */
 
-/* A line of the table, cut at the screen's edge so that it stays one. */
+/* Prints a line of the table, cut at the screen's width so that it does not wrap. */
 static void put(struct cli_meter *meter, int width, const char *line) {
     fprintf(stderr, "%.*s\n", width - 1, line);
     meter->lines++;
@@ -193,7 +193,7 @@ static void put_groups(struct cli_meter *meter, int width, const struct sweep_st
     }
 }
 
-/* "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31" */
+/* Formats a job: "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31". */
 static void describe_job(const struct sweep_job *job, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", state[128] = "begins";
     cli_duration(job->seconds, passed);
@@ -220,8 +220,8 @@ static void put_jobs(struct cli_meter *meter, int width, const struct sweep_stat
     }
 }
 
-/* "12 of 40 done, 1 failed, 2 running (1 elsewhere), 3:21, ETA 10:00" */
-static void summarise(const struct sweep_state *state, char line[LINE_ROOM]) {
+/* Formats the totals: "12 of 40 done, 1 failed, 2 running (1 elsewhere), 3:21, ETA 10:00". */
+static void summarize(const struct sweep_state *state, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", others[48] = "";
     cli_duration(state->elapsed_seconds, passed);
     if (!isnan(state->eta_seconds)) cli_duration(state->eta_seconds, left);
@@ -236,7 +236,7 @@ static void draw(struct cli_meter *meter, const struct sweep_state *state) {
     cli_meter_clear(meter);
     if (state->groups + state->jobs + 3 < size.ws_row) put_groups(meter, size.ws_col, state);
     if (state->jobs + 3 < size.ws_row) put_jobs(meter, size.ws_col, state);
-    summarise(state, line);
+    summarize(state, line);
     put(meter, size.ws_col, line);
     fflush(stderr);
 }
@@ -248,12 +248,12 @@ void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
         draw(&cli->meter, state);
         return;
     }
-    /* the first ETA is told as soon as it is known */
+    /* The first ETA is printed as soon as it is known. */
     bool news = !isnan(state->eta_seconds) && !cli->meter.told_eta;
     if (!news && now() - cli->meter.last_update < table_interval) return;
     cli->meter.last_update = now();
     if (news) cli->meter.told_eta = true;
-    summarise(state, line);
+    summarize(state, line);
     fprintf(stderr, "%s: %s\n", cli->name, line);
     for (size_t k = 0; k < state->jobs; k++) {
         describe_job(&state->job[k], line);

@@ -1,10 +1,10 @@
-/* nvdp predict: the leaderboard's file of a split; new texts. */
+/* nvdp predict: writes predictions for a split, in the leaderboard's format, or for new texts. */
 #include "common.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A seed repeats the predictions, so that the bottleneck's noise protects nobody in them. */
+/* A seed reproduces the predictions, so the bottleneck's noise protects nobody in them. */
 static const char not_private[] =
     "none: whoever has the model can repeat the noise, which comes from --seed; nvdp export writes "
     "samples to give away";
@@ -17,7 +17,7 @@ static int predict_texts(struct cli *cli, const char *input) {
     if (other != NULL) return cli_usage(cli, "expected either --input or --%s", other);
     if (strcmp(input, "-") == 0) CLI_DO(cli, nvdp_config_set(cli->config, "input", "/dev/stdin"));
     CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, cli_write, stdout, &texts));
-    if (out == NULL) return CLI_SUCCESS; /* the lines are all there is to say */
+    if (out == NULL) return CLI_SUCCESS; /* the predictions went to stdout, so no summary follows */
     if (cli->json)
         return cli_print_json(cli, json_pack("{s:s, s:I, s:b}", "out", out, "texts",
                                              (json_int_t)texts, "private", 0));

@@ -1,5 +1,5 @@
-/* nvdp pretrain: a vocabulary and a masked language model from plain text; with --eval, the scores
- * of one. */
+/* nvdp pretrain: trains a vocabulary and a masked language model on plain text. With --eval, scores a model. Sections:
+ * lists of files, the configuration, --eval, --dry-run, the result. */
 #include "common.h"
 
 #include <inttypes.h>
@@ -22,8 +22,10 @@ static const struct nvdp_option options[] = {
     {"eval", NVDP_OPTION_FLAG, NULL,
      "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
      "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
-     NVDP_OPTION_AT(struct values, eval), .group = "Evaluation of a model:"},
-    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model)},
+     NVDP_OPTION_AT(struct values, eval),
+     .group = "Evaluation of a model:", .traits = NVDP_TRAIT_BASIC},
+    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model),
+     .traits = NVDP_TRAIT_BASIC},
     {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all",
      NVDP_OPTION_AT(struct values, limit)},
     {0},
@@ -39,8 +41,8 @@ static void put_file(FILE *list, const char *file) {
     }
 }
 
-/* Names may hold commas: the option's values as they were given on the command line, or else what
- * files give; `more` come after them. */
+/* Sets a list of file names, which may hold commas. Takes the values from the command line, else from files, and
+ * appends `more`. */
 static int set_files(struct cli *cli, const char *name, char *const *more, int count) {
     char *text = NULL;
     size_t size = 0;

@@ -1,4 +1,5 @@
-/* nvdp privacy: divergences between the texts of a run or of a file of posteriors. */
+/* nvdp privacy: measures divergences between the texts of a run, of a posteriors file, or of privatized texts. run() at
+ * the end selects the kind of work: certify(), take_training(), measure_texts(), measure_states() or measure(). */
 #include "base/file.h"
 #include "common.h"
 
@@ -10,14 +11,15 @@ struct values {
     const char *posteriors;
     const char *posteriors_out;
     const char *pairs;
-    const char *out; /* without a sanitizer the same as pairs */
+    const char *out; /* without a sanitizer, the same as pairs */
     bool certify, all;
-    struct nvdp_training_privacy training; /* of the run's own training texts */
+    struct nvdp_training_privacy training; /* guarantee for the run's own training texts */
 };
 
 static const struct nvdp_option options[] = {
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
-     NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run"},
+     NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run",
+     .traits = NVDP_TRAIT_BASIC},
     {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
      NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
     {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report, as JSON",
@@ -27,9 +29,10 @@ static const struct nvdp_option options[] = {
      "--releases; measures nothing, reads no text; written to RUN/certificate.json, with other "
      "values than the defaults to a file named after them; exit code 1: "
      "nothing is",
-     NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
+     NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair",
+     .traits = NVDP_TRAIT_BASIC},
     {"all", NVDP_OPTION_FLAG, NULL, "print every table, not the first numbers alone",
-     NVDP_OPTION_AT(struct values, all)},
+     NVDP_OPTION_AT(struct values, all), .traits = NVDP_TRAIT_BASIC},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
@@ -44,8 +47,8 @@ static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     return CLI_SUCCESS;
 }
 
-/* DIRECTORY/privacy.json, certificate.json or measured.json, with other options than the defaults under a name of its own.  Where
- * that cannot be (somebody else's run, a full disk) the report is printed all the same. */
+/* Writes DIRECTORY/privacy.json, certificate.json or measured.json. If options differ from the defaults, the name shows
+ * them. */
 static int save(struct cli *cli, const char *directory, const char *stem, const char *report) {
     char *name = NULL, *path = NULL;
     CLI_DO(cli, nvdp_measured_name(cli->ctx, cli->config, stem, &name));
@@ -57,7 +60,7 @@ static int save(struct cli *cli, const char *directory, const char *stem, const 
     return code;
 }
 
-/* A report as --json prints it: with what the run's training has, if that was private. */
+/* Prints the --json report, with the training's guarantee if training was private. */
 static int print_report(struct cli *cli, const struct values *values, const char *text) {
     json_t *report = values->training.is_private ? json_loads(text, 0, NULL) : NULL;
     if (report == NULL) return puts(text) == EOF ? CLI_FAILURE : CLI_SUCCESS;
@@ -71,7 +74,7 @@ static void print_training(const struct values *values) {
     cli_training_print(&values->training);
 }
 
-/* The report and the pairs to where they were asked for. */
+/* Writes the report and the pairs to the requested outputs. */
 static int give(struct cli *cli, const struct values *values,
                 const struct nvdp_privacy_report *report, const double *matrix, const int64_t *id) {
     char *text = NULL;
@@ -122,7 +125,7 @@ static int measure(struct cli *cli, const struct values *values,
     return code;
 }
 
-/* Of a run with token-noise sequence-laplace. */
+/* Measures a run with token-noise sequence-laplace. */
 static int measure_states(struct cli *cli, const struct values *values) {
     double *matrix = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
@@ -135,11 +138,11 @@ static int measure_states(struct cli *cli, const struct values *values) {
     return code;
 }
 
-/* Of texts, under a mechanism that privatizes them token by token. */
+/* Measures texts under a mechanism that privatizes token by token. */
 static int measure_texts(struct cli *cli, const struct values *values) {
     char *text = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    const bool run = cli->args > 0; /* one with token-noise */
+    const bool run = cli->args > 0; /* a run with token-noise */
     const char *sanitized = nvdp_config_get(cli->config, "sanitized");
     if ((run &&
          (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || sanitized != NULL)) ||
@@ -170,7 +173,7 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     return code;
 }
 
-/* What a run's users do to their texts. */
+/* Noise that the users of a run add to their texts. */
 enum noise { NO_NOISE, OF_TOKENS, OF_SEQUENCES };
 static enum noise noise_of(const char *directory) {
     json_t *config = cli_run_config(directory);
@@ -184,8 +187,8 @@ static enum noise noise_of(const char *directory) {
     return noise;
 }
 
-/* What is proven, in place of what is measured: of a bottleneck.  It is nothing to say that there is none of noise that stands
- * elsewhere. */
+/* Prints the certificate of a run with a bottleneck, without measuring. Refuses runs with token noise, whose proof does
+ * not concern a bottleneck. */
 static int certify(struct cli *cli) {
     static const char *const apply[] = {"certify", "delta", "releases", "at-epsilon", "run", NULL};
     const char *other = cli_given_one(cli, apply, false);
@@ -212,7 +215,7 @@ static int certify(struct cli *cli) {
     return code;
 }
 
-/* What says nothing of a run with a bottleneck, or of posteriors, is not to seem to. */
+/* Refuses options of token mechanisms: they would have no effect on a run with a bottleneck or on posteriors. */
 static int check_given(struct cli *cli) {
     static const char *const of_mechanisms[] = {"p",
                                                 "oov",
@@ -229,7 +232,7 @@ static int check_given(struct cli *cli) {
                                                 "text-pair-column",
                                                 NULL};
     const char *name = cli_given_one(cli, of_mechanisms, true);
-    if (cli_given(cli, "eta")) /* or --epsilon, which is the same */
+    if (cli_given(cli, "eta")) /* --epsilon sets eta too */
         return cli_usage(cli,
                          "--eta and --epsilon are of a mechanism that privatizes texts: expected "
                          "--sanitizer or --sanitized with them; the exact loss's curves have "
@@ -244,7 +247,7 @@ static int check_given(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
-/* No output replaces what is measured, nor the output before it. */
+/* Refuses an output that would overwrite an input or another output. */
 static int check_outputs(struct cli *cli, const struct values *values) {
     static const char *const option[] = {"posteriors-out", "pairs", "out"};
     const char *const file[] = {values->posteriors,
@@ -260,8 +263,8 @@ static int check_outputs(struct cli *cli, const struct values *values) {
     return CLI_SUCCESS;
 }
 
-/* The guarantee of a run's training texts, which is all that there is for a method whose samples cannot be measured: it is printed,
- * and *done. */
+/* Reads the guarantee of a run's training texts. For a method without measurable samples it is the only result: prints
+ * it and sets *done. */
 static int take_training(struct cli *cli, struct values *values, bool *done) {
     enum nvdp_method method;
     struct nvdp_training_privacy *training = &values->training;

@@ -1,4 +1,4 @@
-/* Processes that mpirun started to train together.  mpi.c has them where the build has MPI; else
+/* Processes that mpirun started together for training. mpi.c implements this if the build has MPI; otherwise
  * ranks_none.c, in which every process is alone. */
 #ifndef NVDP_SRC_CLI_RANKS_H
 #define NVDP_SRC_CLI_RANKS_H
@@ -6,11 +6,11 @@
 #include "common.h"
 #include <stdarg.h>
 
-/* Joins the others where there are any, and tells the context of them; rank 0 alone then prints. */
+/* Joins the other processes, if any, and sets the ranks of the context. Only rank 0 prints. */
 int cli_ranks_begin(struct cli *cli);
-/* False where the message is held back until it is known whether rank 0 has one. */
+/* Returns false if the message is withheld until it is known whether rank 0 has one. */
 bool cli_ranks_say(struct cli *cli, const char *format, va_list args);
-/* Leaves them: the exit code.  Where others are still at work, theirs ends too. */
+/* Leaves the job and returns the exit code. Ends the other processes if they are still working. */
 int cli_ranks_end(struct cli *cli, int code);
 
 #endif

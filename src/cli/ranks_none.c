@@ -1,3 +1,4 @@
+/* ranks.h for builds without MPI: every process is alone. */
 #include "ranks.h"
 
 int cli_ranks_begin(struct cli *cli) {

@@ -1,4 +1,4 @@
-/* nvdp report: tables and figures of a folder of runs. */
+/* nvdp report: writes tables and figures of a folder of runs. src/report does the work. */
 #include "common.h"
 
 #include "report/report.h"

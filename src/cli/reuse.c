@@ -1,4 +1,4 @@
-/* nvdp reuse: trains a reader that sees nothing but a shared file. */
+/* nvdp reuse: trains and scores a classifier that sees only a shared file. */
 #include "common.h"
 
 static json_t *result_json(struct cli *cli, const struct nvdp_reuse_result *result) {

@@ -1,4 +1,4 @@
-/* nvdp sanitize: texts privatized token by token. */
+/* nvdp sanitize: privatizes texts token by token, or with --analyse examines the mechanism (analyse.c). */
 #include "common.h"
 
 #include "base/sentence.h"
@@ -15,11 +15,12 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"analyse", NVDP_OPTION_CHOICE, "A",
-     "write no texts, tell about the mechanism: geometry (distances to the k-th neighbour), "
+     "write no texts, analyse the mechanism; geometry (distances to the k-th neighbour), "
      "deniability (N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often "
      "an attacker names the token, by the nearest neighbour and at best), mask-inference (how "
      "often a masked language model names it from its context); of the tokens of --text or --task",
-     "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses, .group = "Analyses:"},
+     "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses,
+     .group = "Analyses:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_TEXT, "NAME",
      "of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
      NVDP_OPTION_AT(struct values, split)},

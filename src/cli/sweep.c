@@ -1,4 +1,5 @@
-/* nvdp sweep: every run of a grid, resumable, by any number of processes. */
+/* nvdp sweep: runs a grid of trainings, resumable and by any number of processes. src/sweep does the work; this file
+ * prints the plan (--dry-run), the progress and the result. */
 #include "common.h"
 
 #include <inttypes.h>
@@ -99,7 +100,7 @@ static int dry_run(struct cli *cli, const struct values *values) {
 
 /* --- the result --- */
 
-/* The runs that failed, with their messages, as a list; the object is printed with --json. */
+/* Returns the failed runs and their messages as a JSON list. */
 static json_t *failures_json(const struct sweep_plan *plan) {
     json_t *list = json_array();
     for (size_t i = 0; i < plan->runs; i++) {

@@ -1,4 +1,4 @@
-/* nvdp tokenize: word pieces or ids of the lines on stdin. */
+/* nvdp tokenize: prints the word pieces or ids of the lines on stdin. Input is plain lines or JSON lines. */
 #include "common.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 20 };
+enum { MAX_TOKENS = 1 << 20 };
 
 struct values {
     const char *model;
@@ -82,13 +82,13 @@ static int get_text(const struct tokenize *work, const json_t *object, const cha
 
 static int get_max_length(const struct tokenize *work, const json_t *object, bool pair,
                           size_t *out) {
-    const int least = (int)nvdp_tokenizer_specials(work->tokenizer, pair);
+    const int minimum = (int)nvdp_tokenizer_specials(work->tokenizer, pair);
     const json_t *value = json_object_get(object, "max_length");
     bool given = value != NULL && !json_is_null(value);
     json_int_t number = given ? json_integer_value(value) : (json_int_t)work->values->max_length;
-    if ((given && !json_is_integer(value)) || number < least || number > MOST_TOKENS)
-        return bad_line(work, "key 'max_length': expected a whole number from %d to %d", least,
-                        MOST_TOKENS);
+    if ((given && !json_is_integer(value)) || number < minimum || number > MAX_TOKENS)
+        return bad_line(work, "key 'max_length': expected a whole number from %d to %d", minimum,
+                        MAX_TOKENS);
     *out = (size_t)number;
     return CLI_SUCCESS;
 }
@@ -120,7 +120,7 @@ static int encode_object(struct tokenize *work, const json_t *object) {
 }
 
 static int json_line(struct tokenize *work, const char *line, size_t size) {
-    if (strspn(line, " \t\r") == size) return CLI_SUCCESS; /* an empty line, the last one mostly */
+    if (strspn(line, " \t\r") == size) return CLI_SUCCESS; /* an empty line, mostly the last */
     json_error_t error;
     json_t *object =
         json_loadb(line, size, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
@@ -158,9 +158,9 @@ static int run(struct cli *cli) {
     struct values values = {.max_length = 512};
     CLI_TRY(cli_begin(cli, &values));
     if (values.model == NULL) return cli_usage(cli, "option --model is needed");
-    if (values.max_length < 3 || values.max_length > MOST_TOKENS)
+    if (values.max_length < 3 || values.max_length > MAX_TOKENS)
         return cli_usage(cli, "option --max-length: expected a whole number from 3 to %d",
-                         MOST_TOKENS);
+                         MAX_TOKENS);
     struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
     int code = all_lines(&work);

@@ -1,4 +1,5 @@
-/* nvdp train: fine-tunes an encoder with a bottleneck; writes a run directory. */
+/* nvdp train: fine-tunes an encoder with a bottleneck and writes a run directory. Sections: the configuration,
+ * --dry-run, the result, cross validation; run() selects. */
 #include "common.h"
 
 #include <errno.h>
@@ -53,12 +54,12 @@ static int resolve(struct cli *cli, struct values *values) {
 
 /* --- --dry-run --- */
 
-/* Of one run; NaN where it was not measured. */
+/* Returns the seconds of one run; NaN if they were not measured. */
 static double all_seconds(const struct nvdp_train_plan *plan) {
     return plan->base_seconds + plan->train_seconds + plan->score_seconds + plan->prefix_seconds;
 }
 
-/* Of one run, but for all_seconds: of as many as cross validation makes. */
+/* Returns the plan of one run as JSON. Only all_seconds covers all `runs` of cross validation. */
 static json_t *plan_json(const struct nvdp_train_plan *plan, size_t runs) {
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
@@ -107,7 +108,7 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
             plan->prefix_seconds > 0 ? prefix : "");
 }
 
-/* The options whose values are the preset's,. */
+/* Lists the options that have the preset's values. */
 static json_t *preset_json(const struct cli *cli) {
     json_t *list = json_array();
     for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
@@ -130,7 +131,7 @@ static void preset_print(const struct cli *cli) {
     json_decref(list);
 }
 
-/* --folds without a --fold: so many runs; else 1. */
+/* Returns the number of runs: the number of folds if --folds is given without --fold, else 1. */
 static size_t count_runs(const struct cli *cli) {
     const size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
     const bool each =
@@ -143,7 +144,7 @@ static int dry_run(struct cli *cli) {
     struct nvdp_config *resolved = NULL;
     char *text = NULL;
     const size_t runs = count_runs(cli);
-    if (runs > 1) (void)nvdp_config_set(cli->config, "fold", "1"); /* one of them */
+    if (runs > 1) (void)nvdp_config_set(cli->config, "fold", "1"); /* plans the first fold */
     nvdp_status status = nvdp_train_plan_measured(cli->ctx, cli->config, &resolved, &plan);
     if (status == NVDP_OK) status = nvdp_config_json(resolved, &text);
     nvdp_config_free(resolved);
@@ -176,9 +177,9 @@ static void result_print(struct cli *cli, const char *out, const struct nvdp_tra
     cli_print_guarantee(cli, out);
 }
 
-/* --- cross validation: a run each fold --- */
+/* --- cross validation: a run per fold --- */
 
-/* Over folds, of the metric k. */
+/* Prints the mean and standard deviation of metric k over folds. */
 static void print_folds(size_t folds, const struct nvdp_train_result *result, int k) {
     double mean = 0, spread = 0;
     for (size_t f = 0; f < folds; f++)
@@ -194,7 +195,7 @@ static const char *fold_folder(const char *out, size_t fold, char folder[PATH_MA
     return folder;
 }
 
-/* One that an interrupted cross validation has begun goes on. */
+/* Trains one fold. Resumes a fold that an interrupted cross validation began. */
 static int train_fold(struct cli *cli, const char *out, size_t fold,
                       struct nvdp_train_result *result) {
     char folder[PATH_MAX], number[24], record[PATH_MAX + 16];

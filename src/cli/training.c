@@ -1,4 +1,4 @@
-/* How private a model's training was, for its training texts: the same lines wherever they are shown. */
+/* Privacy of a model's training texts, in the same lines for all commands that show it, and as JSON. */
 #include "common.h"
 
 #include "base/sentence.h"

@@ -1,4 +1,4 @@
-/* nvdp verify: a shared file against itself, and its signature; key pairs. */
+/* nvdp verify: checks a shared file and its signature, and makes key pairs. */
 #include "common.h"
 
 #include <stdlib.h>

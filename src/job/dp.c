@@ -21,12 +21,12 @@ static const char *const shards_noises[] = {
 
 const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-batch", NVDP_OPTION_INTEGER, "B",
-     "train with differential privacy: a step draws every training example with probability B/N, "
+     "train with differential privacy; a step draws every training example with probability B/N, "
      "so B on average; --batch is then how many are worked on at a time; implies clip-norm 0, "
      "for train select last and patience 0, for pretrain optimizer adamw; protects one example "
      "against being zeroed out, N is public; 0: see dp-sample-rate",
      "0", AT(batch), .unit = "texts", .max = 1e9,
-     .group = "Differential privacy of the training texts:"},
+     .group = "Differential privacy of the training texts:", .traits = NVDP_TRAIT_BASIC},
     {"dp-sample-rate", NVDP_OPTION_REAL, "Q",
      "the same by the probability itself; sums and noise are divided by Q N, which shows N; 0: see "
      "dp-batch",
@@ -38,9 +38,10 @@ const struct nvdp_option nvdp__dp_rows[] = {
      "norm that each example's gradient over all parameters is clipped to", "1", AT(clip),
      .min = 1e-9, .max = INFINITY},
     {"target-epsilon", NVDP_OPTION_REAL, "E",
-     "without dp-noise: the noise that keeps all epochs within epsilon E; with it: the run stops "
-     "before the step that would pass E; 0: none",
-     "0", AT(target_epsilon), .max = 1e6},
+     "keep the training within epsilon E; without dp-noise: by the noise that all epochs need; "
+     "with "
+     "it: the run stops before the step that would pass E; 0: none",
+     "0", AT(target_epsilon), .max = 1e6, .traits = NVDP_TRAIT_BASIC},
     {"target-delta", NVDP_OPTION_REAL, "D",
      "delta that epsilon is computed at; 0: half of 1/N, which is then said", "0", AT(target_delta),
      .max = 0.999},

@@ -17,7 +17,7 @@ struct nvdp__adamw_options {
 /* Rows as in options/rows.h. */
 /* clang-format off */
 #define NVDP__LR_ROW(help, lr_, ...)                                                               \
-    {"lr", NVDP_OPTION_REAL, "X", help, lr_, .max = 10, __VA_ARGS__}
+    {"lr", NVDP_OPTION_REAL, "X", help, lr_, .max = 10, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__WARMUP_ROW(warmup_, ...)                                                             \
     {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",     \
      warmup_, .max = 1, __VA_ARGS__}
@@ -39,7 +39,7 @@ struct nvdp__adamw_options {
 #define NVDP__MOMENTUM_ROW(help, momentum_, ...)                                                   \
     {"momentum", NVDP_OPTION_REAL, "X", help, momentum_, .max = 0.999999, __VA_ARGS__}
 #define NVDP__EPOCHS_ROW(epochs_, ...)                                                             \
-    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", epochs_, .min = 1, .max = 10000, __VA_ARGS__}
+    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", epochs_, .min = 1, .max = 10000, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__PATIENCE_ROW(patience_, ...)                                                         \
     {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never", \
      patience_, .unit = "epochs", __VA_ARGS__}
@@ -57,7 +57,7 @@ struct nvdp__adamw_options {
 #define NVDP__RESUME_ROW(...)                                                                      \
     {"resume", NVDP_OPTION_TEXT, "RUN",                                                            \
      "continue the run in this directory with its own configuration", NULL,                        \
-     .traits = NVDP__OF_THE_CALL, __VA_ARGS__}
+     .traits = NVDP_TRAIT_BASIC | NVDP__OF_THE_CALL, __VA_ARGS__}
 #define NVDP__LOG_EVERY_ROW(...)                                                                   \
     {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",          \
      .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}

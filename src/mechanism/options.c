@@ -94,9 +94,11 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"clip-alpha-max", NVDP_OPTION_REAL, "X", "largest pseudo-count", "inf", AT(clip.alpha_max),
      .unit = "pseudo-counts", .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
-     "clip all means of a text together to norm C, variances 1 (implies lambda 0, vib-sigma and "
-     "stdev-tau 1): a bound over all texts",
-     "inf", AT(clip.sequence), .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
+     "clip all means of a text together to norm C, for a bound over all texts; variances are 1, "
+     "and "
+     "lambda 0, vib-sigma 1 and stdev-tau 1 are implied",
+     "inf", AT(clip.sequence), .min = 1e-6, .max = INFINITY,
+     .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
     {"clip-gradient", NVDP_OPTION_CHOICE, "G",
      "of what is clipped: none (clamp), or only what leads back inside (inward)", "clamp",
      AT(clip.gradient), .choices = clip_gradients, .traits = NVDP_TRAIT_BOTTLENECK},

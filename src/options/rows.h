@@ -12,7 +12,7 @@
 
 /* clang-format off */
 #define NVDP__SEED_ROW(...)                                                                        \
-    {"seed", NVDP_OPTION_SEED, "N", "seed of all random draws", "1", __VA_ARGS__}
+    {"seed", NVDP_OPTION_SEED, "N", "seed of all random draws", "1", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__INSECURE_SEED_ROW(...)                                                               \
     {"insecure-seed", NVDP_OPTION_SEED, "N",                                                       \
      "draw from this seed, not from the operating system, for tests and experiments: whoever knows " \
@@ -46,7 +46,7 @@
 
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \
-     .traits = NVDP__OF_THE_CALL, __VA_ARGS__}
+     .traits = NVDP_TRAIT_BASIC | NVDP__OF_THE_CALL, __VA_ARGS__}
 /* clang-format on */
 
 #endif

@@ -62,9 +62,9 @@ static const struct nvdp_option pretrain_options[] = {
     {"text", NVDP_OPTION_LIST, "FILE",
      "text to train on, plain or .xz; documents between blank lines, or between <doc ...> "
      "and </doc>; more files may follow, or more --text",
-     NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_UNSAVED},
+     NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text, more than one by repeating the option",
-     NULL, AT(eval_text_list), .traits = NVDP_TRAIT_UNSAVED},
+     NULL, AT(eval_text_list), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     NVDP__CACHE_ROW("tokenized texts", AT(cache),
                     .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"plant", NVDP_OPTION_TEXT, "FILE",
@@ -74,7 +74,8 @@ static const struct nvdp_option pretrain_options[] = {
 
     {"vocab-size", NVDP_OPTION_INTEGER, "N",
      "word pieces of a vocabulary that is trained on the text", "8192", AT(vocab_size),
-     .group = "Vocabulary:", .unit = "pieces", .min = 6, .max = 1 << 24},
+     .group = "Vocabulary:", .unit = "pieces", .min = 6, .max = 1 << 24,
+     .traits = NVDP_TRAIT_BASIC},
     {"alphabet", NVDP_OPTION_INTEGER, "N",
      "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
      "at least 100",
@@ -91,15 +92,16 @@ static const struct nvdp_option pretrain_options[] = {
      "0", AT(words.max_words), .unit = "words"},
     {"possible-words", NVDP_OPTION_SEED, "N", "with it: how many words there could be", "1000000",
      AT(words.possible), .unit = "words", .min = 2, .max = 1e15},
-    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", NULL, AT(vocab)},
+    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", NULL, AT(vocab),
+     .traits = NVDP_TRAIT_BASIC},
     {"cased", NVDP_OPTION_FLAG, NULL, "keep capitals and accents", NULL, AT(cased)},
 
     {"init", NVDP_OPTION_TEXT, "DIR",
      "start from this model: its vocabulary, sizes and weights (heads where it has them)", NULL,
-     AT(init), .group = "Model:"},
+     AT(init), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
     {"arch", NVDP_OPTION_TEXT, "NAME",
      "tiny (2 layers, 128 wide), mini (4, 256), small (4, 512) or base (12, 768)", NULL, AT(arch),
-     .traits = NVDP_TRAIT_UNSAVED},
+     .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     {"hidden", NVDP_OPTION_INTEGER, "N", "width", "256", AT(hidden)},
     {"layers", NVDP_OPTION_INTEGER, "N", "layers", "4", AT(layers)},
     {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: one for each 64 of the width", "0",
@@ -122,11 +124,13 @@ static const struct nvdp_option pretrain_options[] = {
         AT(freeze_layers)),
 
     {"objective", NVDP_OPTION_CHOICE, "O",
-     "mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), prob-mlm (the "
+     "what is predicted; mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), "
+     "prob-mlm (the "
      "distribution of 10 draws) or denoising-mlm (the original token); each with next-sentence "
      "prediction as mlm+nsp",
-     "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names},
-    LENGTH_ROW(.min = 4, .max = LONGEST),
+     "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names,
+     .traits = NVDP_TRAIT_BASIC},
+    LENGTH_ROW(.min = 4, .max = LONGEST, .traits = NVDP_TRAIT_BASIC),
     MASK_ROWS,
     {"privatize", NVDP_OPTION_CHOICE, "M",
      "draw every token of the input anew by this mechanism (laplace, laplace-nearest, santext, "
@@ -134,11 +138,12 @@ static const struct nvdp_option pretrain_options[] = {
      "none", AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names},
 
     {"steps", NVDP_OPTION_SEED, "N", "optimiser steps; 0: write vocabulary and initial weights",
-     "10000", AT(steps), .group = "Optimiser:", .unit = "steps", .max = 4e9},
+     "10000", AT(steps), .group = "Optimiser:", .unit = "steps", .max = 4e9,
+     .traits = NVDP_TRAIT_BASIC},
     {"stop-after", NVDP_OPTION_SEED, "N",
      "end after so many steps of a schedule that is laid out for --steps; 0: after all", "0",
      AT(stop_after), .unit = "steps", .max = 4e9},
-    NVDP__BATCH_ROW("windows or pairs per step", "64", AT(batch)),
+    NVDP__BATCH_ROW("windows or pairs per step", "64", AT(batch), .traits = NVDP_TRAIT_BASIC),
     NVDP__PRECISION_ROW(AT(precision), .choices = precisions),
     {"optimizer", NVDP_OPTION_CHOICE, "O",
      "adamw, sgd, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
@@ -150,7 +155,7 @@ static const struct nvdp_option pretrain_options[] = {
 
     {"out", NVDP_OPTION_TEXT, "DIR",
      "model directory (with --eval: file of the predicted positions, safetensors)", NULL, AT(out),
-     .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
+     .group = "Output:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"dtype", NVDP_OPTION_CHOICE, "T", "f32, f16 or bf16: how the weights are written", "f32",
      AT(dtype), .choices = dtypes, .traits = NVDP_TRAIT_UNSAVED},
     NVDP__RESUME_ROW(AT(resume)),

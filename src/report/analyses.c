@@ -1,5 +1,5 @@
-/* Analyses of text privatization (nvdp sanitize --analyse ... --json) beside the runs: their files, tables,
- * and the figures of Qu et al. 2021 and Yue et al. 2021. */
+/* Analyses of text privatization (nvdp sanitize --analyse ... --json) in a report: reads their files, makes their
+ * tables, and draws the figures of Qu et al. 2021 and Yue et al. 2021. Sections follow this order. */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@
 static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* A number of the analysis, or of an object in it; NaN: there is none. */
+/* Returns a number of the analysis, or of its member object `inner`; NaN if missing. */
 static double real(const struct report_analysis *a, const char *key, const char *inner) {
     return inner != NULL ? report_real_of(json_object_get(a->root, key), inner)
                          : report_real_of(a->root, key);
@@ -39,7 +39,7 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Attacks on a model find secrets; the others find texts, or parts of them. */
+/* Returns true for attacks that find planted secrets. Other attacks find texts, or parts of them. */
 static bool finds_secrets(const char *attack) {
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     for (size_t i = 0; nvdp_attack_describe(NULL, i, &info) == NVDP_OK; i++)
@@ -119,7 +119,7 @@ static nvdp_status add_path(struct nvdp_context *ctx, struct report *report, con
     return status;
 }
 
-/* By kind, texts and table, mechanism; then by eta, and by file. */
+/* Orders by kind, texts and table, mechanism, then eta and file. */
 static int by_series(const void *x, const void *y) {
     const struct report_analysis *a = x, *b = y;
     int order = a->kind - b->kind;
@@ -157,7 +157,7 @@ static void put_share(struct report_table *table, double share, double error) {
         report_table_cell(table, NAN, "%.2f", 100 * share);
 }
 
-/* A table of one kind: texts are headings, a row is a mechanism at an eta. */
+/* Makes the table of one kind, with the texts as headings and a row per mechanism and eta. */
 static struct report_table
 make_table(struct nvdp_context *ctx, const struct report *report, int kind, const char *name,
            const char *title, const char *const *columns,
@@ -236,18 +236,18 @@ static bool is_first(const struct report *report, size_t i, int kind) {
 
 static struct nvdp_text_mechanism_info mechanism_of(const char *name) {
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
-    (void)nvdp_text_mechanism_describe(NULL, name, &info); /* another name has no property */
+    (void)nvdp_text_mechanism_describe(NULL, name, &info); /* unknown names keep no properties */
     return info;
 }
 
-/* Returns whether b's noise is Laplace noise over the table of a. */
+/* Returns true if b's noise is Laplace noise over the table of a. */
 static bool is_level(const struct report_analysis *a, const struct report_analysis *b) {
     return mechanism_of(b->mechanism).uses_eta && !mechanism_of(b->mechanism).exact && b->eta > 0 &&
            real(b, "dim", NULL) == real(a, "dim", NULL) &&
            real(b, "vocabulary", NULL) == real(a, "vocabulary", NULL);
 }
 
-/* Qu's Figure 3: a panel a table.  Levels of the noise are those of its Laplace mechanisms. */
+/* Draws Qu's Figure 3, a panel per table, with the noise levels of the table's Laplace mechanisms. */
 static void draw_geometry(struct report_drawing *d, const struct report *report, size_t i,
                           size_t panel) {
     const struct report_analysis *a = &report->analysis[i];
@@ -280,7 +280,7 @@ static void draw_geometry(struct report_drawing *d, const struct report *report,
     fputs("unset arrow\nunset label\n", d->script);
 }
 
-/* One of a token's quantities over eta: median, and bars between its 5 % and 95 % quantiles. */
+/* Draws a quantity of tokens over eta: the median, with bars from the 5 % to the 95 % quantile. */
 static void draw_quantity(struct report_drawing *d, const struct report *report, size_t first,
                           size_t panel, const char *key, const char *name, const char *where) {
     const struct report_analysis *const from = &report->analysis[first];
@@ -338,7 +338,7 @@ static const char *task_of(const struct report *report, size_t task) {
     return report->task[task].task;
 }
 
-/* Of several mask models the one that guesses best: the strongest attacker counts. */
+/* Returns true if no other mask model guesses better on the same texts: the strongest attacker counts. */
 static bool is_strongest(const struct report_analysis *a, const struct report *report) {
     for (size_t i = 0; i < report->analyses; i++) {
         const struct report_analysis *b = &report->analysis[i];
@@ -350,7 +350,7 @@ static bool is_strongest(const struct report_analysis *a, const struct report *r
     return true;
 }
 
-/* The score at what the analysis is of: the mechanism at its eta, or nothing private. */
+/* Returns true if the group's score belongs to the analysis: the same mechanism and eta, or no privacy for both. */
 static bool is_of(const struct report_analysis *a, const struct report *report,
                   const struct report_group *group) {
     const bool plain = strcmp(a->mechanism, "none") == 0;
@@ -374,7 +374,7 @@ static size_t matches(const struct report *report, size_t task, size_t family) {
     return count;
 }
 
-/* SanText's Figure 4: a panel a task. */
+/* Draws SanText's Figure 4, a panel per task. */
 static void draw_defense(struct report_drawing *d, const struct report *report, size_t task,
                          size_t panel) {
     const size_t before = d->next;
@@ -414,9 +414,9 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
     fputs("\nunset key\n", d->script);
 }
 
-/* Scores over eta, the utility of SanText's Figure 5. */
+/* Returns true if a family has scores at two etas or more. They are the utility in SanText's Figure 5. */
 static bool over_eta(const struct report *report, size_t task, size_t family) {
-    for (REPORT_EACH_GROUP(report, group)) /* two etas of one family lie side by side */
+    for (REPORT_EACH_GROUP(report, group)) /* groups of a family are adjacent, by eta */
         if (group > report->group && group->task == task && group->eta > 0 &&
             (family == SIZE_MAX || group->family == family) && group[-1].task == task &&
             group[-1].family == group->family && group[-1].eta > 0)
@@ -433,7 +433,7 @@ static void draw_utility(struct report_drawing *d, const struct report *report, 
         if (!over_eta(report, task, f)) continue;
         report_drawing_block(d, "index %zu: %s, %s\n# eta\tscore x 100\tits sd", d->next,
                              report->task[task].label, report->family[f].label);
-        for (REPORT_EACH_GROUP(report, group)) /* eta falls: from the least private on */
+        for (REPORT_EACH_GROUP(report, group)) /* eta falls: starts at the least private */
             if (group->task == task && group->family == f && group->eta > 0)
                 report_drawing_row(
                     d, (double[]){group->eta, 100 * group->score[0].mean, 100 * group->score[0].sd},
@@ -458,7 +458,7 @@ struct cell {
     double w, p, eta, score;
 };
 
-/* Collects the cells of a task's groups whose mechanism reads p, sorted by w and p; *n of them. */
+/* Collects the cells of a task's groups whose mechanism reads p, sorted by w and p. *n is their number. */
 static void find_cells(const struct report *report, size_t task, struct cell *cell, size_t *n) {
     *n = 0;
     for (REPORT_EACH_GROUP(report, group)) {
@@ -479,7 +479,7 @@ static bool varies(size_t n, const struct cell *cell) {
     return false;
 }
 
-/* Lines of one p (or w) and one eta, over the other. */
+/* Draws one line per eta and p (or w) over the other parameter. */
 static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cell, size_t panel,
                       bool over_w, const char *title, const char *label) {
     const size_t before = d->next;
@@ -495,7 +495,7 @@ static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cel
         if (seen) continue;
         report_drawing_block(d, "index %zu: %s, %s %g, eta %g\n# %s\tscore x 100", d->next, title,
                              over_w ? "p" : "w", fixed, cell[i].eta, over_w ? "w" : "p");
-        double last = -INFINITY; /* selection by place: few points */
+        double last = -INFINITY; /* quadratic, as there are few points */
         for (size_t k = 0; k < n; k++) {
             const struct cell *next = NULL;
             for (size_t j = 0; j < n; j++) {
@@ -531,7 +531,7 @@ static nvdp_status add_figure(struct nvdp_context *ctx, const struct report *rep
                                 REPORT_LEGEND_NONE, d);
 }
 
-/* A figure with a panel, or `parts`, for each table or corpus of a kind; tasks' scores behind them. */
+/* Adds a figure for each kind, with a panel or `parts` for each table or corpus. Task scores follow. */
 static nvdp_status add_kind(struct nvdp_context *ctx, const struct report *report, int kind,
                             size_t parts, const struct words *text, struct report_figures *out) {
     struct report_drawing d;

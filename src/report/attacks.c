@@ -1,4 +1,5 @@
-/* What an attacker gets (nvdp attack --json of every kind but exposure): one table. */
+/* The table of attacks on what runs share (nvdp attack --json, all kinds except exposure): reads the results, fills the
+ * table, and notes which attacks break a promise. */
 #include "report/parts.h"
 
 #include "base/sentence.h"
@@ -43,7 +44,7 @@ static void put_row(struct report_table *table, const struct report_analysis *a,
                       isnan(bound) ? "-" : nvdp__share_bound(text, bound, NVDP__UP));
 }
 
-/* The same metric of another observation. */
+/* Returns the same metric for another observation. */
 static double beside(const json_t *scores, const char *observed, const char *metric) {
     const json_t *score;
     size_t i;
@@ -68,7 +69,7 @@ static void put_linkage(struct report_table *table, const struct report_analysis
             report_real_of(a->root, "ten_bound"));
 }
 
-/* The mean over pairs; a violation is told. */
+/* Adds the mean over pairs, and notes violations. */
 static void put_pairs(struct report_table *table, const struct report_analysis *a) {
     const json_t *pairs = json_object_get(a->root, "pairs"), *pair;
     double right = 0, states = 0;
@@ -81,12 +82,12 @@ static void put_pairs(struct report_table *table, const struct report_analysis *
             report_real_of(a->root, "guess"));
 }
 
-/* Returns whether an interval lies above a proven bound. */
+/* Returns true if an interval lies above a proven bound. */
 static bool above(const json_t *interval, double bound) {
-    return json_number_value(json_array_get(interval, 0)) > bound; /* NaN is not */
+    return json_number_value(json_array_get(interval, 0)) > bound; /* false for NaN */
 }
 
-/* Notes an attack that breaks a promise, or whose finding nothing shows nothing. */
+/* Notes an attack that breaks a promise, or that is too weak to conclude anything. */
 static void note_attack(struct report_table *table, const struct report_analysis *a) {
     const json_t *scores = json_object_get(a->root, "scores"), *score;
     bool violation =
@@ -107,7 +108,7 @@ static void note_attack(struct report_table *table, const struct report_analysis
                           a->label);
 }
 
-/* Says what the attacks name; consecutive attacks with the same words share them. */
+/* Explains the attacks below the table. Consecutive attacks share the same note. */
 static void note_attacks(struct report_table *table) {
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     char said[512] = "";

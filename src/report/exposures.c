@@ -1,5 +1,5 @@
-/* Planted secrets and canaries (nvdp attack --kind exposure --json): tables, and the figure of Hoory et al. 2021
- * on memorisation. */
+/* Planted secrets and canaries (nvdp attack --kind exposure --json) in a report: their tables, and the memorization
+ * figure of Hoory et al. 2021. */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of secrets that were not planted: E[-log2 U] of a uniform rank, log2 e. */
+/* Mean exposure of secrets that were not planted: E[-log2 U] = log2 e for a uniform rank. */
 static const double CONTROL = 1.4426950408889634;
-/* Where those planted 0 times stand on a logarithmic axis. */
+/* Position of secrets that were planted 0 times on a logarithmic axis. */
 static const double NEVER = 0.3;
 
 static bool is_canary(const json_t *group) {
     return json_is_true(json_object_get(group, "canary"));
 }
 
-/* Number k of an attack; NULL beyond the last, and of what is none. */
+/* Returns group k of an attack; NULL beyond the last, or if it is not an object. */
 static const json_t *group_at(const struct report_analysis *a, size_t k) {
     return a->kind != REPORT_ANALYSIS_EXPOSURE
                ? NULL
                : json_array_get(json_object_get(a->root, "groups"), k);
 }
 
-/* Secrets whose number of occurrences was chosen, of one form and place. */
+/* Returns true for secrets of this form and place that have a chosen number of occurrences. */
 static bool is_part(const json_t *group, const char *form, const char *place) {
     return !is_canary(group) && strcmp(report_text_of(group, "form"), form) == 0 &&
            strcmp(report_text_of(group, "place"), place) == 0;
@@ -133,7 +133,7 @@ static bool has_part(const struct report_analysis *a, const char *form, const ch
     return false;
 }
 
-/* Whether group k of analysis i is the first of its form and place. */
+/* Returns true if group k of analysis i is the first of its form and place. */
 static bool begins_part(const struct report *report, size_t i, size_t k) {
     const json_t *group = group_at(&report->analysis[i], k);
     const char *form = report_text_of(group, "form"), *place = report_text_of(group, "place");
@@ -162,7 +162,7 @@ static void put_rows(struct report_drawing *d, const struct report_analysis *a, 
     }
 }
 
-/* A panel a form and place, a line a model. */
+/* Draws a panel for one form and place, with a line per model. */
 static void draw_part(struct report_drawing *d, const struct report *report, size_t panel,
                       const char *form, const char *place) {
     const size_t before = d->next;

@@ -1,5 +1,5 @@
-/* Figures: gnuplot scripts and the data they draw, one folder, so that anybody can draw them
- * again; and gnuplot, run as a program of its own. */
+/* Figures: gnuplot scripts and their data in one folder, so that anyone can redraw them, and the run of gnuplot as a
+ * separate process. Sections: looks, layout, drawing, drawings in a page. */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Pixels. */
+/* Sizes in pixels. */
 enum {
     PANEL_WIDTH = 410,
     PANEL_HEIGHT = 320,
@@ -34,9 +34,9 @@ enum {
 enum { SHADES = 4 };
 static const struct {
     const char *colour[SHADES];
-    int marker[SHADES]; /* filled; the open one is one less */
+    int marker[SHADES]; /* filled point types; the open one is one less */
 } looks[] = {
-    /* of methods, in their order; the last one of everything else */
+    /* one per method, in the methods' order; the last for everything else */
     {{"#000000", "#333333", "#555555", "#222222"}, {7, 5, 9, 11}},
     {{"#777777", "#999999", "#666666", "#888888"}, {7, 5, 9, 11}},
     {{"#e69f00", "#ddaa33", "#aa8800", "#bbcc33"}, {11, 9, 13, 15}},
@@ -112,7 +112,7 @@ static size_t legend_across(const struct report_drawing *drawing, const struct r
     return across > 0 ? across : 1;
 }
 
-/* Pixels from the left and from the bottom as shares of the figure. */
+/* Convert pixels from the left and from the bottom to shares of the figure. */
 static double screen_x(const struct report_drawing *drawing, double pixels) {
     return pixels / drawing->figure.width;
 }
@@ -139,14 +139,14 @@ static void put_legend_entry(struct report_drawing *drawing, const struct report
             screen_x(drawing, x + 14), screen_y(drawing, y), look.filled, look.colour);
 }
 
-/* Arrows and labels of the first panel; its successors unset them. */
+/* Writes arrows and labels into the first panel. Later panels unset them. */
 static void put_legend(struct report_drawing *drawing, const struct report *report) {
     size_t across = legend_across(drawing, report);
     double cell = (double)legend_cell(report);
     double left = (drawing->figure.width - cell * (double)across) / 2 + 8;
     for (size_t f = 0, k = 0; f < report->families; f++) {
         if (!in_legend(drawing, report, f)) continue;
-        size_t lines = drawing->legend - k / across; /* from the bottom */
+        size_t lines = drawing->legend - k / across; /* counted from the bottom */
         double y = ((double)lines - .5) * LEGEND_LINE + LEGEND_PAD / 2.;
         put_legend_entry(drawing, &report->family[f], left + cell * (double)(k++ % across), y);
     }
@@ -258,7 +258,7 @@ void report_drawing_plot(struct report_drawing *drawing, size_t block) {
         fprintf(drawing->script, "'%s.dat' index %zu ", drawing->figure.name, block);
 }
 
-/* Of the series that a drawing of no families has. */
+/* Looks of series in drawings that show no families. */
 static const struct {
     const char *colour;
     int marker;
@@ -317,7 +317,7 @@ static const char *const formats[] = {"svg", "png", "pdf"};
 enum { FORMATS = sizeof formats / sizeof *formats };
 static const char log_name[] = "gnuplot.log";
 
-/* What gnuplot is told: the script once a format, each into a file beside the final one. */
+/* Returns the script once per format, each with a temporary output file. */
 static char *commands(struct nvdp_context *ctx, const struct report_figure *figure) {
     struct report_sheet sheet;
     FILE *to = report_sheet_open(&sheet);
@@ -328,11 +328,11 @@ static char *commands(struct nvdp_context *ctx, const struct report_figure *figu
     return report_sheet_text(ctx, &sheet);
 }
 
-/* Runs the program in the folder, its output into a log there.  Returns 0, an errno where it did
- * not start, or -1 where it failed. */
-static int run(const char *program, const char *folder, char *told) {
+/* Runs the program in the folder with its output in a log file. Returns 0, an errno if it did not start, or -1 if it
+ * failed. */
+static int run(const char *program, const char *folder, char *script_text) {
     char *name = strdup(program), *option = strdup("-e");
-    char *argv[] = {name, option, told, NULL};
+    char *argv[] = {name, option, script_text, NULL};
     posix_spawn_file_actions_t actions;
     pid_t child = 0;
     int state = 0;
@@ -359,7 +359,7 @@ cleanup:
     return err;
 }
 
-/* The log's last line that says something. */
+/* Returns the last non-blank line of the log. */
 static char *complaint(struct nvdp_context *ctx, const char *folder, const char *program,
                        const char *figure) {
     enum { LIMIT = 1 << 16 };
@@ -378,7 +378,7 @@ static char *complaint(struct nvdp_context *ctx, const char *folder, const char 
     return text;
 }
 
-/* Gives the drawings their names, or removes what there is of them. */
+/* Renames the finished drawings, or removes incomplete ones. */
 static nvdp_status settle(struct nvdp_context *ctx, const char *folder, const char *name,
                           bool keep) {
     nvdp_status status = NVDP_OK;
@@ -418,12 +418,12 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
                        const struct report_figure *figure, char **notice) {
     nvdp_status status = NVDP_OK;
     char *said = NULL;
-    char *told = commands(ctx, figure);
-    if (told == NULL) return NVDP_ERR_MEMORY;
+    char *script_text = commands(ctx, figure);
+    if (script_text == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(settle(ctx, folder, figure->name, false));
     NVDP_TRY(write_part(ctx, folder, figure->name, "dat", figure->data));
     NVDP_TRY(write_part(ctx, folder, figure->name, "gp", figure->script));
-    int err = program != NULL ? run(program, folder, told) : 0;
+    int err = program != NULL ? run(program, folder, script_text) : 0;
     if (program == NULL) goto cleanup;
     if (err > 0) said = nvdp__format(ctx, "%s cannot be run: %s", program, strerror(err));
     if (err < 0) said = complaint(ctx, folder, program, figure->name);
@@ -434,7 +434,7 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
 cleanup:
     remove_log(ctx, folder);
     free(said);
-    free(told);
+    free(script_text);
     return status;
 }
 

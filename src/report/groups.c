@@ -1,4 +1,5 @@
-/* Tasks, families of methods, and groups of runs that differ in seed and fold only. */
+/* Tasks, families of methods, and groups of runs that differ only in seed and fold. report_group() at the end calls the
+ * sections in order: labels, tasks, families, groups, statistics. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -7,16 +8,16 @@
 
 /* --- labels --- */
 
-/* What the tables call each run's method: the method's name (or the sweep's label), followed by the
- * options that tell it from others of that name.  Options are taken one after the other until,
- * within each task, runs of one label have the same options. */
+/* A run's label is the method's name (or the sweep's label), followed by the options that distinguish it from other
+ * runs of that name. Options are added one at a time until, within each task, runs with the same label have the same
+ * options. */
 
-/* The first to be tried: these say most.  What the first ones say, is said wherever it is not the
- * usual thing, except of a sweep's labels: another encoder, training texts that are protected. */
-static const char *const telling[] = {
+/* Options that are tried first. The first ALWAYS_SHOWN of them (encoder, private training) are also shown if they
+ * differ from the default, except in labels of a sweep. */
+static const char *const preferred[] = {
     "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
     "latent-dim", "length-policy",  "kappa",    "limit-train", "freeze-layers"};
-enum { TELLING = sizeof telling / sizeof *telling, ALWAYS_TOLD = 3 };
+enum { PREFERRED = sizeof preferred / sizeof *preferred, ALWAYS_SHOWN = 3 };
 
 struct labels {
     struct nvdp_context *ctx;
@@ -33,12 +34,13 @@ static bool differ_in(const struct report_run *a, const struct report_run *b, co
     return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
 }
 
-/* What is learned from a folder of tables: another column is another task. */
+/* Columns that define the task of a folder of tables: other columns make another task. */
 static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
                                       "regression"};
 enum { TASK_COLUMNS = sizeof columns / sizeof *columns };
 
-/* A sanitized folder stands for the task's own, and has its columns. */
+/* Returns true if two runs have the same task. A sanitized folder stands for the task's own folder and has its
+ * columns. */
 static bool same_task(const struct report_run *a, const struct report_run *b) {
     for (size_t k = 0; k < TASK_COLUMNS; k++) {
         if (differ_in(a, b, columns[k])) return false;
@@ -47,7 +49,7 @@ static bool same_task(const struct report_run *a, const struct report_run *b) {
            (a->sanitized || b->sanitized || strcmp(a->data, b->data) == 0);
 }
 
-/* Whether two runs must get different labels and have not. */
+/* Returns true if two runs have the same label but need different ones. */
 static bool collide(const struct labels *all, size_t i, size_t j) {
     const struct report_run *a = &all->report->run[i], *b = &all->report->run[j];
     return strcmp(report_method_of(a), report_method_of(b)) == 0 &&
@@ -55,10 +57,10 @@ static bool collide(const struct labels *all, size_t i, size_t j) {
            !json_equal(a->variant, b->variant);
 }
 
-/* The option that tells run i from run j: a telling one, else the first in alphabetical order. */
+/* Returns an option in which the runs differ: a preferred one, else the first in alphabetical order. */
 static const char *choose(const struct report_run *a, const struct report_run *b) {
-    for (size_t k = 0; k < TELLING; k++) {
-        if (differ_in(a, b, telling[k])) return telling[k];
+    for (size_t k = 0; k < PREFERRED; k++) {
+        if (differ_in(a, b, preferred[k])) return preferred[k];
     }
     const char *first = NULL;
     for (int side = 0; side < 2; side++) {
@@ -72,7 +74,7 @@ static const char *choose(const struct report_run *a, const struct report_run *b
     return first;
 }
 
-/* "latent-dim 16"; some values say enough by themselves. */
+/* Writes an option as "latent-dim 16". Some values need no name. */
 static void put_option(FILE *to, const char *key, const json_t *value) {
     if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0 &&
         strcmp(key, "encoder") != 0)
@@ -86,7 +88,7 @@ static void put_option(FILE *to, const char *key, const json_t *value) {
     }
 }
 
-/* "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)"; nothing is said of "". */
+/* Appends an option to a label: "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)". Skips "". */
 static char *extended(struct nvdp_context *ctx, const char *label, const char *key,
                       const json_t *value) {
     struct report_sheet sheet;
@@ -105,8 +107,8 @@ static char *extended(struct nvdp_context *ctx, const char *label, const char *k
     return plain;
 }
 
-/* Adds the option to the label of every run of the same method and name, in all tasks, so that
- * their labels agree between tasks. */
+/* Adds the option to the labels of all runs with the same method and name, in all tasks, so that labels agree between
+ * tasks. */
 static nvdp_status extend(struct labels *all, const struct report_run *of, const char *key) {
     for (size_t i = 0; i < all->report->runs; i++) {
         const struct report_run *run = &all->report->run[i];
@@ -121,8 +123,8 @@ static nvdp_status extend(struct labels *all, const struct report_run *of, const
     return NVDP_OK;
 }
 
-/* Every round tells at least one pair apart. */
-static nvdp_status tell_apart(struct labels *all) {
+/* Adds options until no labels collide. Each round distinguishes at least one pair. */
+static nvdp_status distinguish(struct labels *all) {
     size_t runs = all->report->runs;
     for (size_t i = 0; i < runs; i++) {
         for (size_t j = i + 1; j < runs; j++) {
@@ -134,13 +136,13 @@ static nvdp_status tell_apart(struct labels *all) {
     return NVDP_OK;
 }
 
-/* What a label begins with; NULL: out of memory. */
+/* Returns the start of a label; NULL if out of memory. */
 static char *begun(struct nvdp_context *ctx, const struct report_run *run) {
     char *label = nvdp__strdup(ctx, base_name(run));
-    for (size_t k = 0; k < ALWAYS_TOLD && label != NULL && run->label == NULL; k++) {
-        const json_t *value = json_object_get(run->variant, telling[k]);
+    for (size_t k = 0; k < ALWAYS_SHOWN && label != NULL && run->label == NULL; k++) {
+        const json_t *value = json_object_get(run->variant, preferred[k]);
         if (value == NULL) continue;
-        char *longer = extended(ctx, label, telling[k], value);
+        char *longer = extended(ctx, label, preferred[k], value);
         free(label);
         label = longer;
     }
@@ -155,14 +157,14 @@ static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *re
         label[i] = begun(ctx, &report->run[i]);
         if (label[i] == NULL) return NVDP_ERR_MEMORY;
     }
-    return tell_apart(&all);
+    return distinguish(&all);
 }
 
 /* --- order, statistics --- */
 
-enum { OTHERS = 1 << 16 }; /* above the place of every mechanism */
+enum { OTHERS = 1 << 16 }; /* greater than the position of any mechanism */
 
-/* Methods in their order, then the mechanisms of text privatization, then other names. */
+/* Returns the position of a method: methods in their order, then mechanisms of text privatization, then other names. */
 static int method_place(const char *name) {
     struct nvdp_text_mechanism_info text = NVDP_RESULT(struct nvdp_text_mechanism_info);
     enum nvdp_method method;
@@ -192,7 +194,7 @@ struct report_stat report_stat_of(size_t n, const double *values) {
 
 /* --- tasks --- */
 
-/* A sanitized folder stands for the first that may be its own. */
+/* Returns the run's task. A sanitized folder matches the first task that may be its own. */
 static size_t find_task(const struct report *report, const struct report_run *run) {
     size_t at = 0;
     while (at < report->tasks && !same_task(report->task[at].first, run)) {
@@ -201,7 +203,7 @@ static size_t find_task(const struct report *report, const struct report_run *ru
     return at;
 }
 
-/* Whether a task of the same name has other data, or where `key` names one another such option. */
+/* Returns true if a task of the same name differs in its data, or with `key` in that option. */
 static bool differs(const struct report *report, const struct report_task_rows *task,
                     const char *key) {
     for (size_t i = 0; i < report->tasks; i++) {
@@ -214,7 +216,7 @@ static bool differs(const struct report *report, const struct report_task_rows *
     return false;
 }
 
-/* Tasks of one name are told apart by their data's folder and columns, where these differ. */
+/* Labels a task. Tasks with the same name are labeled by the data folder and the columns in which they differ. */
 static nvdp_status name_task(struct nvdp_context *ctx, struct report *report, size_t at) {
     struct report_task_rows *task = &report->task[at];
     task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
@@ -290,7 +292,7 @@ static nvdp_status list_families(struct nvdp_context *ctx, struct report *report
 
 /* --- groups --- */
 
-/* Equal, or both without one. */
+/* Returns true if the numbers are equal or both NaN. */
 static bool same_number(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }
@@ -315,7 +317,7 @@ int report_by_repetition(const struct report_run *a, const struct report_run *b)
     return (a->fold > b->fold) - (a->fold < b->fold);
 }
 
-/* Keeps a group's runs in the order of their seeds and folds; one of both counts once. */
+/* Adds a run to its group, ordered by seed and fold. Counts a run with the same seed and fold once. */
 static nvdp_status add_to_group(struct nvdp_context *ctx, struct report *report,
                                 struct report_group *group, const struct report_run *run) {
     size_t at = 0;
@@ -373,7 +375,7 @@ static int by_place(const void *a, const void *b) {
 
 /* --- statistics --- */
 
-/* Of the double at `offset` of each run; runs without one are left out. */
+/* Returns statistics of the double at `offset` of each run, without NaN. */
 static struct report_stat over_seeds(const struct report_group *group, double *scratch,
                                      size_t offset) {
     size_t n = 0;
@@ -384,7 +386,7 @@ static struct report_stat over_seeds(const struct report_group *group, double *s
     return report_stat_of(n, scratch);
 }
 
-/* The test score has no say in this. */
+/* Selects the run by validation score only, never by test score. */
 static const struct report_run *best_run(const struct report_group *group) {
     const struct report_run *best = group->run[0];
     for (size_t i = 1; i < group->runs; i++) {
@@ -407,7 +409,7 @@ static void summarize(struct report_group *group, double *scratch) {
     group->best = best_run(group);
 }
 
-/* Of a task. */
+/* Returns the mean majority score of a task. */
 static double majority_of(const struct report *report, size_t task, double *scratch) {
     size_t n = 0;
     for (REPORT_EACH_GROUP(report, group)) {
@@ -424,7 +426,7 @@ const struct report_group *report_chosen(const struct report *report, size_t tas
         const struct report_stat *spent = &group->quantity[quantity];
         if (group->task != task || group->family != family) continue;
         if (!isnan(limit) && !(spent->n == group->runs && spent->max <= limit)) continue;
-        /* Groups of a family come with rising privacy: the later of two equals. */
+        /* Groups of a family are ordered by rising privacy, so a tie selects the later, more private one. */
         if (chosen == NULL || group->validation.mean >= chosen->validation.mean ||
             isnan(chosen->validation.mean))
             chosen = group;

@@ -1,16 +1,16 @@
-/* Where the labels of a panel's points stand: beside their point, on the side where they cover least. */
+/* Places the labels of a panel's points: each beside its point, on the side where it covers the smallest area. */
 #include "report/parts.h"
 
 #include <math.h>
 
-/* Pixels: of a label's line, of a marker from its middle, between a point and its label. */
+/* In pixels: height of a label's line, half size of a marker, gap between point and label. */
 enum { HEIGHT = 10, MARKER = 4, GAP = 6, SIDES = 4 };
 
 struct box {
     double left, right, low, high;
 };
 
-/* Below to the right, above to the right, below to the left, above to the left. */
+/* Returns the box of a label on side 0 to 3: below right, above right, below left, above left. */
 static struct box box_of(const struct report_spot *spot, int side) {
     double left = side < 2 ? spot->x + GAP : spot->x - GAP - spot->width;
     double low = side % 2 == 0 ? spot->y - HEIGHT - 1 : spot->y + 1;
@@ -26,7 +26,7 @@ static double common(const struct box *a, const struct box *b) {
                               fmax(a->low, b->low), fmin(a->high, b->high)});
 }
 
-/* How many square pixels of the label lie over points, over labels placed before it, or outside. */
+/* Returns the area, in square pixels, of the label over points, over earlier labels, or outside. */
 static double covered(const struct box *label, const struct report_spot *spot, size_t count,
                       size_t placed, const struct box *panel) {
     double sum = area(label) - common(label, panel);
@@ -44,16 +44,16 @@ static double covered(const struct box *label, const struct report_spot *spot, s
 void report_place_labels(struct report_spot *spot, size_t count, const double size[2]) {
     struct box panel = {0, size[0], 0, size[1]};
     for (size_t i = 0; i < count; i++) {
-        double least = INFINITY;
+        double smallest = INFINITY;
         for (int side = 0; side < SIDES; side++) {
             struct box box = box_of(&spot[i], side);
             double cost = covered(&box, spot, count, i, &panel);
-            if (cost >= least) continue;
-            least = cost;
+            if (cost >= smallest) continue;
+            smallest = cost;
             spot[i].side = side;
         }
         struct box box = box_of(&spot[i], spot[i].side);
-        spot[i].labelled = least <= area(&box) / 4;
+        spot[i].labelled = smallest <= area(&box) / 4;
     }
 }
 

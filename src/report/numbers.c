@@ -1,4 +1,4 @@
-/* The numbers behind the tables, in full, for programs: CSV and JSON. */
+/* The full numbers behind the tables, for programs: CSV, then JSON. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static const char *const names[REPORT_QUANTITIES] = {
     [REPORT_ATTACK] = "attack",
 };
 
-/* Nothing where there is no number; "inf" as in all files of the library. */
+/* Writes nothing for NaN, and "inf" for infinity, as in all files of the library. */
 static void put_number(FILE *to, double value) {
     fputc(',', to);
     if (!isnan(value)) report_put_real(to, value);
@@ -130,7 +130,7 @@ void report_runs_csv(const struct report *report, FILE *to) {
 
 /* --- JSON --- */
 
-/* Every setter steals `value` and tolerates NULL, so that one check at the end is enough. */
+/* Each setter takes ownership of `value` and tolerates NULL, so that one check at the end suffices. */
 static void set(json_t *object, const char *key, json_t *value, bool *good) {
     if (json_object_set_new(object, key, value) != 0) *good = false;
 }
@@ -139,7 +139,7 @@ static void append(json_t *array, json_t *value, bool *good) {
     if (json_array_append_new(array, value) != 0) *good = false;
 }
 
-/* NaN, which stands for "there is none", is null. */
+/* Returns null for NaN. */
 static json_t *number(double value) {
     return isnan(value) ? json_null() : nvdp__json_number(value);
 }
@@ -224,7 +224,7 @@ static void append_budgets(json_t *array, const struct report *report, size_t ta
     }
 }
 
-/* What the table of budgets chose, as places in `groups`; null: there is no such setting. */
+/* Returns the settings that the table of budgets chose, as indices into `groups`; null if there is none. */
 static json_t *budgets(const struct report *report, bool *good) {
     json_t *array = json_array();
     for (size_t task = 0; task < report->tasks; task++) {
@@ -262,7 +262,7 @@ static json_t *notes(const struct report *report, bool *good) {
     return array;
 }
 
-/* As they were printed, with their files. */
+/* Returns the analyses as they were printed, with their files. */
 static json_t *analyses(const struct report *report, bool *good) {
     json_t *array = json_array();
     for (size_t i = 0; i < report->analyses; i++) {

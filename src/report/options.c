@@ -1,4 +1,5 @@
-/* A run's options: what tells methods apart, and the command line that would make the run again. */
+/* A run's options: run->variant has those that distinguish methods, and report_command() returns the command line that
+ * repeats the run. report_options() is the entry point. */
 #include "report/parts.h"
 
 #include "base/sentence.h"
@@ -24,13 +25,13 @@ bool report_is_gaussian(const char *method) {
     return report_method(method, &info) && info.is_private && !info.has_weights;
 }
 
-/* Numbers are compared by value: a hand-made 1 is the 1.0 that the program writes. */
+/* Returns numbers as reals, so that a hand-written 1 equals the 1.0 that the program writes. */
 static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
 }
 
-/* All options that `config`, of run.json's form, tells in one object, by name; those of the
- * bottleneck on request.  Which there are, and where they stand, `options` say. */
+/* Copies all options in `config`, which has the form of run.json, into one flat object by name. Includes the
+ * bottleneck's on request. `options` gives their names and positions. */
 static void flatten(const struct nvdp_config *options, const json_t *config, bool bottleneck,
                     json_t *to) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
@@ -48,20 +49,20 @@ static void flatten(const struct nvdp_config *options, const json_t *config, boo
     }
 }
 
-/* What nvdp train takes for options that are not given, with what the run's method, regulariser and
+/* Returns the values that nvdp train uses for options not given, including those that the run's method, regularizer and
  * sequence clip imply; nvdp_config_free(). */
 static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_run *run,
                                  struct nvdp_config **out) {
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *regularizer = json_string_value(json_object_get(nvib, "regularizer"));
     NVDP_RETURN_IF_FAILED(nvdp_train_config_create(ctx, out));
-    (void)nvdp_config_set(*out, "method", run->method); /* one we do not know implies nothing */
+    (void)nvdp_config_set(*out, "method", run->method); /* an unknown method implies nothing */
     if (regularizer != NULL) (void)nvdp_config_set(*out, "regularizer", regularizer);
     if (!isnan(run->clip_sequence)) (void)nvdp_config_set(*out, "clip-sequence", "1");
     return NVDP_OK;
 }
 
-/* The same, flat. */
+/* Returns the same values in one flat object. */
 static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *options,
                             bool bottleneck, json_t **out) {
     char *text = NULL;
@@ -83,8 +84,8 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* The text with the last `word` in it replaced; a number is one by itself.  Takes the text over;
- * NULL: out of memory. */
+/* Replaces the last `word` in the text; numbers match only as a whole. Takes ownership of the text. Returns NULL if
+ * out of memory. */
 static char *replaced(struct nvdp_context *ctx, char *text, const char *word, const char *by) {
     const char *found = NULL;
     size_t size = strlen(word);
@@ -101,10 +102,11 @@ static char *replaced(struct nvdp_context *ctx, char *text, const char *word, co
     return made;
 }
 
-enum { DIGEST_DIGITS = 12 }; /* of a sweep's names */
+enum { DIGEST_DIGITS = 12 }; /* of names in sweeps */
 
-/* That each run starts from the base run of its own task, seed and fold is no difference: "runs/sst2-base-s3-DIGEST"
- * becomes "runs/{task}-base-s{seed}-*", as grids have it, "base/fold-2" "base/fold-{fold}"; the model is that run's. */
+/* Replaces task, seed and fold in the path of the base run, so that runs with their own base runs have equal options.
+ * "runs/sst2-base-s3-DIGEST" becomes "runs/{task}-base-s{seed}-*", as in grids, and "base/fold-2" becomes
+ * "base/fold-{fold}". Removes the model, which is the base run's. */
 static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "from-base"));
     char seed[24], fold[32];
@@ -125,7 +127,8 @@ static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *
     return NVDP_OK;
 }
 
-/* A model that was pretrained for the run's own noise: "adaptive/laplace-75" is "adaptive/laplace-{eta}". */
+/* Replaces eta in the path of a model that was pretrained for the run's noise: "adaptive/laplace-75" becomes
+ * "adaptive/laplace-{eta}". */
 static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "model"));
     char eta[24];
@@ -138,7 +141,7 @@ static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run 
     return NVDP_OK;
 }
 
-/* The groups' own keys. */
+/* Options that define groups, or are ignored. */
 static const char *const no_difference[] = {"task",
                                             "data",
                                             "method",
@@ -149,9 +152,9 @@ static const char *const no_difference[] = {"task",
                                             "certified-epsilon",
                                             "certified-delta",
                                             "certified-releases",
-                                            "certified-guess"}; /* C tells them */
+                                            "certified-guess"}; /* C stands for them */
 
-/* The default of an option of training, as text. */
+/* Returns the default of a training option as text. */
 static const char *default_of(const struct nvdp_config *options, const char *name) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
@@ -161,8 +164,9 @@ static const char *default_of(const struct nvdp_config *options, const char *nam
     return "";
 }
 
-/* What stands for the usual thing says nothing: the model's own encoder, no private training, no preset.  Nor does
- * the noise that run.json has of a budget: it follows from that and the number of texts, which folds differ in. */
+/* Replaces values that add nothing to a label by "": the model's own encoder, no private training, no preset. Removes
+ * the noise of runs with a target epsilon, because it follows from that epsilon and the number of texts, which differs
+ * between folds. */
 static void silence_usual(const struct nvdp_config *options, json_t *variant) {
     static const char *const budget[] = {"target-epsilon", "dp-noise"};
     const char *encoder = json_string_value(json_object_get(variant, "encoder"));
@@ -174,7 +178,7 @@ static void silence_usual(const struct nvdp_config *options, json_t *variant) {
         if (json_number_value(json_object_get(variant, budget[i])) == 0)
             json_object_set_new(variant, budget[i], json_string(""));
     }
-    const json_t *preset = json_object_get(variant, "preset"); /* NULL: a method without */
+    const json_t *preset = json_object_get(variant, "preset"); /* NULL: no presets */
     const char *name = nvdp__preset_name(json_string_value(preset));
     if (preset != NULL)
         json_object_set_new(variant, "preset", json_string(name != NULL ? name : ""));
@@ -195,12 +199,12 @@ nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
         if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0)
             json_object_del(run->variant, option->name);
     }
-    /* How tightly is a setting; that it is done at all, with what it proves, is another method. */
+    /* The clip's size is a setting; a sequence clip as such, with its proof, makes another method. */
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
     silence_usual(options, run->variant);
-    if (run->sanitizer != NULL) { /* the method's name and setting */
+    if (run->sanitizer != NULL) { /* part of the method's name and setting */
         json_object_del(run->variant, "token-noise");
         json_object_del(run->variant, "eta");
     }
@@ -231,7 +235,7 @@ static bool is_among(const char *key, size_t count, const char *const *names) {
     return false;
 }
 
-/* These come first, in this order; `out` and `seed` last. */
+/* These options come first, in this order. `out` and `seed` come last. */
 static const char *const leading[] = {"task", "data", "model", "method"};
 
 static void put_command(FILE *to, const struct report_run *run, json_t *flat, const json_t *usual) {

@@ -1,4 +1,5 @@
-/* The report as one self-contained HTML page. */
+/* The report as one self-contained HTML page. Sections in order: runs at a glance, how to read the tables, figures,
+ * every run; report_page() assembles them. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -44,9 +45,9 @@ static void heading(FILE *to, const char *id, const char *text) {
     fputs("</h2>\n", to);
 }
 
-/* --- what was run --- */
+/* --- the runs --- */
 
-/* Runs of a family, and how many of its options are worth a word. */
+/* Returns the number of a family's runs. */
 static size_t runs_of(const struct report *report, size_t family) {
     size_t runs = 0;
     for (size_t i = 0; i < report->groups; i++) {
@@ -59,7 +60,7 @@ static void put_families(FILE *to, const struct report *report) {
     fputs("<dl>\n", to);
     for (size_t f = 0; f < report->families; f++) {
         size_t runs = runs_of(report, f);
-        bool first = /* families of one method stand together */
+        bool first = /* families of one method are adjacent */
             f == 0 || strcmp(report->family[f - 1].method, report->family[f].method) != 0;
         fputs("<dt>", to);
         nvdp__put_html(to, report->family[f].label);
@@ -72,7 +73,7 @@ static void put_families(FILE *to, const struct report *report) {
     fputs("</dl>\n", to);
 }
 
-/* The different texts at run.json's outer.inner, in the order of the runs, separated by commas. */
+/* Writes the distinct texts at run.json's outer.inner, in the order of the runs, separated by commas. */
 static void put_different(FILE *to, const struct report *report, const char *outer,
                           const char *inner) {
     const char *shown[8];
@@ -124,14 +125,15 @@ static void put_tasks(FILE *to, const struct report *report) {
     fputs(".</p>\n", to);
 }
 
-/* First of all, what anybody understands: of every task's selected settings that were measured so. */
+/* Writes the result that is easiest to understand first: how many texts are named, for each task's selected settings
+ * that were measured. */
 static void put_linkage(FILE *to, const struct report *report) {
     bool begun = false;
     for (REPORT_EACH_GROUP(report, group)) {
         const struct report_stat *linked = &group->quantity[REPORT_LINKED];
         const struct report_measured *how = &group->run[0]->how;
         if (!group->selected || linked->n == 0) continue;
-        for (size_t k = 0; k < group->runs; k++) /* a seed that was measured */
+        for (size_t k = 0; k < group->runs; k++) /* uses the first seed that was measured */
             if (!isnan(group->run[k]->quantity[REPORT_LINKED])) how = &group->run[k]->how;
         const double texts = fmin(how->texts, NVDP_LINKAGE_TEXTS), releases = how->releases;
         fputs(begun ? "" : "<ul>\n", to);
@@ -169,7 +171,7 @@ static void put_overview(FILE *to, const struct report_page *page) {
     put_families(to, report);
 }
 
-/* --- how to read it --- */
+/* --- reading guide --- */
 
 static void put_reading(FILE *to) {
     heading(to, "reading", "How to read the columns");
@@ -235,7 +237,7 @@ static void put_figures(FILE *to, const struct report_page *page) {
     for (size_t i = 0; i < page->figures->count; i++) {
         const struct report_figure *figure = &page->figures->item[i];
         if (page->svg[i] == NULL) continue;
-        /* One panel alone does not fill the page. */
+        /* A single panel does not fill the page. */
         fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx\">%s</div>\n", figure->name,
                 figure->width * 6 / 5, page->svg[i]);
         fputs("<figcaption><strong>", to);

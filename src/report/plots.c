@@ -1,4 +1,5 @@
-/* Which figures a report has.  Each is a list of panels, per task or per task and family. */
+/* The figures of a report. Each figure is a row of the table at the end: its groups, and a function that draws its
+ * panels, one per task or per task and family. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -6,13 +7,13 @@
 
 struct panel;
 
-/* A figure: which groups have something to show in it, and how a panel is drawn. */
+/* A figure: a test whether a group has data for it, and a function that draws a panel. */
 struct plot {
     const char *name, *title, *caption, *axis;
     enum report_quantity quantity;
     enum report_legend legend;
     bool by_family;
-    size_t parts; /* panels side by side that show one thing */
+    size_t parts; /* panels side by side that belong together */
     bool (*has)(const struct plot *plot, const struct report_group *group);
     void (*draw)(const struct panel *panel);
 };
@@ -22,11 +23,11 @@ struct panel {
     const struct report *report;
     const struct plot *plot;
     size_t task, family;      /* SIZE_MAX: any family */
-    size_t place;             /* among the figure's panels */
-    struct report_spot *spot; /* [report->groups] room for its labels */
+    size_t place;             /* index among the figure's panels */
+    struct report_spot *spot; /* [report->groups], scratch memory for labels */
 };
 
-/* Whether the group has something to show in the panel. */
+/* Returns true if the group has data for the panel. */
 static bool is_in(const struct panel *panel, const struct report_group *group) {
     return group->task == panel->task &&
            (panel->family == SIZE_MAX || group->family == panel->family) &&
@@ -47,22 +48,22 @@ static bool has_value(const struct plot *plot, const struct report_group *group)
 
 /* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and in sums --- */
 
-/* The axis of one panel, and what its scores span. */
+/* The axis of one panel, and the range of its scores. */
 struct axis {
-    double low, high; /* of the finite, positive values */
+    double low, high; /* range of the finite, positive values */
     bool log, infinite;
-    double edge; /* where infinite values stand */
+    double edge; /* position of infinite values */
     double from, to;
     double bottom, top;
 };
 
-/* Beyond what an axis can be computed for: as good as infinite, as good as none. */
+/* Replaces values beyond an axis's numeric range by infinity or 0. */
 static double drawable(double value) {
     if (value > 1e250) return INFINITY;
     return value < 1e-250 ? 0 : value;
 }
 
-/* What is drawn of a group: its value, and beside the largest divergence the bound; NaN: none. */
+/* Returns the values to draw of a group: the mean, and beside the largest divergence its bound. NaN: none. */
 static void values_of(const struct panel *panel, const struct report_group *group,
                       double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;
@@ -70,7 +71,7 @@ static void values_of(const struct panel *panel, const struct report_group *grou
     value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].mean) : NAN;
 }
 
-/* Score x 100, so many deviations from its mean; the standard deviation of one run is none. */
+/* Returns 100 times the mean score plus `deviations` standard deviations, which count as 0 for one run. */
 static double score_of(const struct report_group *group, double deviations) {
     double sd = group->score[0].sd;
     return 100 * (group->score[0].mean + (isfinite(sd) ? deviations * sd : 0));
@@ -121,7 +122,7 @@ static struct axis find_axis(const struct panel *panel) {
     return axis;
 }
 
-/* Where a value is drawn: infinite ones at the edge, those that a logarithm does not take at the left. */
+/* Returns the position of a value: infinite values at the edge, values below a logarithmic axis at the left. */
 static double place_of(const struct axis *axis, double value) {
     return isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
 }
@@ -131,7 +132,7 @@ static double part_of(const struct axis *axis, double place) {
                      : (place - axis->from) / (axis->to - axis->from);
 }
 
-/* 1, 2 or 5 times a power of ten, at least `value`. */
+/* Returns the smallest 1, 2 or 5 times a power of ten that is at least `value`. */
 static double round_step(double value) {
     double power = pow(10, floor(log10(value)));
     for (int k = 0; k < 3; k++) {
@@ -159,8 +160,8 @@ static size_t put_linear_tics(FILE *to, double from, double last) {
     return count;
 }
 
-/* Places of the numbers on a logarithmic axis: powers of ten, also their 2 and 5 where it is short,
- * even steps where it is shorter than a power. */
+/* Writes the tics of a logarithmic axis: powers of ten; on a short axis also times 2 and 5; on an axis shorter than one
+ * power, even steps. */
 static size_t put_log_tics(FILE *to, double from, double last) {
     double decades = log10(last / from);
     int step = decades > 6 ? 2 : 1;
@@ -176,9 +177,9 @@ static size_t put_log_tics(FILE *to, double from, double last) {
     return count;
 }
 
-/* The numbers end before "inf". */
+/* Ends the numbers before "inf". */
 static void put_axis(FILE *to, const struct axis *axis) {
-    double part = .35; /* of the way from the largest to "inf" */
+    double part = .35; /* fraction of the way from the largest value to "inf" */
     double before = axis->log ? axis->high * pow(axis->edge / axis->high, part)
                               : axis->high + part * (axis->edge - axis->high);
     double last = axis->infinite ? before : axis->to;
@@ -195,7 +196,7 @@ static void put_axis(FILE *to, const struct axis *axis) {
         axis->edge, axis->edge);
 }
 
-/* One family: its data, then bars, line and points, infinite points, settings, bounds. */
+/* Draws a family: its data, then bars, line and points, infinite points, settings, bounds. */
 static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct report_family *family = &panel->report->family[panel->family];
     struct report_drawing *drawing = panel->drawing;
@@ -235,9 +236,9 @@ static bool has_label(const struct panel *panel, const struct report_group *grou
     return is_in(panel, group) && isfinite(score_of(group, 0));
 }
 
-/* Each point's setting beside it, where there is room. */
+/* Writes each point's setting beside it if there is room. */
 static void put_labels(const struct panel *panel, const struct axis *axis) {
-    enum { LETTER = 5 }; /* pixels */
+    enum { LETTER = 5 }; /* width in pixels */
     FILE *to = panel->drawing->script;
     char text[NVDP__NUMBER_SIZE];
     double size[2], value[2];
@@ -286,16 +287,17 @@ static void draw_scatter(const struct panel *panel) {
     fputc('\n', panel->drawing->script);
 }
 
-/* --- what the regulariser does to the posteriors: effective vectors over lambda --- */
+/* --- effect of the regularizer on the posteriors: effective vectors over lambda --- */
 
-/* A logarithm takes no lambda of 0: it stands a decade left of the smallest. */
+/* Returns the position of lambda. Zero, which has no logarithm, is a decade left of the smallest lambda. */
 static double lambda_place(const struct report *report, const struct report_group *group) {
-    double least = INFINITY;
+    double smallest = INFINITY;
     if (group->lambda_d > 0) return group->lambda_d;
     for (REPORT_EACH_GROUP(report, other)) {
-        if (other->task == group->task && other->lambda_d > 0) least = fmin(least, other->lambda_d);
+        if (other->task == group->task && other->lambda_d > 0)
+            smallest = fmin(smallest, other->lambda_d);
     }
-    return isinf(least) ? 1 : least / 10;
+    return isinf(smallest) ? 1 : smallest / 10;
 }
 
 static void draw_vectors(const struct panel *panel) {
@@ -309,7 +311,7 @@ static void draw_vectors(const struct panel *panel) {
         low = fmin(low, lambda_place(report, group));
         high = fmax(high, lambda_place(report, group));
     }
-    /* The axis ends half a decade beyond its points. */
+    /* Ends the axis half a decade beyond its points. */
     fprintf(drawing->script,
             "set logscale x\nset format x '10^{%%L}'\nset xrange [%.9g:%.9g]\n"
             "set yrange [0:*]\nset offsets 0, 0, graph 0.08, 0\n",
@@ -345,7 +347,7 @@ static void draw_vectors(const struct panel *panel) {
 
 /* --- pseudo-counts --- */
 
-/* Tokens of a group over its seeds: of one bin, of all where bin is negative. */
+/* Counts a group's tokens over its seeds, in one bin or, if `bin` is negative, in all. */
 static double tokens_in(const struct report_group *group, int bin) {
     double sum = 0;
     for (size_t i = 0; i < group->runs; i++) {
@@ -361,7 +363,7 @@ static bool has_histogram(const struct plot *plot, const struct report_group *gr
     return tokens_in(group, -1) > 0;
 }
 
-/* From little regularised to much: dark to light, of equal steps in lightness. */
+/* Colors from weak to strong regularization: dark to light, in equal steps of lightness. */
 static const char *const shade[] = {"#440154", "#414487", "#2a788e",
                                     "#22a884", "#7ad151", "#d2b100"};
 enum { SHADES = sizeof shade / sizeof *shade };
@@ -424,20 +426,20 @@ static bool has_curve(const struct plot *plot, const struct report_group *group)
     return found;
 }
 
-/* Blocks `first` and on are the panel's runs, in the order of the groups. */
+/* Draws the blocks from `first`, which are the panel's runs in the order of the groups. */
 static void draw_curves(const struct panel *panel, size_t first, int column, const char *label) {
-    enum { FEW = 12 }; /* epochs that are all numbered */
+    enum { FEW = 12 }; /* maximum epochs that are all numbered */
     struct report_drawing *drawing = panel->drawing;
-    size_t most = 0;
+    size_t epochs = 0;
     for (REPORT_EACH_GROUP(panel->report, group)) {
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
-            if (group->run[k]->epochs > most) most = group->run[k]->epochs;
+            if (group->run[k]->epochs > epochs) epochs = group->run[k]->epochs;
         }
     }
     report_drawing_panel(drawing, panel->place + (column == 3),
                          panel->report->task[panel->task].label, "epoch", label);
-    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", most,
-            most <= FEW ? "set xtics 1\n" : "");
+    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", epochs,
+            epochs <= FEW ? "set xtics 1\n" : "");
     fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
     for (REPORT_EACH_GROUP(panel->report, group)) {
         struct report_look look = report_look_of(&panel->report->family[group->family]);
@@ -477,7 +479,7 @@ static void draw_training(const struct panel *panel) {
     draw_curves(panel, first, 3, "task loss");
 }
 
-/* --- trade-off curves of the selected settings: what tells two texts apart at best --- */
+/* --- trade-off curves of the selected settings: the best test between two texts --- */
 
 static bool has_trade_off(const struct plot *plot, const struct report_group *group) {
     (void)plot;
@@ -487,7 +489,7 @@ static bool has_trade_off(const struct plot *plot, const struct report_group *gr
     return found;
 }
 
-/* Of the worst pair, of a typical one: a line a seed, and the line of who sees nothing. */
+/* Draws the worst pair and a typical pair, a line per seed, and the line of a test without information. */
 static void draw_trade_off(const struct panel *panel) {
     static const char *const pair[REPORT_TRADE_OFFS] = {"worst pair", "typical pair"};
     struct report_drawing *drawing = panel->drawing;

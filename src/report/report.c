@@ -1,4 +1,5 @@
-/* A report: from a folder of runs to a folder of tables, figures and one page. */
+/* A report: turns a folder of runs into a folder of tables, figures and one page. Sections: creation, printing on a
+ * terminal, writing the folder. */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -6,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- life --- */
+/* --- creation --- */
 
 struct report_config report_config_default(void) {
     return (struct report_config){
         .figures = true, .budgets = "1,3,10,30,100", .gnuplot = "gnuplot"};
 }
 
-/* Without slashes at its end, so that messages and names read well. */
+/* Returns the path without trailing slashes. */
 static char *trimmed(struct nvdp_context *ctx, const char *path) {
     char *copy = nvdp__strdup(ctx, path);
     for (size_t n = copy != NULL ? strlen(copy) : 0; n > 1 && copy[n - 1] == '/'; n--) {
@@ -22,14 +23,13 @@ static char *trimmed(struct nvdp_context *ctx, const char *path) {
     return copy;
 }
 
-/* gnuplot runs in another folder: a relative path would be one there.  A name alone is looked up in
- * PATH. */
+/* Makes a relative path absolute, because gnuplot runs in another folder. A plain name is looked up in PATH. */
 static char *program_path(struct nvdp_context *ctx, const char *program) {
     char *path = strchr(program, '/') != NULL ? realpath(program, NULL) : NULL;
     return path != NULL ? path : nvdp__strdup(ctx, program);
 }
 
-/* "1,3,10" */
+/* Parses budgets such as "1,3,10". */
 static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text, struct report *report) {
     enum { MOST = 16 };
     report->budget = nvdp__calloc(ctx, MOST, sizeof *report->budget);
@@ -115,7 +115,7 @@ const char *report_directory(const struct report *report) {
 
 /* --- for a terminal --- */
 
-/* Whether an earlier table says the same. */
+/* Returns true if an earlier table has the same note. */
 static bool said_before(const struct report_table *table, int tables, const char *note) {
     for (int k = 0; k < tables; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
@@ -125,7 +125,7 @@ static bool said_before(const struct report_table *table, int tables, const char
     return false;
 }
 
-/* The tables, then what they mean, each thing once. */
+/* Prints the tables, then each different note once. */
 static void print_tables(const struct report_table *table, FILE *to) {
     for (int k = 0; k < REPORT_TABLES; k++) {
         if (table[k].rows == 0) continue;
@@ -175,7 +175,7 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
             NVDP_RETURN_IF_FAILED(status);
         }
     }
-    /* A document that shows every table, to be compiled as it is. */
+    /* A document with every table, ready to compile. */
     FILE *to = report_sheet_open(&sheet);
     if (to != NULL)
         fputs("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
@@ -215,7 +215,7 @@ cleanup:
     return status;
 }
 
-/* After the first figure that was not drawn, the others' scripts are written only. */
+/* Draws the figures. After the first failure writes only the scripts of the rest. */
 static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report, const char *folder,
                                 const struct report_figures *figures, char **svg) {
     free(report->figure_notice);

@@ -1,4 +1,5 @@
-/* Runs: what one directory holds, and where directories of runs are found. */
+/* Finds directories of runs and reads their files. Sections: training results, measurements, finding, choice of one
+ * measurement per run; report_read() at the end. */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -15,7 +16,7 @@
 
 /* --- numbers and texts in JSON --- */
 
-/* Where a number of a run lies in a file, up to three keys, and its range. */
+/* Location of a number in a file, up to three keys deep, and its range. */
 struct place {
     size_t offset;
     const char *key[3];
@@ -74,8 +75,7 @@ static const struct place in_posterior[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* Reads the numbers of a list from `root`, in the file `path`; one that is missing leaves what is
- * there. */
+/* Reads a list of numbers from `root`, the contents of the file `path`. A missing number keeps its old value. */
 static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *root,
                         size_t count, const struct place *list, struct report_run *run) {
     for (const struct place *place = list; place < list + count; place++) {
@@ -86,7 +86,7 @@ static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t
         while (last < 2 && key[last + 1] != NULL) {
             from = json_object_get(from, key[last++]);
         }
-        /* Written as "nan" where there were no tokens. */
+        /* The writer prints "nan" if there were no tokens. */
         const char *text = json_string_value(json_object_get(from, key[last]));
         if (!place->needed && text != NULL && strcmp(text, "nan") == 0) continue;
         NVDP_RETURN_IF_FAILED(
@@ -101,7 +101,7 @@ static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t
     return NVDP_OK;
 }
 
-/* A text without control characters; "" where the member is missing. */
+/* Reads a text and replaces control characters. Returns "" if the member is missing. */
 static nvdp_status take_text(struct nvdp_context *ctx, const struct report_run *run,
                              const json_t *from, const char *key, char **out) {
     const char *text = NULL;
@@ -145,7 +145,7 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
         NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
     if (report_is_gaussian(run->method)) run->lambda_d = NAN;
     if (!(run->clip_sequence > 0 && isfinite(run->clip_sequence))) run->clip_sequence = NAN;
-    int64_t seed = 0; /* JSON's integers have a sign: the same 64 bits */
+    int64_t seed = 0; /* JSON integers are signed: the same 64 bits */
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
     run->seed = (uint64_t)seed;
@@ -154,36 +154,39 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
     return report_options(ctx, run);
 }
 
-/* Of older runs too, where their clip tells it; of others what training told at this delta. */
+/* Returns the certified epsilon. With a sequence clip it follows from the clip, also for older runs; otherwise it is
+ * the value that training recorded at this delta. */
 static double certified(const struct report_run *run, const json_t *result) {
     static const double delta = 1e-5;
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *weights = json_string_value(json_object_get(nvib, "weights"));
-    const json_t *told = json_object_get(result, "certified");
-    const bool alike = json_number_value(json_object_get(told, "delta")) == delta &&
-                       json_integer_value(json_object_get(told, "releases")) == 1;
+    const json_t *recorded = json_object_get(result, "certified");
+    const bool alike = json_number_value(json_object_get(recorded, "delta")) == delta &&
+                       json_integer_value(json_object_get(recorded, "releases")) == 1;
     if (!isnan(run->clip_sequence) &&
         (report_is_gaussian(run->method) || (weights != NULL && strcmp(weights, "constant") == 0)))
         return nvdp_gdp_epsilon(2 * run->clip_sequence, delta);
-    return alike ? json_number_value(json_object_get(told, "epsilon")) : NAN;
+    return alike ? json_number_value(json_object_get(recorded, "epsilon")) : NAN;
 }
 
-/* The proven guess bound and bits of one sample: what training recorded, or what follows from the clip of older runs. */
+/* Reads the proven guess bound and bits of one sample: as training recorded, or computed from the clip of older
+ * runs. */
 static void take_guess(const json_t *result, struct report_run *run) {
-    const json_t *told = json_object_get(result, "certified"), *guess;
+    const json_t *recorded = json_object_get(result, "certified"), *guess;
     const double clip = run->clip_sequence;
     size_t i;
     if (!isnan(clip) && isfinite(run->quantity[REPORT_CERTIFIED])) {
         run->quantity[REPORT_GUESS] = nvdp_guess_bound(REPORT_GUESS_BASELINE, clip, 1, 0);
         run->quantity[REPORT_BITS] = nvdp_guess_information(clip, 1, 0) / M_LN2;
     }
-    if (json_integer_value(json_object_get(told, "releases")) != 1) return;
-    json_array_foreach(json_object_get(told, "guess"), i, guess) {
+    if (json_integer_value(json_object_get(recorded, "releases")) != 1) return;
+    json_array_foreach(json_object_get(recorded, "guess"), i, guess) {
         if (json_number_value(json_object_get(guess, "baseline")) == REPORT_GUESS_BASELINE)
             run->quantity[REPORT_GUESS] = json_number_value(json_object_get(guess, "bound"));
     }
-    if (json_is_number(json_object_get(told, "information_bits")))
-        run->quantity[REPORT_BITS] = json_number_value(json_object_get(told, "information_bits"));
+    if (json_is_number(json_object_get(recorded, "information_bits")))
+        run->quantity[REPORT_BITS] =
+            json_number_value(json_object_get(recorded, "information_bits"));
 }
 
 static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
@@ -191,7 +194,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
     const char *name;
     nvdp_status status = NVDP_OK;
     NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
-    /* The order of the task's metrics is that of the file; a later one beyond two is left out. */
+    /* Keeps the first two metrics in the order of the file. */
     json_object_foreach(json_object_get(json_object_get(root, "test"), "metrics"), name, value) {
         if (run->metrics == REPORT_METRICS) break;
         NVDP_TRY(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY, INFINITY,
@@ -216,7 +219,7 @@ cleanup:
     return status;
 }
 
-/* {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
+/* Reads {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
 static double validation_score(const json_t *line, const struct report_run *run) {
     const json_t *metrics = json_object_get(json_object_get(line, "validation"), "metrics");
     const json_t *mean = json_object_get(json_object_get(metrics, run->metric_key), "mean");
@@ -236,7 +239,7 @@ static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line, struc
     return NVDP_OK;
 }
 
-/* A torn last line, which a killed run leaves, is no error; nor is a missing file. */
+/* Reads metrics.jsonl. Tolerates a missing file and an incomplete last line, which a killed run leaves. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run) {
     nvdp_status status = NVDP_OK;
     char *line = NULL;
@@ -257,8 +260,8 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run
     return status;
 }
 
-/* Fills a zeroed *run from a directory that has run.json and result.json.  NVDP_ERR_INPUT: broken,
- * the message recorded. */
+/* Fills a zeroed *run from a directory with run.json and result.json. Returns NVDP_ERR_INPUT, with the message
+ * recorded, if a file is broken. */
 static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const char *name,
                             struct report_run *run) {
     json_t *sweep = NULL;
@@ -311,14 +314,14 @@ void report_run_release(struct report_run *run) {
     *run = (struct report_run){0};
 }
 
-/* --- what was measured of a finished run: privacy.json, reuse.json, attack.json --- */
+/* --- measurements of a finished run: privacy.json, reuse.json, attack.json --- */
 
 static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, const json_t *from,
                                   struct report_run *run) {
     const json_t *histogram = json_object_get(from, "log10_alpha");
     const json_t *counts = json_object_get(histogram, "counts");
     size_t bins = json_array_size(counts);
-    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism */
+    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism has none */
     if (bins != NVDP_ALPHA_BINS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'log10_alpha': expected %d counts, found %zu",
                           path, NVDP_ALPHA_BINS, bins);
@@ -332,7 +335,8 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-/* "order 2.1: padding's logvar 58.6 %, tokens' logvar 44.1 % of the infinite pairs; finite below order 1.585" */
+/* Formats the causes: "order 2.1: padding's logvar 58.6 %, tokens' logvar 44.1 % of the infinite pairs; finite below
+ * order 1.585". */
 static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const json_t *from,
                                char **out) {
     double order = NAN, below = 0;
@@ -340,7 +344,8 @@ static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const
     const json_t *cause, *why = json_object_get(from, "infinite_pairs");
     struct report_sheet sheet = {0};
     char text[NVDP__NUMBER_SIZE];
-    if (!json_is_object(why)) return NVDP_OK; /* none, or an older version's */
+    if (!json_is_object(why))
+        return NVDP_OK; /* no infinite pairs, or written by an older version */
     NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &order));
     NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &below));
     if (report_sheet_open(&sheet) != NULL) {
@@ -362,14 +367,14 @@ static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
-/* The trade-off curves of nvdp privacy --exact. */
+/* Reads the trade-off curves of nvdp privacy --exact. */
 static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, const json_t *exact,
                                   struct report_run *run) {
     static const char *const which[REPORT_TRADE_OFFS] = {"worst", "typical"};
     size_t k;
     const json_t *pair;
     json_array_foreach(json_object_get(exact, "pairs"), k, pair) {
-        if (k >= REPORT_TRADE_OFFS) break; /* one that was asked for */
+        if (k >= REPORT_TRADE_OFFS) break; /* further pairs were requested by --pair */
         const char *found = json_string_value(json_object_get(pair, "which"));
         const json_t *points = json_object_get(pair, "trade_off");
         if (found == NULL || strcmp(found, which[k]) != 0 ||
@@ -395,9 +400,9 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
+static const double ROUNDING = 1e-4; /* of float32 means, which may exceed C */
 
-/* How a file was measured, to run->how. */
+/* Reads into run->how how a file was measured. */
 static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
                             struct report_run *run) {
     const char *adjacency = NULL, *split = NULL;
@@ -433,14 +438,15 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
         NVDP_RETURN_IF_FAILED(
             nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
     }
-    double *bound = &run->quantity[REPORT_BOUND]; /* infinite where weights are shared: none */
+    double *bound = &run->quantity[REPORT_BOUND]; /* infinite, so no bound, if weights are shared */
     if (isinf(*bound)) *bound = NAN;
-    if (!json_is_object(posterior)) return NVDP_OK; /* an older version's, or of texts */
+    if (!json_is_object(posterior))
+        return NVDP_OK; /* written by an older version, or measured on texts */
     NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
     return read_histogram(ctx, path, posterior, run);
 }
 
-/* The first metric's mean in a result of nvdp reuse --json. */
+/* Reads the mean of the first metric from a result of nvdp reuse --json. */
 static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
                                enum report_quantity quantity, struct report_run *run) {
     json_t *root = NULL;
@@ -453,7 +459,7 @@ static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
     return status;
 }
 
-/* A complete measurement becomes a candidate; a part of the texts is remembered, and not counted. */
+/* Adds a complete measurement as a candidate. Only records the size of an incomplete one. */
 static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
                                  struct report_run *run) {
     nvdp_status status = NVDP_OK;
@@ -534,7 +540,7 @@ static nvdp_status has(struct nvdp_context *ctx, const char *directory, const ch
     return NVDP_OK;
 }
 
-/* A broken file is a note; what is not the input's fault is passed on. */
+/* Turns a broken file into a note. Passes on other errors. */
 static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, const char *name,
                            nvdp_status status) {
     if (status != NVDP_ERR_INPUT && status != NVDP_ERR_IO) return status;
@@ -560,13 +566,13 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, cons
     }
     status = forgive(ctx, report, name, find_measures(ctx, &run));
     if (status == NVDP_OK) status = forgive(ctx, report, name, read_readers(ctx, &run));
-    report->run[report->runs++] = run; /* released with the others */
+    report->run[report->runs++] = run; /* released with all runs */
     return status;
 }
 
-/* --- which measurement of each run --- */
+/* --- choice of one measurement per run --- */
 
-/* NaN, as the delta of privatized texts, is not known and goes with every value. */
+/* Returns true for equal values. NaN is unknown, as the delta of privatized texts, and agrees with everything. */
 static bool agree(double a, double b) {
     return isnan(a) || isnan(b) || a == b;
 }
@@ -580,7 +586,8 @@ static bool unknown(const struct report_measured *how) {
     return isnan(how->order) || isnan(how->delta);
 }
 
-/* Of the run's measurements with these options: one with the exact loss, then one of all pairs, then the first. */
+/* Returns the run's measurement with these options: preferably with the exact loss, then with all pairs, then the
+ * first. */
 static const struct report_candidate *candidate_like(const struct report_run *run,
                                                      const struct report_measured *how) {
     const struct report_candidate *best = NULL;
@@ -594,10 +601,10 @@ static const struct report_candidate *candidate_like(const struct report_run *ru
     return best;
 }
 
-/* The options that most runs were measured with; NULL: nothing is measured. */
+/* Returns the options with which most runs were measured; NULL if nothing is measured. */
 static const struct report_measured *most_common(const struct report *report) {
     const struct report_measured *best = NULL;
-    size_t most = 0;
+    size_t highest = 0;
     for (size_t i = 0; i < report->runs; i++)
         for (size_t k = 0; k < report->run[i].candidates; k++) {
             const struct report_measured *how = &report->run[i].candidate[k].how;
@@ -605,15 +612,16 @@ static const struct report_measured *most_common(const struct report *report) {
             if (best != NULL && alike(best, how) && !unknown(best)) continue;
             for (size_t j = 0; j < report->runs; j++)
                 count += candidate_like(&report->run[j], how) != NULL;
-            if (count > most || (best != NULL && count == most && unknown(best) && !unknown(how))) {
-                most = count;
+            if (count > highest ||
+                (best != NULL && count == highest && unknown(best) && !unknown(how))) {
+                highest = count;
                 best = how;
             }
         }
     return best;
 }
 
-/* Why a run that could have a measurement shows none. */
+/* Notes why a run shows no measurement. */
 static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                                 const struct report_run *run, const struct report_measured *how) {
     if (how != NULL && run->candidates > 0)
@@ -637,7 +645,7 @@ static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                        "scored, but its privacy is not measured: nvdp privacy %s", run->path);
 }
 
-/* Of every run the measurement with the options that most runs were measured with: one table, one kind of number. */
+/* Selects for every run the measurement with the most common options, so that a table compares equal quantities. */
 static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *report) {
     const struct report_measured *how = most_common(report);
     for (size_t i = 0; i < report->runs; i++) {
@@ -675,14 +683,14 @@ static int visible(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-/* One entry of a folder; `strict`: everything in it should be a run. */
+/* Adds an entry of a folder if it is a run. If `strict`, notes folders that are not runs. */
 static nvdp_status visit(struct nvdp_context *ctx, struct report *report, const char *directory,
                          const char *name, bool strict) {
     nvdp_status status = NVDP_OK;
     bool run = false;
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
-    bool folder = nvdp__is_directory(path); /* a file among the runs is none of ours */
+    bool folder = nvdp__is_directory(path); /* ignores files among the runs */
     if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
     if (run) NVDP_TRY(add_run(ctx, report, path, name));
     if (folder && !run && strict)
@@ -692,7 +700,7 @@ cleanup:
     return status;
 }
 
-/* failed/NAME.json of nvdp sweep: its error becomes a note. */
+/* Adds the error in failed/NAME.json of nvdp sweep as a note. */
 static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
                                 const char *directory, const char *name, bool strict) {
     (void)strict;
@@ -711,8 +719,8 @@ static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
     return status;
 }
 
-/* Calls `with` on every entry of a folder that does not begin with a dot, by name.  A folder that
- * cannot be listed is an error where it must be there. */
+/* Calls `with` for every visible entry of a folder, sorted by name. Fails if the folder cannot be listed and `must` is
+ * set. */
 static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
                               const char *directory, bool must, bool strict,
                               nvdp_status (*with)(struct nvdp_context *, struct report *,

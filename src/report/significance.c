@@ -1,15 +1,15 @@
-/* Whether methods differ beyond the seeds' chance: a test on scores that belong together in pairs,
- * such as two methods' with the same task, settings and seed. */
+/* Tests whether methods differ by more than chance between seeds. Scores are paired: two methods with the same task,
+ * settings and seed. report_compare() tests all pairs of families. */
 #include "report/parts.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 
-static const double CONFIDENCE_TAIL = 0.975; /* of a two-sided interval of 95 % */
-static const double SAME = 1e-12;            /* of the scores: what their rounding leaves */
+static const double CONFIDENCE_TAIL = 0.975; /* quantile for a two-sided interval of 95 % */
+static const double SAME = 1e-12;            /* relative rounding error of the scores */
 
-/* t = mean/(sd/sqrt n); p = 2 P(T_(n-1) > |t|); mean +- t_.975 sd/sqrt n. */
+/* Computes t = mean/(sd/sqrt n), p = 2 P(T_(n-1) > |t|), and mean +- t_.975 sd/sqrt n. */
 static void judge(struct report_paired *pair) {
     double freedom = (double)pair->n - 1;
     double error = pair->sd / sqrt((double)pair->n);
@@ -35,7 +35,7 @@ struct report_paired report_paired_t(size_t n, const double *a, const double *b)
     pair.sd = sqrt(squares / (double)(n - 1));
     if (pair.sd > SAME * size) {
         judge(&pair);
-    } else if (fabs(mean) <= SAME * size) { /* NaN is in neither */
+    } else if (fabs(mean) <= SAME * size) { /* false for NaN */
         pair.p = 1;
     }
     return pair;
@@ -45,21 +45,21 @@ void report_holm(size_t n, const double *p, double *adjusted) {
     size_t tests = 0;
     for (size_t i = 0; i < n; i++)
         tests += !isnan(p[i]);
-    for (size_t i = 0; i < n; i++) { /* the k-th smallest times tests + 1 - k */
+    for (size_t i = 0; i < n; i++) { /* multiplies the k-th smallest by tests + 1 - k */
         size_t smaller = 0;
         for (size_t j = 0; j < n; j++)
             smaller += p[j] < p[i];
         adjusted[i] = fmin(1, (double)(tests - smaller) * p[i]);
         if (isnan(p[i])) adjusted[i] = NAN;
     }
-    for (size_t i = 0; i < n; i++) /* no test is better off than one with a smaller p */
+    for (size_t i = 0; i < n; i++) /* keeps adjusted values in the order of p */
         for (size_t j = 0; j < n; j++)
             if (p[j] <= p[i]) adjusted[i] = fmax(adjusted[i], adjusted[j]);
 }
 
 /* --- between the methods of a report --- */
 
-/* Scores of the seeds and folds that both groups have; runs are in their order. */
+/* Copies the scores of the seeds and folds that both groups have. Runs are sorted. */
 static size_t common_runs(const struct report_group *a, const struct report_group *b, double *x,
                           double *y) {
     size_t n = 0, j = 0;
@@ -74,7 +74,7 @@ static size_t common_runs(const struct report_group *a, const struct report_grou
     return n;
 }
 
-/* Holm's adjustment over the comparisons of one task. */
+/* Applies Holm's adjustment to the comparisons of one task. */
 static nvdp_status adjust(struct nvdp_context *ctx, struct report_comparison *list, size_t count) {
     double *p = nvdp__calloc(ctx, 2 * count + 1, sizeof *p);
     if (p == NULL) return NVDP_ERR_MEMORY;
@@ -117,10 +117,10 @@ static size_t compare_task(const struct report *report, size_t task, double *scr
 nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report,
                            struct report_comparison **out, size_t *count) {
     nvdp_status status = NVDP_OK;
-    size_t most = report->tasks * report->families * report->families / 2;
+    size_t pairs = report->tasks * report->families * report->families / 2;
     size_t made = 0;
     double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
-    struct report_comparison *list = nvdp__calloc(ctx, most + 1, sizeof *list);
+    struct report_comparison *list = nvdp__calloc(ctx, pairs + 1, sizeof *list);
     if (scratch == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t task = 0; task < report->tasks; task++) {
         size_t more = compare_task(report, task, scratch, list + made);

@@ -1,4 +1,4 @@
-/* A table as text, before it takes a format; then its formats. */
+/* Builds tables, then writes their formats: text, CSV, Markdown, LaTeX, HTML. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct report_table report_table_begin(struct nvdp_context *ctx, const char *nam
     return (struct report_table){.ctx = ctx, .name = name, .title = title};
 }
 
-/* Makes room for one more; false after a failure. */
+/* Makes room for one more element. Returns false after a failure. */
 static bool grow(struct report_table *table, void *array, size_t *capacity, size_t count,
                  size_t size) {
     if (table->status == NVDP_OK)
@@ -46,7 +46,7 @@ void report_table_row(struct report_table *table) {
     table->filled = 0;
 }
 
-/* NULL after a failure. */
+/* Returns a formatted text; NULL after a failure. */
 static char *formatted(struct report_table *table, const char *format, va_list args) {
     char *text = NULL;
     if (vasprintf(&text, format, args) >= 0) return text;
@@ -129,20 +129,20 @@ static size_t column_width(const struct report_table *table, size_t column) {
     const struct report_column *of = &table->column[column];
     size_t unit = report_text_width(of->name + of->head);
     size_t width = report_text_width(of->name) - unit;
-    if (unit > width + 1) width = unit - 1; /* it begins with a blank */
+    if (unit > width + 1) width = unit - 1; /* the unit begins with a blank */
     if (of->number) width++;
     for (size_t i = 0; i < table->rows; i++) {
         const struct report_row *row = &table->row[i];
         if (row->heading) continue;
         size_t this = shown_width(row, column);
-        /* Where a number has no star, a blank stands in its place. */
+        /* Numbers without a star have a blank in its place. */
         if (table->column[column].number && !row->cell[column].strong) this ++;
         if (this > width) width = this;
     }
     return width;
 }
 
-/* A line whose blanks are written when something follows them. */
+/* A line that delays blanks until something follows them. */
 struct line {
     FILE *to;
     size_t blanks;
@@ -161,7 +161,7 @@ static void end_line(struct line *line) {
     line->blanks = 0;
 }
 
-/* A star for the best; a blank in its place keeps numbers aligned. */
+/* Writes a cell with a star if it is the best. A blank in place of the star keeps numbers aligned. */
 static void put_text_cell(const struct report_table *table, size_t column, const char *text,
                           bool strong, struct line *line) {
     bool number = table->column[column].number;
@@ -176,7 +176,7 @@ static void put_text_cell(const struct report_table *table, size_t column, const
     if (!number) line->blanks += fill;
 }
 
-/* The names' first line, then the units where any column has one. */
+/* Writes the names, then the units if any column has one. */
 static void put_text_head(const struct report_table *table, FILE *to) {
     struct line line = {.to = to};
     bool units = false;
@@ -207,7 +207,7 @@ static void put_text_row(const struct report_table *table, const struct report_r
     end_line(&line);
 }
 
-/* Words in lines of at most 100 characters, the later ones indented. */
+/* Wraps a note at 100 characters and indents continuation lines. */
 void report_table_put_note(const char *text, FILE *to) {
     enum { LINE = 100 };
     size_t at = 0;
@@ -241,16 +241,16 @@ void report_table_text(const struct report_table *table, FILE *to) {
     }
 }
 
-/* --- what the formats that programs read have in common --- */
+/* --- common part of the formats for programs --- */
 
 struct format {
     void (*put)(FILE *to, const char *text);
-    const char *row, *between, *row_end; /* around and between cells */
-    const char *cell[2], *cell_end;      /* of text, of a number */
+    const char *row, *between, *row_end; /* text before, between and after cells */
+    const char *cell[2], *cell_end;      /* text around cells, for texts and numbers */
     const char *strong, *strong_end;
 };
 
-/* A row; NULL: the columns' names. */
+/* Writes a row; NULL: the columns' names. */
 static void put_row(const struct format *format, const struct report_table *table,
                     const struct report_row *row, FILE *to) {
     for (size_t k = 0; k < table->columns; k++) {
@@ -275,7 +275,7 @@ void report_table_csv(const struct report_table *table, FILE *to) {
     const char *heading = "task";
     bool headings = has_headings(table);
     for (size_t i = 0; i <= table->rows; i++) {
-        const struct report_row *row = i > 0 ? &table->row[i - 1] : NULL; /* the names first */
+        const struct report_row *row = i > 0 ? &table->row[i - 1] : NULL; /* the names come first */
         if (row != NULL && row->heading) {
             heading = cell_text(row, 0);
             continue;
@@ -314,7 +314,7 @@ void report_table_markdown(const struct report_table *table, FILE *to) {
 
 /* --- LaTeX --- */
 
-/* "inf" alone, or before the share of pairs, is the sign. */
+/* Writes "inf", alone or before a share of pairs, as the infinity sign. */
 static void put_latex_text(FILE *to, const char *text) {
     if (strncmp(text, "inf", 3) == 0 && (text[3] == '\0' || text[3] == ' ')) {
         fputs("$\\infty$", to);
@@ -342,7 +342,7 @@ static const char latex_rules[] =
     "\\providecommand{\\bottomrule}{\\hline}\n";
 
 static void begin_latex(const struct report_table *table, bool continued, FILE *to) {
-    /* LaTeX numbers its tables itself. */
+    /* LaTeX numbers tables itself, so the number is skipped. */
     const char *dot = strncmp(table->title, "Table ", 6) == 0 ? strstr(table->title, ". ") : NULL;
     fputs("\\begin{table}\n\\centering\n\\caption{", to);
     nvdp__put_latex(to, dot != NULL ? dot + 2 : table->title);
@@ -361,7 +361,7 @@ static void end_latex(FILE *to) {
     fputs("\\bottomrule\n\\end{tabular}}\n", to);
 }
 
-/* Rows under the heading at `row`, itself included. */
+/* Returns the number of rows under the heading at `row`, including the heading. */
 static size_t section_rows(const struct report_table *table, size_t row) {
     size_t count = 1;
     while (row + count < table->rows && !table->row[row + count].heading) {
@@ -370,7 +370,7 @@ static size_t section_rows(const struct report_table *table, size_t row) {
     return count;
 }
 
-/* What is too long for a page goes on in another table, at a heading. */
+/* Splits a table that is too long for a page, at a heading. */
 void report_table_latex(const struct report_table *table, FILE *to) {
     enum { PAGE = 48 };
     size_t used = 0;
@@ -413,7 +413,7 @@ static void put_html_row(const struct report_table *table, const struct report_r
     put_row(&format, table, row, to);
 }
 
-/* The unit below the name. */
+/* Writes a column's name with the unit below. */
 static void put_html_name(const struct report_column *column, FILE *to) {
     char name[64];
     const char *unit = column->name + column->head;

@@ -1,4 +1,5 @@
-/* The tables of a report: columns are rows of a list, so that each table is a choice of them. */
+/* The tables of a report. all_columns lists every column; each table selects some of them. Sections: columns, rows,
+ * notes, tables. */
 #include "report/parts.h"
 
 #include <math.h>
@@ -10,24 +11,24 @@
 enum kind {
     SETTING,
     SEEDS,
-    SCORE,       /* both metrics, mean and spread over seeds */
+    SCORE,       /* both metrics: mean and spread over seeds */
     BEST,        /* both metrics of the best seed */
     VALIDATION,  /* mean and spread over seeds */
     READER,      /* a quantity that is a score */
-    NUMBER,      /* a quantity's mean over seeds */
-    SHARE,       /* the same of a share */
+    NUMBER,      /* mean of a quantity over seeds */
+    SHARE,       /* mean of a share over seeds */
     BEST_NUMBER, /* a quantity of the best seed */
-    BEST_SHARE   /* the same of a share */
+    BEST_SHARE   /* a share of the best seed */
 };
 
-/* Which tables a column is in. */
+/* Tables that have the column. */
 enum { FIRST = 1, PUBLISHED = 2, SECOND = 4 };
 
 struct column {
     const char *name, *unit;
     enum kind kind;
     enum report_quantity quantity;
-    int better; /* +1 the larger, -1 the smaller; 0: nothing is compared */
+    int better; /* +1: larger is better; -1: smaller is better; 0: not compared */
     unsigned in;
 };
 
@@ -64,7 +65,7 @@ static const struct column all_columns[] = {
 };
 enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
 
-/* "first / second", or the first alone where there is no second metric. */
+/* Formats "first / second", or only the first metric if there is no second. */
 static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char *second) {
     if (second == NULL) {
         snprintf(text, NVDP__NUMBER_SIZE, "%s", first);
@@ -80,7 +81,7 @@ static const char *say_scores(char text[NVDP__NUMBER_SIZE], const struct report_
     return text;
 }
 
-/* "25.0 %", "none", "-". */
+/* Formats "25.0 %", "none", or "-". */
 static const char *say_infinite(char text[NVDP__NUMBER_SIZE], double share) {
     if (share > 0) return report_say_share(text, share);
     return isnan(share) ? "-" : "none";
@@ -119,7 +120,7 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
     return "";
 }
 
-/* Of a mean over seeds that only some of the group's have: how many; else 0. */
+/* Returns the number of seeds in a mean if some of the group's seeds are missing, else 0. */
 static size_t some_seeds(const struct column *column, const struct report_group *group) {
     const bool mean = column->kind == READER || column->kind == NUMBER || column->kind == SHARE;
     const size_t n = column->kind == VALIDATION ? group->validation.n
@@ -128,7 +129,7 @@ static size_t some_seeds(const struct column *column, const struct report_group 
     return n < group->runs ? n : 0;
 }
 
-/* What is compared; NaN: nothing. */
+/* Returns the value that is compared; NaN: none. */
 static double value_of(const struct column *column, const struct report_group *group) {
     if (column->better == 0) return NAN;
     switch (column->kind) {
@@ -148,7 +149,7 @@ static double value_of(const struct column *column, const struct report_group *g
 struct choice {
     const struct column *column[COLUMNS];
     size_t columns;
-    bool selected; /* only the groups of the selected setting */
+    bool selected; /* only groups with the selected setting */
 };
 
 static bool any(const struct report *report, enum report_quantity quantity) {
@@ -168,8 +169,7 @@ static bool any_infinite(const struct report *report) {
     return found;
 }
 
-/* Columns of infinite pairs are left out where there are none, those that not every report has where no run has their
- * quantity. */
+/* Omits columns of infinite pairs if there are none, and optional columns if no run has the quantity. */
 static bool shown(const struct report *report, enum report_quantity quantity) {
     if (quantity == REPORT_INFINITE || quantity == REPORT_SUM_MAX_FINITE ||
         quantity == REPORT_UNIT_MAX_FINITE)
@@ -187,14 +187,14 @@ static struct choice choose(const struct report *report, unsigned in) {
     return made;
 }
 
-/* Matthews' and Pearson's correlation of what noise alone says are about 0. */
+/* Upper bound of the Matthews or Pearson correlation that counts as chance; noise alone gives about 0. */
 static const double NO_CORRELATION = .02;
 
-/* No better than always saying the same. */
+/* Returns true if the score is no better than that of a constant prediction. */
 static bool learned_nothing(const struct report *report, const struct report_group *group) {
     const char *metric = report->task[group->task].first->metric[0];
     const double score = group->score[0].mean;
-    if (strcmp(metric, "accuracy") == 0) return score <= group->majority.mean; /* NaN is not */
+    if (strcmp(metric, "accuracy") == 0) return score <= group->majority.mean; /* false for NaN */
     return (strcmp(metric, "matthews") == 0 || strcmp(metric, "pearson") == 0) &&
            score < NO_CORRELATION;
 }
@@ -203,7 +203,7 @@ static void add_row(struct report_table *table, const struct report *report,
                     const struct report_group *group, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
     const struct report_family *family = &report->family[group->family];
-    /* privacy is easy where nothing was learned */
+    /* privacy is easy if nothing was learned */
     bool competes = choice->selected && !family->reference && !learned_nothing(report, group);
     report_table_row(table);
     report_table_cell(table, NAN, "%s", family->label);
@@ -216,13 +216,13 @@ static void add_row(struct report_table *table, const struct report *report,
     }
 }
 
-/* A value as it is compared: in the digits that are printed. */
+/* Formats a value with the printed digits, which are compared. */
 static const char *compared(char text[NVDP__NUMBER_SIZE], int better, double value) {
     return better > 0 ? report_say_score(text, value) : report_say_number(text, value);
 }
 
-/* The best of a column's values in the rows from `first` on, where at least two compete; those that
- * print alike are as good. */
+/* Marks the best value of a column in the rows from `first` if at least two compete. Values that print the same are
+ * tied. */
 static void mark(struct report_table *table, size_t first, size_t column, int better) {
     char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
     double value = NAN;
@@ -254,7 +254,7 @@ static void add_majority(struct report_table *table, const struct report_task_ro
     }
 }
 
-/* "mrpc (accuracy / f1)" */
+/* Adds a heading such as "mrpc (accuracy / f1)". */
 static void add_heading(struct report_table *table, const struct report_task_rows *task) {
     const struct report_run *run = task->first;
     report_table_heading(table, "%s (%s%s%s)", task->label, run->metric[0],
@@ -289,7 +289,7 @@ static struct report_table fill(struct nvdp_context *ctx, const struct report *r
     return table;
 }
 
-/* --- what is said below them --- */
+/* --- notes below the tables --- */
 
 static void note_some_seeds(struct report_table *table, const struct report *report, unsigned in) {
     const struct choice choice = choose(report, in);
@@ -386,9 +386,9 @@ static void widen(struct extremes *range, double value) {
     range->high = fmax(range->high, value);
 }
 
-/* Of more texts the largest divergence is larger, and fewer are named. */
+/* Warns of different numbers of texts. With more texts the largest divergence rises and fewer texts are identified. */
 static void caution_of_texts(struct report_table *table, const struct report *report, size_t task) {
-    static const double ALIKE = 1.1; /* folds are */
+    static const double ALIKE = 1.1; /* ratio of sizes that folds do not exceed */
     struct extremes texts = {INFINITY, -INFINITY};
     for (REPORT_EACH_GROUP(report, group))
         for (size_t k = 0; group->task == task && k < group->runs; k++)
@@ -401,7 +401,7 @@ static void caution_of_texts(struct report_table *table, const struct report *re
             report->task[task].label, texts.low, texts.high);
 }
 
-/* How the runs were measured (all with the same options: choose_measures()), and what that means for the numbers. */
+/* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
     size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
@@ -454,7 +454,7 @@ static void cautions(struct report_table *table, const struct report *report) {
                           optimistic, report->runs);
 }
 
-/* Names those that have learned nothing: their privacy is no merit. */
+/* Names the methods that learned nothing: their privacy is no merit. */
 static void note_collapsed(struct report_table *table, const struct report *report) {
     struct report_sheet sheet;
     FILE *to = report_sheet_open(&sheet);
@@ -537,7 +537,7 @@ static struct report_table table_2(struct nvdp_context *ctx, const struct report
     return table;
 }
 
-/* "C 1.5 (3.1, bound 4.95)" */
+/* Adds a setting with its numbers: "C 1.5 (3.1, bound 4.95)". */
 static void add_chosen(struct report_table *table, const struct report_group *group) {
     char setting[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE], bound[NVDP__NUMBER_SIZE];
     const struct report_stat *of = group->quantity;
@@ -547,7 +547,7 @@ static void add_chosen(struct report_table *table, const struct report_group *gr
                       bounded ? report_say_number(bound, of[REPORT_BOUND].max) : "");
 }
 
-/* Adds a row of scores and a row of the settings that were chosen for them.  The budgets limit `limited`. */
+/* Adds a row of scores and a row of the settings selected for them. Budgets limit the quantity `limited`. */
 static void add_budget_rows(struct report_table *table, const struct report *report, size_t task,
                             size_t f, enum report_quantity limited) {
     char text[NVDP__NUMBER_SIZE];
@@ -614,7 +614,7 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
     return table;
 }
 
-/* base and reg, which stay within no budget: a score under one would read as private. */
+/* Makes the table of base and reg. They satisfy no budget, so a score under a budget would suggest privacy. */
 static struct report_table table_reference(struct nvdp_context *ctx, const struct report *report) {
     char text[NVDP__NUMBER_SIZE];
     struct report_table table =

@@ -1,4 +1,4 @@
-/* Numbers and names as a report prints them. */
+/* Formats numbers and names for a report, and builds texts in memory (sheets). */
 #include "report/parts.h"
 
 #include "base/file.h"
@@ -18,8 +18,8 @@ const char *report_say_number(char text[NVDP__NUMBER_SIZE], double value) {
     } else if (size != 0 && (size < 9.995e-5 || size >= 1e7)) {
         snprintf(text, NVDP__NUMBER_SIZE, "%.2e", value);
     } else {
-        int decimals = 0; /* three digits in all */
-        for (double least = 99.95; size != 0 && size < least; least /= 10) {
+        int decimals = 0; /* for three digits in all */
+        for (double limit = 99.95; size != 0 && size < limit; limit /= 10) {
             decimals++;
         }
         snprintf(text, NVDP__NUMBER_SIZE, "%.*f", decimals, value);
@@ -59,7 +59,7 @@ const char *report_say_divergence(char text[NVDP__NUMBER_SIZE], double value, do
     return text;
 }
 
-/* 0.001 is 1e-3, 0.0025 is 2.5e-3. */
+/* Formats 0.001 as 1e-3 and 0.0025 as 2.5e-3. */
 const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda) {
     if (!isfinite(lambda)) return report_say_number(text, lambda);
     if (lambda == 0 || (fabs(lambda) >= .1 && fabs(lambda) < 1e5)) {
@@ -76,9 +76,9 @@ const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda) {
 
 static const char lambda_word[] = "lambda ";
 
-/* A clip without a regulariser is told by C alone. */
+/* A clip without a regularizer is named by C only. */
 const char *report_say_setting(char text[NVDP__NUMBER_SIZE], const struct report_group *group) {
-    if (!isnan(group->eta)) { /* of privatized texts, whose training has no other setting */
+    if (!isnan(group->eta)) { /* training on privatized texts has no other setting */
         char eta[NVDP__NUMBER_SIZE];
         snprintf(text, NVDP__NUMBER_SIZE, "eta %.24s", report_say_lambda(eta, group->eta));
         return text;
@@ -133,7 +133,7 @@ size_t report_text_width(const char *text) {
     return width;
 }
 
-/* --- texts being written --- */
+/* --- sheets: texts under construction --- */
 
 FILE *report_sheet_open(struct report_sheet *sheet) {
     *sheet = (struct report_sheet){0};

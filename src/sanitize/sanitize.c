@@ -33,14 +33,14 @@ struct options {
 
 const struct nvdp_option nvdp__sanitize_source_rows[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL,
-     SOURCE(task)},
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL, SOURCE(task),
+     .traits = NVDP_TRAIT_BASIC},
     {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, with the texts as they are", NULL,
-     SOURCE(data)},
+     SOURCE(data), .traits = NVDP_TRAIT_BASIC},
     NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE", "a file with one text per line, in place of a task", NULL,
-     SOURCE(text)},
+     SOURCE(text), .traits = NVDP_TRAIT_BASIC},
     {0},
 };
 
@@ -49,7 +49,7 @@ static const struct nvdp_option output_rows[] = {
     {"out", NVDP_OPTION_TEXT, "DIR",
      "folder to write, with all splits of the task; a file with --text (else standard output) and "
      "with laplace",
-     NULL, AT(out), .traits = NVDP_TRAIT_NO_EFFECT},
+     NULL, AT(out), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
 };

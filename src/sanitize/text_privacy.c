@@ -64,7 +64,7 @@ static const struct nvdp_option mechanism_rows[] = {
     {"sanitizer", NVDP_OPTION_CHOICE, "M",
      "in place of a run: texts under santext, santext-plus, laplace-nearest, laplace or random",
      NULL, AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
-     .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
+     .group = "Text privatization:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
     {"mechanism", NVDP_OPTION_CHOICE, "M", "the same",
      .sets = (const char *const[]){"sanitizer", NULL}, .choices = nvdp__token_mechanism_names,
      .traits = NVDP_TRAIT_HIDDEN},

@@ -1,5 +1,5 @@
-/* From "methods", lambdas, seeds and every other list of a grid to runs: the options of a task with a
- * method, layer upon layer; each choice of their values; its name. */
+/* Expands the tasks, methods and lists of a grid into runs: merges the options of a task with those of a method, layer
+ * by layer; enumerates every choice of values; names each run. */
 #include "internal.h"
 
 #include "base/cache.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    MOST_RUNS = 10000,
+    MAX_RUNS = 10000,
     NAME_SIZE = 64,
     QUOTE_ROOM = 64,
     WHERE_SIZE = 512,
@@ -22,17 +22,17 @@ enum {
     PART_SIZE = 160
 };
 
-/* One task with one method: what all its runs share. */
+/* One task with one method: the values that all its runs share. */
 struct part {
     struct nvdp_context *ctx;
     const char *path, *task;
     const json_t *root, *method;
-    const struct nvdp_config *known; /* which options there are */
+    const struct nvdp_config *known; /* the existing options */
     json_t *options;                 /* name: list of values */
     bool private_;
 };
 
-/* Members of the file and of a method's entry that are no training options. */
+/* Keys of the file and of a method's entry that are not training options. */
 static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
                                            "privacy", "share",   "attack", "keep",     NULL};
 static const char *const keys_of_entry[] = {"name", "method", NULL};
@@ -46,7 +46,8 @@ static bool is_one_of(const char *key, const char *const *keys) {
 
 /* --- training options: named as on the command line, with '-' or '_' --- */
 
-/* "max-length" as "max_length", "lambdas" as "lambda"; false where the name is too long for any. */
+/* Normalizes a name: "max-length" to "max_length", "lambdas" to "lambda". Returns false if the name is too long for any
+ * option. */
 static bool option_name(const char *given, char name[NAME_SIZE]) {
     size_t length = strlen(given);
     if (length >= NAME_SIZE) return false;
@@ -56,9 +57,8 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
     return true;
 }
 
-/* The training option that a grid may set by that name, with '_' for '-'; NULL: there is none.
- * `known` are the options of nvdp_train.  The options that stand for the run as a whole are the sweep's to say; those of one call have no
- * place in a grid. */
+/* Returns the training option, out of `known`, that a grid may set by this name (with '_' for '-'); NULL: none. The
+ * sweep itself sets out, task and method. Options of a single call have no place in a grid. */
 static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
     static const char *const reserved[] = {"out", "task", "method", NULL};
     char other[NAME_SIZE];
@@ -70,7 +70,7 @@ static const struct nvdp_option *grid_option(const struct nvdp_config *known, co
     return NULL;
 }
 
-/* Whether `value` has the option's type; `where` and the name are for the message. */
+/* Fails unless `value` has the option's type. `where` and `name` are for the message. */
 static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
                               const struct nvdp_option *option, const char *name,
                               const json_t *value) {
@@ -86,7 +86,7 @@ static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
         expected = "a whole number";
         good = json_is_integer(value);
         break;
-    case NVDP_OPTION_REAL: /* JSON files have words for infinities */
+    case NVDP_OPTION_REAL: /* JSON files write infinities as text */
         expected = "a number";
         good = json_is_number(value) ||
                (text != NULL && (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0));
@@ -102,7 +102,7 @@ static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
                       length > 0 && length < sizeof found ? found : "something else");
 }
 
-/* A value or a list of values, as a list. */
+/* Returns a value or a list of values as a list. */
 static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const char *key,
                              json_t *value, json_t **list) {
     if (!json_is_array(value)) {
@@ -149,7 +149,8 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     return status;
 }
 
-/* "lambda" stands for lambda_g and lambda_d: what comes later replaces both, or it. */
+/* Resolves "lambda", which stands for lambda_g and lambda_d, against earlier layers: the later layer replaces the
+ * earlier. */
 static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, const json_t *layer,
                                  json_t *options) {
     bool both = json_object_get(layer, "lambda") != NULL;
@@ -216,10 +217,9 @@ double sweep_run_number(const struct sweep_run *run, const char *option) {
     return strtod(nvdp_config_get(run->config, option), NULL);
 }
 
-/* --- the name: it follows from the resolved options alone, so that a grid that changes keeps the runs
- * that it still names --- */
+/* --- names: they depend only on the resolved options, so that a changed grid keeps its unchanged runs --- */
 
-/* Options that change nothing in the result. */
+/* Options that have no effect on the result. */
 static const char *const without_effect[] = {"out", "checkpoint_seconds", "log_every"};
 
 static json_t *json_difference(const json_t *defaults, const json_t *object) {
@@ -237,7 +237,7 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
     return difference;
 }
 
-/* What the run's options are beyond the defaults: an option that a later version adds changes no
+/* Computes a digest of the options that differ from their defaults. An option that a later version adds thus changes no
  * name. */
 static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
                              char hex[NVDP__DIGEST_HEX]) {
@@ -270,7 +270,7 @@ cleanup:
     return status;
 }
 
-/* What is worth reading in a name: the regulariser, the latent width and the lambdas. */
+/* Writes the readable part of a name: regularizer, latent width and lambdas. */
 static void readable(const struct sweep_run *run, char *part) {
     part[0] = '\0';
     if (!run->private_) return;
@@ -299,8 +299,7 @@ static nvdp_status name_run(const struct part *part, struct sweep_run *run) {
 
 /* --- options that do not matter --- */
 
-/* A model without a bottleneck has neither its options nor its weight in the loss: it is run once
- * a seed. */
+/* Removes options that only bottlenecks have, so that a model without a bottleneck runs once per seed. */
 static void drop_private(const struct nvdp_config *known, json_t *options) {
     void *next;
     void *at = json_object_iter(options);
@@ -315,13 +314,13 @@ static void drop_private(const struct nvdp_config *known, json_t *options) {
 
 /* --- one run --- */
 
-/* A path for all tasks, or one of its own. */
+/* Returns the task's own path, or the path for all tasks. */
 static json_t *path_of(const json_t *root, const char *key, const char *task) {
     json_t *paths = json_object_get(root, key);
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
 
-/* Whether a run's texts are noised, by what it wrote of itself. */
+/* Returns true if the texts of a finished run are noised, according to its run.json. */
 static bool is_noised(const struct part *part, const char *run) {
     char *path = nvdp__join(part->ctx, run, "run.json");
     json_t *record = NULL;
@@ -334,9 +333,8 @@ static bool is_noised(const struct part *part, const char *run) {
     return noised;
 }
 
-/* Of a run's place with `*`, as a sweep's folder names them, the one that is there; among several the
- * one whose texts are as they are: a grid with runs under `token_noise` finds the same base run when
- * it goes on. */
+/* Finds the run directory that matches a pattern with `*`, as sweeps name runs. Among several it takes the one without
+ * noised texts, so that a grid with `token_noise` finds the same base run when it continues. */
 static nvdp_status find_base(const struct part *part, const char *pattern, json_t *given) {
     glob_t found;
     bool good = glob(pattern, 0, NULL, &found) == 0;
@@ -354,7 +352,7 @@ static nvdp_status find_base(const struct part *part, const char *pattern, json_
                       pattern, count);
 }
 
-/* The value of an option that a path names in braces; NULL: it is none of the run's. */
+/* Returns the value of the option in braces in a path; NULL if the run does not have it. */
 static const char *place_value(const json_t *given, const char *at, size_t *length,
                                char number[QUOTE_ROOM]) {
     char name[NAME_SIZE];
@@ -370,8 +368,8 @@ static const char *place_value(const json_t *given, const char *at, size_t *leng
     return number;
 }
 
-/* "{task}", "{seed}", "{eta}", any option that the run was given, in a path: every run starts from the base
- * run, the model or the folder of its own. */
+/* Replaces "{task}", "{seed}", "{eta}" and other given options in a path, so that each run has its own base run, model
+ * or folder. */
 static nvdp_status fill_in(const struct part *part, const char *key, json_t *given) {
     const char *at = json_string_value(json_object_get(given, key));
     char number[QUOTE_ROOM], *text = NULL;
@@ -398,7 +396,7 @@ static nvdp_status fill_in(const struct part *part, const char *key, json_t *giv
     return status;
 }
 
-/* What no default can stand for. */
+/* Fails if a required key is missing: there is no default. */
 static nvdp_status check_needed(const struct part *part, const struct nvdp_config *config) {
     struct nvdp_context *ctx = part->ctx;
     struct nvdp_config *whole = NULL;
@@ -425,7 +423,7 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
     return NVDP_ERR_INPUT;
 }
 
-/* The options of a run: "lambda" first, so that lambda_g and lambda_d can have the last word. */
+/* Sets the options of a run: "lambda" first, so that lambda_g and lambda_d override it. */
 static nvdp_status resolve(const struct part *part, const json_t *chosen, struct sweep_run *run) {
     static const char *const paths[] = {"from_base", "model", "data"};
     json_t *data = path_of(part->root, "data", part->task), *value;
@@ -471,7 +469,7 @@ static nvdp_status describe(const struct part *part, const json_t *chosen, struc
     return name_run(part, run);
 }
 
-/* The run of the same options that the grid has already; NULL where it is new. */
+/* Returns the run of the grid that has the same options; NULL if there is none. */
 static const struct sweep_run *find_run(const struct sweep_grid *grid,
                                         const struct sweep_run *run) {
     for (size_t i = 0; i < grid->count; i++)
@@ -490,9 +488,9 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
         nvdp__log(part->ctx, NVDP_LOG_NOTICE, "%s: a run of '%s' is one of '%s' already: %s",
                   part->path, run.label, known->label, run.name);
     if (known != NULL) goto cleanup;
-    if (grid->count == MOST_RUNS)
+    if (grid->count == MAX_RUNS)
         NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
-                            part->path, MOST_RUNS));
+                            part->path, MAX_RUNS));
     NVDP_TRY(
         nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
     grid->run[grid->count++] = run;
@@ -504,7 +502,7 @@ cleanup:
 
 /* --- all choices --- */
 
-/* The n-th choice, the last option changing fastest; *round is the place of its seed. */
+/* Returns the n-th choice; the last option changes fastest. *round is the index of its seed. */
 static json_t *choose(const json_t *options, size_t n, size_t *round) {
     json_t *chosen = json_object();
     const char *name;
@@ -528,10 +526,10 @@ static nvdp_status count_choices(const struct part *part, size_t *total) {
     *total = 1;
     json_object_foreach(part->options, name, list) {
         *total *= json_array_size(list);
-        if (*total > MOST_RUNS)
+        if (*total > MAX_RUNS)
             return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
                               "%s: expected at most %d runs, found more for task '%s', method '%s'",
-                              part->path, MOST_RUNS, part->task, sweep_grid_label(part->method));
+                              part->path, MAX_RUNS, part->task, sweep_grid_label(part->method));
     }
     return NVDP_OK;
 }

@@ -1,5 +1,5 @@
-/* grid.json read and checked (docs/sweep.md): the lists, the names, what is measured of a run, the
- * files that it needs.  What it says of options is expand.c's. */
+/* Reads and checks grid.json (docs/sweep.md): tasks, methods, measurements, and the files that runs need. expand.c
+ * handles the training options. sweep_grid_read() is the entry point. */
 #include "internal.h"
 
 #include "base/file.h"
@@ -102,7 +102,7 @@ static bool is_method_or_label(const json_t *root, const char *key) {
     return nvdp_method_find(NULL, key, &method) == NVDP_OK;
 }
 
-/* "per_task" and "per_method": objects of objects of options, under names that mean something. */
+/* Checks "per_task" and "per_method": objects of objects of options, under known names. */
 static nvdp_status check_overrides(struct nvdp_context *ctx, const char *path, const json_t *root,
                                    const char *key, bool (*known)(const json_t *, const char *),
                                    const char *what) {
@@ -123,7 +123,7 @@ static nvdp_status check_overrides(struct nvdp_context *ctx, const char *path, c
     return NVDP_OK;
 }
 
-/* "data" and "attack": a path, or an object with one a task. */
+/* Checks "data" and "attack": a path, or an object with a path per task. */
 static nvdp_status check_paths(struct nvdp_context *ctx, const char *path, const json_t *root,
                                const char *key) {
     json_t *paths = json_object_get(root, key);
@@ -153,10 +153,9 @@ static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct 
                       "%s: key 'keep': expected all, model or results, found '%s'", path, text);
 }
 
-/* --- what is measured: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp
- * reuse` --- */
+/* --- measurements: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp reuse` --- */
 
-/* Gives an option a value of the file. */
+/* Sets an option to a value of the file. */
 static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *value,
                               struct nvdp_config *config, const char *name) {
     if (json_is_null(value)) return NVDP_OK;
@@ -329,7 +328,7 @@ void sweep_grid_release(struct sweep_grid *grid) {
     json_decref(grid->root);
 }
 
-/* --- models and data sets, looked at before anything is run --- */
+/* --- models and data sets, checked before any run --- */
 
 nvdp_status sweep_grid_check_files(struct nvdp_context *ctx, const char *path,
                                    const struct sweep_grid *grid) {

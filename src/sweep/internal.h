@@ -1,9 +1,9 @@
-/* What the chapters of a sweep share.  In the order of a run's way:
- *   grid.c, expand.c   grid.json, read and expanded into runs
- *   lease.c            which process may work on a run
- *   runs.c             what is known of every run: files, lease, progress, time left
- *   worker.c           a process that does a run
- *   sweep.c            the whole: done, or told beforehand */
+/* Declarations that the parts of a sweep share, in the order of a run:
+ *    grid.c, expand.c   read grid.json and expand it into runs
+ *    lease.c            decides which process may work on a run
+ *    runs.c             state of every run: files, lease, progress, time left
+ *    worker.c           does one run in a process
+ *    sweep.c            does the whole sweep, or plans it */
 #ifndef NVDP_SRC_SWEEP_INTERNAL_H
 #define NVDP_SRC_SWEEP_INTERNAL_H
 
@@ -19,127 +19,124 @@
 
 /* --- grid.c, expand.c: grid.json (docs/sweep.md) --- */
 
-/* What stays of a finished run beside its results. */
+/* Files of a finished run that are kept in addition to its results. */
 enum sweep_keep {
     SWEEP_KEEP_ALL,
-    SWEEP_KEEP_MODEL,  /* neither the state to resume from nor the shared file */
-    SWEEP_KEEP_RESULTS /* no model either */
+    SWEEP_KEEP_MODEL,  /* neither the training state nor the shared file */
+    SWEEP_KEEP_RESULTS /* nor the model */
 };
 
 struct sweep_run {
-    char *name;                 /* of its directory: says the main options, ends in a digest */
-    char *label;                /* the method's, or the name of the variant */
+    char *name;                 /* name of its directory: main options and a digest */
+    char *label;                /* label of the method or the variant */
     const char *attack;         /* file of private labels; NULL: none */
-    json_t *varied;             /* options beyond lambda and seed that the grid lists */
+    json_t *varied;             /* options that the grid lists, other than lambda and seed */
     struct nvdp_config *config; /* of nvdp_train, without out and cache */
     char *task;
-    bool private_;          /* has a posterior to measure and to share */
-    size_t round, position; /* place of its seed in the list of seeds; in the grid */
-    double work; /* bytes of train.tsv times epochs: what training time is about proportional to;
-                    0: the file is not there */
+    bool private_;          /* has a posterior, to measure and share */
+    size_t round, position; /* index of its seed; index in the grid */
+    /* bytes of train.tsv times epochs, roughly proportional to training time; 0: no file */
+    double work;
 };
 
 struct sweep_grid {
-    json_t *root; /* the file; owns texts */
+    json_t *root; /* the parsed file; owns texts */
     struct sweep_run *run;
     size_t count, capacity;
     enum sweep_keep keep;
-    struct nvdp_config *measured; /* of nvdp_run_posteriors, but for run, and of
-                                     nvdp_privacy_measure */
+    /* of nvdp_run_posteriors (without run) and nvdp_privacy_measure */
+    struct nvdp_config *measured;
     bool share;
-    struct nvdp_config *exported; /* of nvdp_export, but for run and out */
-    struct nvdp_config *reuse;    /* of nvdp_reuse, but for file and labels */
+    struct nvdp_config *exported; /* of nvdp_export, without run and out */
+    struct nvdp_config *reuse;    /* of nvdp_reuse, without file and labels */
 };
 
-/* Reads, checks and expands `path`; what it says wrong is named, with what was expected.  No other
- * file is needed.  Runs stand in the order in which they are to be made: all of the first seed,
- * then of the next; equal ones once. */
+/* Reads, checks and expands `path`. Messages name the invalid value and the expected one. Reads no other file. Runs are
+ * ordered by seed; equal runs appear once. */
 nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct sweep_grid *out);
 void sweep_grid_release(struct sweep_grid *grid);
-/* Whether the models and data sets that the runs name are there and fit the options. */
+/* Checks that the models and data sets of the runs exist and fit the options. */
 nvdp_status sweep_grid_check_files(struct nvdp_context *ctx, const char *path,
                                    const struct sweep_grid *grid);
-/* Appends the runs of `task` with `method`, an entry of the file's "methods"; path is for messages.
- */
+/* Appends the runs of `task` with `method`, an entry of the file's "methods". `path` is for messages. */
 nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
                               const json_t *method, struct sweep_grid *grid);
-/* The entry's label and method. */
+/* Return the entry's label and method. */
 const char *sweep_grid_label(const json_t *method);
 const char *sweep_grid_method(const json_t *method);
 void sweep_run_release(struct sweep_run *run);
-/* An option that is a number. */
+/* Returns the value of an option that is a number. */
 double sweep_run_number(const struct sweep_run *run, const char *option);
 
-/* --- lease.c: which process may work on a run --- */
+/* --- lease.c: decides which process may work on a run --- */
 
-/* Seconds without renewal after which a process elsewhere counts as dead, where nothing else is
- * said. */
+/* Default of the seconds without renewal after which a process on another machine counts as dead. */
 #define SWEEP_LEASE_TIMEOUT 120.0
 
-/* A process, of this machine or another. */
+/* A process of this machine or another. */
 struct sweep_process {
     char host[256];
-    char boot[64]; /* the kernel's boot id and the process id namespace; "" where unknown */
+    char boot[64]; /* kernel's boot id and process id namespace; "": unknown */
     int64_t pid;
-    int64_t started; /* clock ticks after boot: tells a process from a later one of its number */
+    int64_t started; /* in clock ticks after boot; distinguishes processes with a reused id */
 };
 struct sweep_process sweep_process_self(void);
 
-/* What a process knows of a run's leases; zeroed at first. */
+/* A process's knowledge of a run's leases; initially zero. */
 struct sweep_lease {
-    uint64_t number;         /* of the last lease seen; 0: none */
+    uint64_t number;         /* number of the last lease seen; 0: none */
     struct timespec renewed; /* its modification time */
-    double watched;          /* since when that has not changed, on the monotonic clock; 0: never */
-    bool heard;              /* it has changed while this process watched */
-    int fd;                  /* of one's own lease; valid while `mine` */
+    double watched;          /* when that was first seen, on the monotonic clock; 0: never */
+    bool heard;              /* changed while this process watched */
+    int fd;                  /* own lease, valid while `mine` */
     bool mine;
 };
 
 enum sweep_lease_state {
-    SWEEP_LEASE_FREE,  /* none yet, given back, or its process is dead */
+    SWEEP_LEASE_FREE,  /* none yet, released, or its process is dead */
     SWEEP_LEASE_HELD,  /* by another process */
-    SWEEP_LEASE_SILENT /* held elsewhere, not heard of since this process watches */
+    SWEEP_LEASE_SILENT /* held elsewhere; not yet renewed while this process watches */
 };
 
-/* Looks at the leases of `name` under `directory`; O(leases since the last look). */
+/* Checks the leases of `name` under `directory`. O(leases since the last check). */
 nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, const char *name,
                              const struct sweep_process *self, struct sweep_lease *lease,
                              enum sweep_lease_state *state);
-/* Creates the lease after the last one seen, to be called where that is free; *won false where
- * another process was faster.  `timeout`: seconds without renewal after which others may take over.
- */
+/* Creates the lease after the last one seen, which must be free. *won is false if another process was faster. After
+ * `timeout` seconds without renewal others may take over. */
 nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, const char *name,
                              const struct sweep_process *self, double timeout,
                              struct sweep_lease *lease, bool *won);
-/* Renews one's own lease; *lost where another process has taken over, after a long sleep, say. */
+/* Renews the own lease. *lost is set if another process took over, for example after the machine slept. */
 nvdp_status sweep_lease_renew(struct nvdp_context *ctx, const char *directory, const char *name,
                               struct sweep_lease *lease, bool *lost);
-/* Gives one's own lease back; `outcome` says why: "done", "failed", "interrupted". */
+/* Releases the own lease with an `outcome`: "done", "failed", "interrupted". */
 nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory, const char *name,
                                 const struct sweep_process *self, const char *outcome,
                                 struct sweep_lease *lease);
-/* Closes it without a word, as a process that dies does. */
+/* Closes the own lease without a record, as the death of the process would. */
 void sweep_lease_forget(struct sweep_lease *lease);
 
-/* --- runs.c: what is known of every run --- */
+/* --- runs.c: state of every run --- */
 
-/* How far a running run is, as its worker writes it into runs/NAME/progress.json: a file, so that
- * whoever works on the directory sees it, on any machine, and what a killed worker wrote last stays
- * whole.  It counts while the run's lease is held. */
+/* Progress of a running run. Its worker writes it to runs/NAME/progress.json, so that every process of the sweep can
+ * read it, on any machine, and the last record of a killed worker stays complete. It is valid while the run's lease is
+ * held. */
 struct sweep_run_progress {
-    char phase[24], unit[16]; /* "train", "step"; "" before the first word */
+    char phase[24], unit[16]; /* "train", "step"; "" at first */
     uint64_t done, total;     /* total 0: unknown */
-    double rate;              /* units a second; NaN where unknown */
-    double eta_seconds;       /* of the phase; NaN where unknown */
-    double seconds;           /* since the run began */
-    double training_seconds;  /* that all its steps take at the rate so far; NaN before the first */
+    double rate;              /* units per second; NaN: unknown */
+    double eta_seconds;       /* for the phase; NaN: unknown */
+    double seconds;           /* since the start of the run */
+    /* estimate for all steps at the present rate; NaN before the first step */
+    double training_seconds;
 };
 
 enum sweep_entry_state {
     SWEEP_ENTRY_WAITING,
     SWEEP_ENTRY_HERE,      /* leased to this process */
     SWEEP_ENTRY_ELSEWHERE, /* leased to another */
-    SWEEP_ENTRY_SILENT,    /* the same, by one not heard of yet */
+    SWEEP_ENTRY_SILENT,    /* leased to another process that has not yet renewed */
     SWEEP_ENTRY_DONE,
     SWEEP_ENTRY_FAILED
 };
@@ -148,17 +145,17 @@ struct sweep_entry {
     enum sweep_entry_state state;
     struct sweep_lease lease;
     size_t group;
-    double seconds;   /* DONE: what it took; NaN where unknown */
-    int64_t pardoned; /* failed attempts that do not count: those before this call */
-    struct sweep_run_progress progress; /* of a running one, as last read */
+    double seconds;                     /* DONE: duration; NaN: unknown */
+    int64_t pardoned;                   /* failed attempts before this call, which do not count */
+    struct sweep_run_progress progress; /* of a running run, as last read */
 };
 
-/* What the runs of a task and method tell of their pace: the finished ones their time, those that
- * are being trained what all their steps take at the rate so far. */
+/* Speed of the runs of a task and method: durations of finished runs, and estimates for all steps of runs in
+ * training. */
 struct sweep_pace {
-    size_t done; /* with a known time */
+    size_t done; /* number of finished runs with known durations */
     double done_seconds, done_work, training_seconds, training_work;
-    double seconds_per_work; /* what is reckoned with; NaN where unknown */
+    double seconds_per_work; /* result used for estimates; NaN: unknown */
 };
 
 struct sweep_table {
@@ -171,72 +168,71 @@ struct sweep_table {
     size_t groups;
 };
 
-/* Why a run failed. */
+/* The failure of a run. */
 struct sweep_failure {
     nvdp_status status; /* NVDP_STATUS_COUNT: the worker died */
-    int signal;         /* that it died of; 0: none */
+    int signal;         /* signal that killed it; 0: none */
     const char *message;
 };
 
-/* Makes the directory and its folders, and puts a copy of the grid into it. */
+/* Creates the directory and its folders, and copies the grid into it. */
 nvdp_status sweep_prepare(struct nvdp_context *ctx, const char *directory,
                           const struct sweep_grid *grid);
-/* DIRECTORY/runs/NAME/FILE; free(). */
+/* Returns DIRECTORY/runs/NAME/FILE; free(). */
 char *sweep_run_file(struct nvdp_context *ctx, const char *directory, const char *name,
                      const char *file);
-/* A finished run's record, written last. */
+/* Writes a finished run's record, the last file of a run. */
 nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, const char *name,
                              double seconds);
-/* runs/NAME/sweep.json: the run's label and the options that the grid varies, as it says now. */
+/* Writes runs/NAME/sweep.json: the run's label and varied options according to the current grid. */
 nvdp_status sweep_write_label(struct nvdp_context *ctx, const char *directory,
                               const struct sweep_run *run);
-/* failed/NAME.json.  `attempts` counts this one. */
+/* Writes failed/NAME.json. `attempts` includes this one. */
 nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
                                 const struct sweep_run *run, const struct sweep_process *self,
                                 int64_t attempts, const struct sweep_failure *failure);
-/* The attempts that failed, 0 where there is no such record; *message may be NULL, else free(). */
+/* Returns the number of failed attempts, 0 without a record. *message may be NULL, else free(). */
 int64_t sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,
                        char **message);
 nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory, const char *name);
 
-/* runs/NAME/progress.json, replaced at once.  One that cannot be written is left out. */
+/* Replaces runs/NAME/progress.json atomically. Ignores errors. */
 void sweep_progress_write(const char *directory, const char *name,
                           const struct sweep_run_progress *progress);
-/* Empty where there is none, or none that can be understood. */
+/* Returns an empty record if there is none, or if it is invalid. */
 struct sweep_run_progress sweep_progress_read(struct nvdp_context *ctx, const char *directory,
                                               const char *name);
 
-/* Looks at every run.  Reads only: the directory need not be there. */
+/* Checks every run. Reads only; the directory need not exist. */
 nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
                              const struct sweep_grid *grid, bool retry_failed,
                              struct sweep_table *out);
-void sweep_table_close(struct sweep_table *table); /* leases are forgotten, not given back */
-/* Looks at run i again, unless it is HERE or settled. */
+void sweep_table_close(struct sweep_table *table); /* does not release leases */
+/* Checks run i again, unless it is HERE or settled. */
 nvdp_status sweep_table_look(struct nvdp_context *ctx, struct sweep_table *table, size_t i);
-/* Tries to make a WAITING run one's own: it is HERE, or what it has become meanwhile. */
+/* Tries to lease a WAITING run. Afterwards it is HERE, or in its new state. */
 nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table, size_t i,
                              double timeout);
-/* HERE or leased elsewhere; done or failed. */
+/* Running: HERE or leased elsewhere. Settled: done or failed. */
 bool sweep_entry_is_running(const struct sweep_entry *entry);
 bool sweep_entry_is_settled(const struct sweep_entry *entry);
-/* Reads the progress of the running ones again. */
+/* Reads the progress of running runs. */
 void sweep_table_read_progress(struct nvdp_context *ctx, struct sweep_table *table);
-/* Counts the runs, in all and in each group, and means their times; `state` gets the table's
- * groups.  O(runs). */
+/* Counts the runs, in total and per group, and averages their durations. `state` borrows the table's groups.
+ * O(runs). */
 void sweep_table_count(struct sweep_table *table, struct sweep_state *state);
-/* Seconds until all is settled where `workers` runs go on at a time, as of the last
- * sweep_table_count; NaN where nothing is known to go by. */
+/* Estimates the seconds until all runs are settled with `workers` runs at a time, from the last sweep_table_count().
+ * NaN: unknown. */
 double sweep_table_eta(const struct sweep_table *table, size_t workers);
-/* The same of all waiting runs, one after the other. */
+/* Estimates the seconds for all waiting runs, one after the other. */
 double sweep_table_waiting_seconds(const struct sweep_table *table);
 
-/* --- worker.c: one process a run, so that a crash costs that run alone --- */
+/* --- worker.c: one process per run, so that a crash affects only that run --- */
 
-/* What a worker and its parent tell one another, in memory that both have.  Status and message are
- * read after the worker's end. */
+/* Shared memory of a worker and its parent. Status and message are read after the worker's end. */
 struct sweep_mailbox {
-    atomic_bool stop; /* the parent's wish */
-    int status;       /* -1: no word yet */
+    atomic_bool stop; /* set by the parent */
+    int status;       /* -1: not set yet */
     char message[2048];
 };
 
@@ -245,24 +241,23 @@ struct sweep_worker {
     struct sweep_mailbox *shared;
 };
 
-/* What all workers of a sweep have in common. */
+/* Values that all workers of a sweep share. */
 struct sweep_work {
     const char *directory, *cache;
     const struct sweep_grid *grid;
-    int threads; /* a worker's */
+    int threads; /* threads per worker */
 };
 
 nvdp_status sweep_worker_create(struct nvdp_context *ctx, struct sweep_worker *worker);
-void sweep_worker_free(struct sweep_worker *worker); /* kills it where it runs */
-/* Starts a process that does `run`: trains, measures and shares, continuing where an earlier
- * attempt stopped; then drops what the grid does not keep, and writes done.json.  It dies with its
- * parent.  Its notes go to runs/NAME/log.txt. */
+void sweep_worker_free(struct sweep_worker *worker); /* kills a running worker */
+/* Starts a process for `run`: it trains, measures and shares, and continues an earlier attempt. Then it removes files
+ * that the grid does not keep and writes done.json. It dies with its parent. Its log is runs/NAME/log.txt. */
 nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work *work,
                                const struct sweep_run *run, struct sweep_worker *worker);
-/* Asks it to save its state and to end. */
+/* Asks the worker to save its state and exit. */
 void sweep_worker_stop(struct sweep_worker *worker);
-/* *ended, and how: status NVDP_OK, or the failure; the message lives as long as the worker does.
- * Never waits. */
+/* Reports without waiting whether the worker *ended, and how: status NVDP_OK, or the failure. The message lives as long
+ * as the worker. */
 nvdp_status sweep_worker_poll(struct nvdp_context *ctx, struct sweep_worker *worker, bool *ended,
                               struct sweep_failure *outcome);
 

@@ -1,15 +1,14 @@
-/* Leases: which process may work on a run.  Safe between processes, and between machines on a
- * shared file system that creates links exclusively (NFS does).
+/* Leases decide which process may work on a run. They are safe between processes, and between machines on a shared file
+ * system that creates links exclusively (NFS does).
  *
- * A run's leases are DIR/claims/NAME.1, NAME.2, ...; the last one counts.  A lease is created by
- * link(), which one of several succeeds in, and no lease is ever removed: who takes over lease n of
- * a dead process creates n+1, so that of several takers one wins, and one that decided late finds
- * the number gone.
+ * A run's leases are DIR/claims/NAME.1, NAME.2, ...; the last one counts. link() creates a lease, and only one of
+ * several callers succeeds. No lease is ever removed. A process that takes over lease n of a dead process creates n+1,
+ * so only one succeeds, and a late one finds the number taken.
  *
- * A process on the same machine is dead when its process id is gone and the lock that it and its
- * workers hold on the lease with it: noticed at once.  One elsewhere is dead when its lease's
- * modification time, which it renews, has not changed for the lease's own timeout on the clock of
- * who watches: no two clocks are compared. */
+ * A process on the same machine is dead if its process id is gone, and so is the lock that it and its workers hold on
+ * the lease. This shows at once. A process on another machine is dead if its lease's modification time, which it
+ * renews, has not changed for the lease's timeout. The observer measures that time on its own clock, so clocks are
+ * never compared. */
 #include "internal.h"
 
 #include "base/file.h"
@@ -38,8 +37,8 @@ static void read_line(const char *path, size_t size, char *line) {
     (void)fclose(file);
 }
 
-/* The process's state ('R', 'Z', ...) and its start in clock ticks after boot, from /proc/PID/stat.
- * The second field, a name in parentheses, may hold anything. */
+/* Reads a process's state ('R', 'Z', ...) and its start in clock ticks after boot from /proc/PID/stat. The second
+ * field, a name in parentheses, may contain anything. */
 static bool read_stat(int64_t pid, char *state, int64_t *started) {
     char path[64], line[LINE_SIZE];
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
@@ -64,8 +63,7 @@ struct sweep_process sweep_process_self(void) {
     return self;
 }
 
-/* Whether the process of a record still runs, for one whose process id means something here: same
- * boot, same namespace. */
+/* Returns true if the process of a record still runs. The process id must be valid here: same boot, same namespace. */
 static bool is_alive(const json_t *record) {
     char state = '\0';
     int64_t started = 0;
@@ -80,11 +78,10 @@ static char *path_of(struct nvdp_context *ctx, const char *directory, const char
     return nvdp__format(ctx, "%s/claims/%s.%" PRIu64, directory, name, number);
 }
 
-/* --- looking --- */
+/* --- checking --- */
 
-/* The lock passes to a process's workers and ends with the last of them: a worker that outlives its
- * parent for a moment keeps its run.  Where the file system has no locks the process id alone
- * tells. */
+/* Returns true if the lease is locked. A process's workers inherit the lock, and it ends with the last of them, so a
+ * worker that outlives its parent briefly keeps its run. Without file locks only the process id counts. */
 static bool is_locked(const char *path) {
     int fd = -1;
     if (nvdp__open_regular(NULL, path, &fd) != NVDP_OK) return false;
@@ -93,12 +90,11 @@ static bool is_locked(const char *path) {
     return locked;
 }
 
-/* A process elsewhere: heard of, not heard of, or silent for as long as it says it never would be.
- */
+/* Judges a process on another machine: renewed since first seen, not yet renewed, or past its own timeout. */
 static enum sweep_lease_state judge_remote(const char *path, double timeout,
                                            struct sweep_lease *lease) {
     struct stat info;
-    if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT; /* between two versions of it */
+    if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT; /* missing while it is replaced */
     bool first = lease->watched == 0;
     bool renewed = info.st_mtim.tv_sec != lease->renewed.tv_sec ||
                    info.st_mtim.tv_nsec != lease->renewed.tv_nsec;
@@ -111,7 +107,7 @@ static enum sweep_lease_state judge_remote(const char *path, double timeout,
     return lease->heard ? SWEEP_LEASE_HELD : SWEEP_LEASE_SILENT;
 }
 
-/* A record from which something is missing is that of another machine. */
+/* Judges a lease. A record with missing members counts as from another machine. */
 static enum sweep_lease_state judge(const char *path, const json_t *record,
                                     const struct sweep_process *self, struct sweep_lease *lease) {
     const char *boot = json_string_value(json_object_get(record, "boot"));
@@ -125,7 +121,7 @@ static enum sweep_lease_state judge(const char *path, const json_t *record,
 nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, const char *name,
                              const struct sweep_process *self, struct sweep_lease *lease,
                              enum sweep_lease_state *state) {
-    /* numbers have no gaps, so the last is the one whose successor is missing */
+    /* Numbers have no gaps, so the last lease is the one without a successor. */
     for (bool exists = true; exists;) {
         char *next = path_of(ctx, directory, name, lease->number + 1);
         if (next == NULL) return NVDP_ERR_MEMORY;
@@ -140,7 +136,7 @@ nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, co
     char *path = path_of(ctx, directory, name, lease->number);
     if (path == NULL) return NVDP_ERR_MEMORY;
     json_t *record = NULL;
-    /* a record that cannot be read is of a process that cannot be found: its age decides */
+    /* An unreadable record has no process, so its age decides. */
     nvdp_status status = nvdp__json_read(ctx, path, &record);
     if (status != NVDP_ERR_MEMORY) {
         *state = judge(path, record, self, lease);
@@ -159,7 +155,7 @@ static json_t *record_json(const struct sweep_process *self, double timeout) {
                      "claim/1", "timeout", timeout, "time", nvdp__now_json());
 }
 
-/* The record beside its name, locked: *fd stays open. */
+/* Writes the record to a temporary name and locks it. *fd stays open. */
 static nvdp_status write_beside(struct nvdp_context *ctx, const char *beside, const json_t *record,
                                 int *fd) {
     char *text = json_dumps(record, JSON_INDENT(2));
@@ -174,7 +170,7 @@ static nvdp_status write_beside(struct nvdp_context *ctx, const char *beside, co
         if (opened >= 0) close(opened);
         return nvdp__fail_errno(ctx, err, "%s: cannot write", beside);
     }
-    (void)flock(opened, LOCK_EX | LOCK_NB); /* without locks the process id tells */
+    (void)flock(opened, LOCK_EX | LOCK_NB); /* without locks the process id decides */
     *fd = opened;
     return NVDP_OK;
 }
@@ -194,7 +190,7 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
     NVDP_TRY(write_beside(ctx, beside, record, &fd));
     *won = link(beside, path) == 0;
     int err = errno;
-    /* a link that a server made and whose answer was lost shows in the number of links */
+    /* If the server's reply to link() was lost, the number of links shows success. */
     if (!*won && fstat(fd, &info) == 0 && info.st_nlink == 2) *won = true;
     if (!*won && err != EEXIST)
         NVDP_TRY(nvdp__fail_errno(
@@ -220,7 +216,7 @@ nvdp_status sweep_lease_renew(struct nvdp_context *ctx, const char *directory, c
     if (next == NULL) return NVDP_ERR_MEMORY;
     *lost = nvdp__exists(next);
     free(next);
-    (void)futimens(lease->fd, NULL); /* one that fails is followed by another */
+    (void)futimens(lease->fd, NULL); /* a failed renewal is repeated later */
     return NVDP_OK;
 }
 

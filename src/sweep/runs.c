@@ -1,5 +1,5 @@
-/* What a process knows of every run of a sweep: its files (docs/sweep.md), its lease, how far it
- * is, how long the rest takes. */
+/* The state of every run of a sweep, as a process sees it: files (docs/sweep.md), lease, progress, and time left.
+ * Sections: finished, failed, running, checking, the whole table, estimates. */
 #include "internal.h"
 
 #include "base/file.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes `value` to `path`, both released; NULL of either: out of memory. */
+/* Writes `value` to `path` and releases both. NULL for either means out of memory. */
 static nvdp_status write_json(struct nvdp_context *ctx, char *path, json_t *value) {
     nvdp_status status = path != NULL && value != NULL
                              ? nvdp__json_write(ctx, path, value)
@@ -22,7 +22,7 @@ static nvdp_status write_json(struct nvdp_context *ctx, char *path, json_t *valu
     return status;
 }
 
-/* The same, unless that is what stands there. */
+/* The same, except if the file has this content already. */
 static nvdp_status keep_json(struct nvdp_context *ctx, char *path, json_t *value) {
     json_t *kept = NULL;
     bool same = path != NULL && value != NULL && nvdp__exists(path) &&
@@ -61,8 +61,8 @@ nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, co
                                 "finished", nvdp__now_json()));
 }
 
-/* Whether a run's done.json is there, and its time, NaN where unknown.  Looked up through the open
- * directory: another machine's client asks its server again for what it remembers as missing. */
+/* Returns true if a run's done.json exists, and its duration; NaN: unknown. Looks it up through the open directory:
+ * otherwise an NFS client may answer from its cache that the file is missing. */
 static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
                     double *seconds) {
     json_t *record = NULL;
@@ -120,7 +120,7 @@ int64_t sweep_failures(struct nvdp_context *ctx, const char *directory, const ch
     char *path = failure_path(ctx, directory, name);
     if (message != NULL) *message = NULL;
     if (path != NULL && nvdp__exists(path)) {
-        attempts = 1; /* a record that cannot be read is one all the same */
+        attempts = 1; /* an unreadable record counts as one attempt */
         if (nvdp__json_read(ctx, path, &record) == NVDP_OK) {
             json_int_t read = json_integer_value(json_object_get(record, "attempts"));
             const char *text = json_string_value(json_object_get(record, "message"));
@@ -153,8 +153,7 @@ static double number_or_nan(const json_t *object, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Beside its name, then renamed; not forced to the disk, as it is worth nothing after a power
- * failure. */
+/* Writes to a temporary file, then renames it. Does not sync: progress is worthless after a power failure. */
 void sweep_progress_write(const char *directory, const char *name,
                           const struct sweep_run_progress *progress) {
     json_t *record = json_pack(
@@ -201,7 +200,7 @@ struct sweep_run_progress sweep_progress_read(struct nvdp_context *ctx, const ch
     return progress;
 }
 
-/* --- looking --- */
+/* --- checking --- */
 
 bool sweep_entry_is_settled(const struct sweep_entry *entry) {
     return entry->state == SWEEP_ENTRY_DONE || entry->state == SWEEP_ENTRY_FAILED;
@@ -212,7 +211,7 @@ bool sweep_entry_is_running(const struct sweep_entry *entry) {
            entry->state == SWEEP_ENTRY_SILENT;
 }
 
-/* Whether the run's files say that it is done or failed. */
+/* Sets the state from the run's files if it is done or failed. Returns true if so. */
 static bool settle(struct nvdp_context *ctx, const struct sweep_table *table, size_t i) {
     struct sweep_entry *entry = &table->entry[i];
     const char *name = table->grid->run[i].name;
@@ -247,7 +246,7 @@ nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table
     NVDP_RETURN_IF_FAILED(
         sweep_lease_take(ctx, table->directory, name, &table->self, timeout, &entry->lease, &won));
     if (!won) return sweep_table_look(ctx, table, i);
-    /* it may have been finished between the look and the lease */
+    /* The run may have been finished between check and lease. */
     if (settle(ctx, table, i))
         return sweep_lease_release(ctx, table->directory, name, &table->self, "settled",
                                    &entry->lease);
@@ -257,7 +256,7 @@ nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table
     return NVDP_OK;
 }
 
-/* --- the whole --- */
+/* --- the whole table --- */
 
 nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
                              const struct sweep_grid *grid, bool retry_failed,
@@ -307,15 +306,14 @@ void sweep_table_read_progress(struct nvdp_context *ctx, struct sweep_table *tab
     }
 }
 
-/* --- counting; how long the rest takes --- */
+/* --- counts and estimates of the time left --- */
 
 static double ratio(double seconds, double work) {
     return work > 0 ? seconds / work : NAN;
 }
 
-/* Seconds for a unit of a run's work: by the finished runs of its task and method, else by those of
- * them that are being trained, else by all that are finished, else by all that are being trained;
- * NaN where there is none. */
+/* Returns the seconds per unit of work. Sources in this order: finished runs of the same task and method, such runs in
+ * training, all finished runs, all runs in training. NaN: none. */
 static double seconds_per_work(const struct sweep_pace *own, const struct sweep_pace *all) {
     const double ranked[] = {
         ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),
@@ -370,14 +368,14 @@ void sweep_table_count(struct sweep_table *table, struct sweep_state *state) {
     }
 }
 
-/* What of run i is left; while it is trained no less than its remaining steps. */
+/* Estimates the seconds left of run i: in training, at least those of its remaining steps. */
 static double seconds_left(const struct sweep_table *table, size_t i) {
     const struct sweep_entry *entry = &table->entry[i];
     double usual = table->pace[entry->group].seconds_per_work * table->grid->run[i].work;
     if (isnan(usual) || !sweep_entry_is_running(entry)) return usual;
     bool training = strcmp(entry->progress.phase, "train") == 0;
-    double least = training && entry->progress.eta_seconds > 0 ? entry->progress.eta_seconds : 0;
-    return fmax(usual - entry->progress.seconds, least);
+    double minimum = training && entry->progress.eta_seconds > 0 ? entry->progress.eta_seconds : 0;
+    return fmax(usual - entry->progress.seconds, minimum);
 }
 
 double sweep_table_eta(const struct sweep_table *table, size_t workers) {

@@ -1,5 +1,6 @@
-/* run_sweep: opens the directory, keeps the workers busy until all is settled, reports.
- * sweep_plan: tells the runs, how far they are and what they cost. */
+/* run_sweep() opens the directory, keeps the workers busy until all runs are settled, and reports. sweep_plan() lists
+ * the runs with their progress and costs. Sections: the grid, the end of a run, leases and starts, reports, the loop,
+ * the plan. */
 #include "internal.h"
 
 #include "base/file.h"
@@ -9,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_JOBS = 1024, PAUSE_MILLISECONDS = 20 };
-/* seconds */
+enum { MAX_JOBS = 1024, PAUSE_MILLISECONDS = 20 };
+/* seconds between reports */
 static const double REPORT_INTERVAL = 0.2;
-static const double PROGRESS_INTERVAL = 1; /* between looks at how far the runs are */
-static const double LOOK_INTERVAL = 0.5;   /* between looks for something to begin */
-static const double BUSY_INTERVAL = 5; /* the same, while every worker has work: for the counts */
-static const double RENEWALS = 8;      /* of a lease within its timeout */
+static const double PROGRESS_INTERVAL = 1; /* between reads of the runs' progress */
+static const double LOOK_INTERVAL = 0.5;   /* between searches for a run to start */
+static const double BUSY_INTERVAL = 5;     /* the same while all workers are busy, for the counts */
+static const double RENEWALS = 8;          /* per timeout of a lease */
 
 struct sweep_config sweep_config_default(void) {
     return (struct sweep_config){.jobs = 1, .stale_seconds = SWEEP_LEASE_TIMEOUT};
@@ -23,7 +24,7 @@ struct sweep_config sweep_config_default(void) {
 
 /* --- the grid --- */
 
-/* Checks the configuration, reads the grid and looks at the files that it names. */
+/* Checks the configuration, reads the grid and checks the files that it names. */
 static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config *config,
                              struct sweep_grid *grid) {
     nvdp_status status = NVDP_OK;
@@ -31,8 +32,8 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
     struct sweep_grid read = {0};
     if (config->out == NULL || config->out[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
-    if (config->jobs < 1 || config->jobs > MOST_JOBS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "jobs: expected 1 to %d, found %d", MOST_JOBS,
+    if (config->jobs < 1 || config->jobs > MAX_JOBS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "jobs: expected 1 to %d, found %d", MAX_JOBS,
                           config->jobs);
     if (!(config->stale_seconds >= 1 && config->stale_seconds <= 1e6))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "stale_seconds: expected 1 to 1e6, found %g",
@@ -56,15 +57,15 @@ cleanup:
     return status;
 }
 
-/* A worker and what it works on. */
+/* A worker and its run. */
 struct slot {
     struct sweep_worker worker;
     bool taken;
-    size_t run;   /* its index */
-    double begun; /* on the monotonic clock */
+    size_t run;   /* index of the run */
+    double begun; /* start on the monotonic clock */
 };
 
-/* One call. */
+/* State of one call of run_sweep(). */
 struct sweep {
     struct nvdp_context *ctx;
     const struct sweep_config *config;
@@ -83,7 +84,7 @@ static const char *name_of(const struct sweep *sweep, size_t i) {
     return sweep->grid.run[i].name;
 }
 
-/* NULL where all workers are busy. */
+/* Returns an idle slot; NULL if all workers are busy. */
 static struct slot *free_slot(const struct sweep *sweep) {
     for (size_t k = 0; k < sweep->slots; k++)
         if (!sweep->slot[k].taken) return &sweep->slot[k];
@@ -92,7 +93,7 @@ static struct slot *free_slot(const struct sweep *sweep) {
 
 /* --- the end of a run --- */
 
-/* A worker stopped on request, by its parent or by the user's own signal, has failed in nothing. */
+/* Returns true if a worker stopped on request by its parent or by the user's signal, which is no failure. */
 static bool was_stopped(const struct sweep *sweep, const struct sweep_failure *outcome) {
     if (outcome->status == NVDP_ERR_CANCELLED) return true;
     return sweep->stopping && outcome->status == NVDP_STATUS_COUNT;
@@ -147,10 +148,10 @@ static nvdp_status reap(struct sweep *sweep) {
     return NVDP_OK;
 }
 
-/* --- between --- */
+/* --- leases and starts --- */
 
-/* Renews the leases, when it is time.  Where another process has taken this one for dead, after its
- * machine slept, say, the run is theirs. */
+/* Renews the leases when it is time. If another process considered this one dead, for example after the machine slept,
+ * it gets the run. */
 static nvdp_status renew(struct sweep *sweep) {
     double interval = fmin(10, sweep->config->stale_seconds / RENEWALS);
     if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
@@ -175,7 +176,7 @@ static nvdp_status renew(struct sweep *sweep) {
     return NVDP_OK;
 }
 
-/* Looks at what is not settled, when it is time, and begins what is free while a worker is. */
+/* Checks unsettled runs when it is time, and starts free runs while workers are idle. */
 static nvdp_status fill(struct sweep *sweep) {
     struct slot *slot = free_slot(sweep);
     double interval = slot != NULL ? LOOK_INTERVAL : BUSY_INTERVAL;
@@ -188,7 +189,7 @@ static nvdp_status fill(struct sweep *sweep) {
         NVDP_RETURN_IF_FAILED(
             sweep_table_take(sweep->ctx, &sweep->table, i, sweep->config->stale_seconds));
         if (entry->state != SWEEP_ENTRY_HERE) continue;
-        slot->taken = true; /* now, so that the lease is given back where there is no process */
+        slot->taken = true; /* before the start, so that a failed start releases the lease */
         slot->run = i;
         slot->begun = nvdp__now();
         NVDP_RETURN_IF_FAILED(
@@ -244,7 +245,7 @@ static void report(struct sweep *sweep, bool now) {
 
 /* --- the loop --- */
 
-/* Nothing more to do for this process. */
+/* Returns true if this process has nothing more to do. */
 static bool is_over(const struct sweep *sweep) {
     for (size_t k = 0; k < sweep->slots; k++)
         if (sweep->slot[k].taken) return false;
@@ -285,7 +286,7 @@ static nvdp_status open_sweep(struct sweep *sweep) {
     NVDP_RETURN_IF_FAILED(sweep_prepare(ctx, config->out, &sweep->grid));
     NVDP_RETURN_IF_FAILED(
         sweep_table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
-    /* finished runs get the labels that the grid gives them now */
+    /* Finished runs get their labels from the current grid. */
     for (size_t i = 0; i < sweep->grid.count; i++)
         if (sweep->table.entry[i].state == SWEEP_ENTRY_DONE)
             NVDP_RETURN_IF_FAILED(sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
@@ -298,7 +299,7 @@ static nvdp_status open_sweep(struct sweep *sweep) {
                                       .cache = config->cache,
                                       .grid = &sweep->grid,
                                       .threads = threads > 0 ? threads : 1};
-    /* a child has none of its parent's threads, though OpenMP would count on them */
+    /* After fork() a child has none of its parent's threads, but OpenMP would count on them. */
     (void)omp_pause_resource_all(omp_pause_hard);
     return NVDP_OK;
 }
@@ -337,11 +338,11 @@ cleanup:
     return status;
 }
 
-/* --- a plan: the runs, how far they are, what they cost --- */
+/* --- the plan: runs, progress, costs --- */
 
-/* The plan and what its texts stand in. */
+/* The plan and the memory of its texts. */
 struct whole_plan {
-    struct sweep_plan plan; /* first: the user's pointer */
+    struct sweep_plan plan; /* first member: the user's pointer */
     struct sweep_plan_run *run;
     struct sweep_grid grid;
     char **owned; /* [2 plan.runs]: `varied`, then `message` */
@@ -365,7 +366,7 @@ static enum sweep_run_state state_of(const struct sweep_entry *entry) {
     }
 }
 
-/* "latent_dim=8, lr=0.001" */
+/* Formats the varied options: "latent_dim=8, lr=0.001". */
 static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
     char *text = nvdp__strdup(ctx, "");
     const char *key;
@@ -409,7 +410,7 @@ static nvdp_status fill_plan(struct nvdp_context *ctx, const struct sweep_table 
 
 /* --- cost --- */
 
-/* Whether two runs have the same steps and the same memory: all is equal but lambda and seed. */
+/* Returns true if two runs have the same steps and memory: only lambda and seed differ. */
 static bool same_cost(const struct sweep_run *a, const struct sweep_run *b) {
     return strcmp(a->task, b->task) == 0 && strcmp(a->label, b->label) == 0 &&
            json_equal(a->varied, b->varied);

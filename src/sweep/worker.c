@@ -1,5 +1,5 @@
-/* Worker processes: one a run, so that a crash costs that run alone.  First what a worker does,
- * then how it is started and watched. */
+/* Worker processes: one per run, so that a crash affects only that run. First the stages of a run (train, measure,
+ * share), then the code in the worker's process, then starting and watching it from the parent. */
 #include "internal.h"
 
 #include "base/file.h"
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A run at work: a stage whose result is there is passed over. */
+/* State of a run. Each stage is skipped if its result exists. */
 struct stage {
     struct nvdp_context *ctx;
     const char *cache;
@@ -72,7 +72,7 @@ cleanup:
     return status;
 }
 
-/* What the run's users send in the place of their texts. */
+/* Measures the privatized texts or states that the run's users send. */
 static nvdp_status measure_texts(const struct stage *at, const struct nvdp_config *config,
                                  bool sequence, char **text) {
     struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
@@ -85,7 +85,8 @@ static nvdp_status measure_texts(const struct stage *at, const struct nvdp_confi
     return nvdp_dchi_report_json(at->ctx, &report, text);
 }
 
-/* The report that nvdp privacy --sanitized left in a sanitized folder is that of every run on it. */
+/* Reads measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on
+ * it. */
 static nvdp_status measured_before(const struct stage *at, char **text) {
     nvdp_status status = NVDP_OK;
     const char *data = nvdp_config_get(at->run->config, "data");
@@ -106,7 +107,7 @@ static nvdp_status measure(const struct stage *at) {
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
     struct nvdp_text_mechanism_info mechanism = NVDP_RESULT(struct nvdp_text_mechanism_info);
     const bool noised = noise != NULL && strcmp(noise, "none") != 0;
-    /* a folder's measurement brings its own options: it is no run's */
+    /* A folder's measurement has its own options, which are not the run's. */
     const bool own = noised || at->run->private_;
     if (own)
         NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
@@ -138,7 +139,7 @@ cleanup:
     return status;
 }
 
-/* A reader of the shared file, for the labels in it or for others. */
+/* Trains a reader of the shared file, for the labels in the file or for others. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
@@ -176,7 +177,8 @@ static nvdp_status share(const struct stage *at) {
     if (shared == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     NVDP_TRY(nvdp_config_set(config, "out", shared));
-    /* the run's ledger has an attempt that was killed, whose file is gone: the next one goes on, and its file says so */
+    /* The ledger may hold a killed attempt, whose file is lost. A large budget lets the next attempt proceed, and its
+     * file reports the number. */
     NVDP_TRY(nvdp_config_set(config, "budget-samples", "1000000"));
     if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
     NVDP_TRY(read_shared(at, shared, NULL, "reuse.json"));
@@ -186,7 +188,7 @@ cleanup:
     return status;
 }
 
-/* What the grid does not keep, and how far the run was. */
+/* Removes the files that the grid does not keep, and the progress record. */
 static nvdp_status drop(const struct stage *at) {
     static const char *const names[] = {"progress.json", "state.ckpt", "shared.h5", "base/model/*",
                                         "base/*",        "base",       "model/*",   "model"};
@@ -198,7 +200,7 @@ static nvdp_status drop(const struct stage *at) {
 
 static nvdp_status do_run(struct nvdp_context *ctx, const struct sweep_work *work,
                           const struct sweep_run *run) {
-    /* what a killed attempt was writing, and where it was; nobody else writes here now */
+    /* Removes partial files and progress of a killed attempt. No other process writes here now. */
     static const char *const partial[] = {"*.partial-*", "model/*.partial-*", "progress.json"};
     nvdp_status status = NVDP_OK;
     double started = nvdp__now();
@@ -226,10 +228,10 @@ struct inside {
     const struct sweep_work *work;
     const struct sweep_run *run;
     struct sweep_mailbox *shared;
-    FILE *log; /* NULL where it cannot be written: the run itself will say so */
+    FILE *log; /* NULL if it cannot be written; the run then reports the error */
     struct sweep_run_progress progress;
-    double started, trained, written; /* the last step; the last record */
-    nvdp_cancel_fn cancel;            /* the user's */
+    double started, trained, written; /* times of the last step and the last record */
+    nvdp_cancel_fn cancel;            /* the user's callback */
     void *cancel_user;
 };
 
@@ -241,7 +243,7 @@ static void on_progress(const struct nvdp_progress *report, void *user) {
     bool training = strcmp(report->phase, "train") == 0;
     if (training)
         inside->trained = now;
-    else if (now - inside->trained < PROGRESS_INTERVAL) /* scoring that is over in a moment */
+    else if (now - inside->trained < PROGRESS_INTERVAL) /* skips scoring that is over in a moment */
         return;
     snprintf(progress->phase, sizeof progress->phase, "%s", report->phase);
     snprintf(progress->unit, sizeof progress->unit, "%s", report->unit);
@@ -296,7 +298,7 @@ static void run_inside(struct nvdp_context *ctx, const struct sweep_work *work,
     if (inside.log != NULL) (void)fclose(inside.log);
 }
 
-/* --- in the parent's --- */
+/* --- in the parent process --- */
 
 nvdp_status sweep_worker_create(struct nvdp_context *ctx, struct sweep_worker *worker) {
     void *memory = mmap(NULL, sizeof *worker->shared, PROT_READ | PROT_WRITE,
@@ -326,10 +328,10 @@ nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work
     pid_t pid = fork();
     if (pid < 0) return nvdp__fail_errno(ctx, errno, "no process for a worker");
     if (pid == 0) {
-        /* where the parent died before this was said, it is not the parent any more */
+        /* If the parent died before prctl(), getppid() differs. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
             run_inside(ctx, work, run, shared);
-        _exit(0); /* the parent's buffers and exit handlers are the parent's */
+        _exit(0); /* without the parent's buffers and exit handlers */
     }
     worker->pid = pid;
     return NVDP_OK;

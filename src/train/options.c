@@ -39,9 +39,9 @@ static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
      "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (files of your own: TSV, CSV or JSON "
      "lines), or ner (words and BIO tags in columns)",
-     NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_REQUIRED},
+     NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv; tsv: .csv or .jsonl too",
-     NULL, AT(data)},
+     NULL, AT(data), .traits = NVDP_TRAIT_BASIC},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
      "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
      "laplace wrote over --model; for base and reg, whose word embeddings then stay as they are",
@@ -52,7 +52,7 @@ static const struct nvdp_option task_options[] = {
     {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores", NULL, AT(columns.regression),
      .parent = "columns"},
     {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to", "128", AT(max_length),
-     .unit = "tokens", .min = 3, .max = 4096},
+     .unit = "tokens", .min = 3, .max = 4096, .traits = NVDP_TRAIT_BASIC},
     {"limit-train", NVDP_OPTION_INTEGER, "N", "train on a seeded sample of N rows; 0: all", "0",
      AT(limit_train), .unit = "texts"},
     {"limit-dev", NVDP_OPTION_INTEGER, "N",
@@ -83,12 +83,12 @@ static const struct nvdp_option task_options[] = {
 static const struct nvdp_option model_options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "BERT, DistilBERT or RoBERTa to start from, a directory in Hugging Face layout", NULL,
-     AT(model), .group = "Model:"},
+     AT(model), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
     {"from-base", NVDP_OPTION_TEXT, "RUN",
-     "start from a finished run of base or reg, in place of --model: from its encoder; base and "
+     "start from a finished run of base or reg, in place of --model; from its encoder; base and "
      "reg also from its classifier, where the task is the same; a fold only from a run that has "
      "not seen what it is scored on, such as the same fold's",
-     NULL, AT(from_base)},
+     NULL, AT(from_base), .traits = NVDP_TRAIT_BASIC},
     {"base-epochs", NVDP_OPTION_INTEGER, "N",
      "with a bottleneck: two steps in one. The encoder and a classifier are fine-tuned first, so "
      "many epochs, with dropout 0.1 and --lr, into RUN/base; then the bottleneck is trained over "
@@ -96,12 +96,12 @@ static const struct nvdp_option model_options[] = {
      "with --from-base and in private training",
      "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "values for the options that are not given: certified (a proof over all texts), per-nat (a "
+     "values for the options that are not given; certified (a proof over all texts), per-nat (a "
      "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
      "file like --config's; an unknown name lists the presets",
-     NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
+     NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
-     AT(method), .choices = nvdp__method_names},
+     AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the model's own"
 #define ENCODER(name)
@@ -135,12 +135,12 @@ static const struct nvdp_option model_options[] = {
 
 static const struct nvdp_option noise_options[] = {
     {"token-noise", NVDP_OPTION_CHOICE, "M",
-     "users privatize their texts, one draw a text, for training and for scores: laplace-nearest, "
+     "users privatize their texts, one draw a text, for training and for scores; laplace-nearest, "
      "santext, santext-plus, random (other tokens), laplace (noised word vectors, whose table "
      "stays as it is), sequence-laplace (the first token's last state, of an encoder that stays as "
      "it is)",
      "none", AT(noise.mechanism), .choices = nvdp__text_noise_names,
-     .group = "Privatized input, for base and reg:"},
+     .group = "Privatized input, for base and reg:", .traits = NVDP_TRAIT_BASIC},
     {"noise-clip", NVDP_OPTION_REAL, "C",
      "sequence-laplace: states are scaled to norm C at most; 0: as they are", "0", AT(noise.clip),
      .max = 1e9},
@@ -149,11 +149,11 @@ static const struct nvdp_option noise_options[] = {
 
 static const struct nvdp_option certified_options[] = {
     {"certified-epsilon", NVDP_OPTION_REAL, "E",
-     "clip-sequence from a budget for each text that is given away (target-epsilon is one for the "
-     "training texts): no two texts, seen or not, are farther apart than epsilon E; implies what "
-     "clip-sequence does; 0: none",
+     "no two texts, seen or not, are farther apart than epsilon E; sets clip-sequence from this "
+     "budget for each text that is given away (target-epsilon is one for the training texts), and "
+     "implies what clip-sequence does; 0: none",
      "0", AT(certified_epsilon), .unit = "nats", .max = 1e6,
-     .group = "Proof over all texts:", .traits = NVDP_TRAIT_BOTTLENECK},
+     .group = "Proof over all texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
     {"certified-delta", NVDP_OPTION_REAL, "D", "delta that it is told at", "1e-05",
      AT(certified_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
     {"certified-releases", NVDP_OPTION_INTEGER, "S", "samples of a text that it is of together",
@@ -173,7 +173,7 @@ static const struct nvdp_option lambda_options[] = {
     {"lambda-d", NVDP_OPTION_REAL, "X", "weight of the Dirichlet regulariser", "0.01", AT(lambda_d),
      .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
     {"lambda", NVDP_OPTION_REAL, "X", "sets --lambda-g and --lambda-d",
-     .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NO_DEFAULT,
+     .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NO_DEFAULT,
      .sets = (const char *const[]){"lambda-g", "lambda-d", NULL}},
     {0},
 };
@@ -192,7 +192,7 @@ static const struct nvdp_option schedule_options[] = {
 
 static const struct nvdp_option optimizer_options[] = {
     NVDP__EPOCHS_ROW("10", AT(epochs), .group = "Optimiser:"),
-    NVDP__TEXTS_PER_STEP_ROW(AT(batch)),
+    NVDP__TEXTS_PER_STEP_ROW(AT(batch), .traits = NVDP_TRAIT_BASIC),
     {"optimizer", NVDP_OPTION_CHOICE, "O", "adamw, or sgd, which implies lr 0.01", "adamw",
      AT(optimizer), .choices = optimizers},
     NVDP__MOMENTUM_ROW("sgd: share of the last update in the next", "0", AT(momentum)),
@@ -213,7 +213,7 @@ static const struct nvdp_option optimizer_options[] = {
     NVDP__SEED_ROW(AT(seed)),
 
     {"out", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, AT(out),
-     .group = "Output:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+     .group = "Output:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     NVDP__RESUME_ROW(AT(resume)),
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     NVDP__CACHE_ROW("tokens and frozen layers' states", AT(cache),
@@ -457,12 +457,13 @@ static const struct nvdp_option run_options[] = {
     {0},
 };
 static const struct nvdp_option split_options[] = {
-    {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "dev", RUN(split)}, {0}};
+    {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "dev", RUN(split), .traits = NVDP_TRAIT_BASIC},
+    {0}};
 static const struct nvdp_option test_split_options[] = {
     {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "test", RUN(split)}, {0}};
 static const struct nvdp_option texts_options[] = {
-    NVDP__MOVED_DATA_ROW(RUN(data)),
-    NVDP__LIMIT_ROW(RUN(limit)),
+    NVDP__MOVED_DATA_ROW(RUN(data), .traits = NVDP_TRAIT_BASIC),
+    NVDP__LIMIT_ROW(RUN(limit), .traits = NVDP_TRAIT_BASIC),
     NVDP__TEXTS_PER_BATCH_ROW(RUN(batch)),
     NVDP__SEED_ROW(RUN(seed)),
     {0},

@@ -1,4 +1,4 @@
-/* nvdp account: TF-Privacy's figures, budgets, the statement, refusals. */
+/* Tests of nvdp account: TF-Privacy's values, budgets, the statement, invalid usage. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -10,7 +10,7 @@ static double number(const json_t *object, const char *part, const char *key) {
     return json_number_value(json_object_get(json_object_get(object, part), key));
 }
 
-/* Prints what the object says, and the settings again. */
+/* Prints the account and repeats the settings. */
 Test(account, json) {
     struct outcome outcome = program_expect(
         0, "account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5 --json");
@@ -41,7 +41,7 @@ Test(account, table_and_statement) {
     program_release(&outcome);
 }
 
-/* The noise that is told for a budget keeps it, as printed. */
+/* The printed noise for a budget satisfies the budget. */
 Test(account, budget) {
     struct outcome outcome =
         program_expect(0, "account --epsilon 3 --sample-rate 0.01 --steps 500 --delta 1e-6 --json");
@@ -62,8 +62,8 @@ static double part(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
 
-/* Private training ends with its line, and `account` and `privacy` of the run print it too, in words and as JSON; whoever did not
- * choose delta is told which it is. */
+/* Private training ends with its account, and `account` and `privacy` of the run print it too, as text and as JSON. A
+ * default delta is explained. */
 Test(account, of_a_run) {
     const char *run = support_scratch_path("private"), *bare = support_scratch_path("bare"),
                *noisy = support_scratch_path("noisy");
@@ -110,7 +110,7 @@ Test(account, of_a_run) {
     support_contains(outcome.err, "option --noise does not apply to a run");
     program_release(&outcome);
 
-    /* beside what is measured of a bottleneck; a chosen delta is not explained */
+    /* With a bottleneck the account is next to the measurement. A delta that was given is not explained. */
     outcome = program_expect(0,
                              "train %s --method vib-learned --epochs 1 --dp-sample-rate 0.2 "
                              "--dp-noise 1 --target-delta 1e-3 --out %s",

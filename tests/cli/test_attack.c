@@ -1,4 +1,4 @@
-/* nvdp attack: from planted secrets to exposures and an audit; a promise that is broken; bad usage. */
+/* Tests of nvdp attack: exposure and audit of planted secrets, a broken promise, invalid usage. */
 #include "program.h"
 #include "toy_corpus.h"
 
@@ -58,7 +58,7 @@ Test(attack, exposure_and_audit) {
     program_release(&o);
 }
 
-/* What a private model promises is printed beside the bound, and a bound above it is a failure. */
+/* Prints the promise of a private model beside the bound, and fails if the bound is larger. */
 Test(attack, a_broken_promise_fails) {
     const char *model = support_scratch_path("private"), *plain = support_scratch_path("plain");
     pretrain("--steps 20 --dp-sample-rate 0.1 --target-epsilon 4 --insecure-seed 3", model);
@@ -66,7 +66,7 @@ Test(attack, a_broken_promise_fails) {
     support_contains(o.out, "accountant        <= 4,");
     support_contains(o.out, "to whoever does not know the noise's seed");
     program_release(&o);
-    /* A model without noise that says it was trained with much. */
+    /* A model that was trained without noise but records much noise. */
     pretrain("--steps 2000", plain);
     char *path = strdup(support_scratch_path("plain/config.json"));
     json_t *config = json_load_file(path, 0, NULL);
@@ -80,11 +80,11 @@ Test(attack, a_broken_promise_fails) {
     support_contains(o.err, "VIOLATION: the canaries show epsilon >= ");
     support_contains(o.err, "at delta 1e-06 with confidence 95 %, the accountant promises at most "
                             "0.01");
-    json_t *found = program_object(&o); /* what was found is told all the same */
+    json_t *found = program_object(&o); /* the failed attack still prints its result */
     cr_expect_eq(number(json_object_get(found, "accountant"), "epsilon"), 0.01);
     json_decref(found);
     program_release(&o);
-    /* At a smaller delta nothing is promised. */
+    /* There is no promise at a smaller delta. */
     o = program_expect(0, "attack %s --threads 1 --delta 1e-9", plain);
     support_contains(o.out, "none is promised");
     program_release(&o);

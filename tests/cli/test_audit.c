@@ -1,4 +1,4 @@
-/* nvdp audit: the table, JSON, a claim that does not hold, refusals. */
+/* Tests of nvdp audit: the table, JSON, a false claim, invalid usage. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples 0 to count - 1, twice each, and `shift`, in the scratch folder: [count, 2] of float64. */
+/* Writes samples (i, i) for i < count, plus `shift`, to the scratch folder: [count, 2] of float64. */
 static const char *samples(const char *name, size_t count, double shift) {
     const char *path = support_scratch_path(name);
     static const unsigned char head[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
@@ -27,7 +27,7 @@ static const char *samples(const char *name, size_t count, double shift) {
     return path;
 }
 
-/* Apart altogether: the ceiling of 200 held out of each, log a / (1 - a) with a = .025^(1/200). */
+/* Disjoint samples reach the ceiling for 200 held-out samples each: log a / (1 - a) with a = .025^(1/200). */
 Test(audit, tells_apart) {
     const char *p = samples("p.npy", 400, 0), *q = samples("q.npy", 400, 9999);
     const double a = pow(.025, 1. / 200);

@@ -1,5 +1,5 @@
-/* Bad input and bad places for output, through the program: the message names file, line or tensor,
- * what was expected and what was found; the exit code is right; nothing is left behind. */
+/* Tests of invalid input and output places: the message names file, line or tensor, the expected and the found value;
+ * the exit code is right; no file is left behind. Sections: one per file format, then output, FIFOs and limits. */
 #include "hdf5/hdf5.h"
 #include "program.h"
 
@@ -16,7 +16,7 @@
 
 /* --- places --- */
 
-/* A fresh folder into which all output of a test goes. */
+/* Returns a new folder for all output of a test. */
 static const char *out_folder(void) {
     const char *folder = support_scratch_path("out");
     (void)mkdir(folder, 0777);
@@ -32,7 +32,7 @@ static void nothing_left(void) {
     closedir(folder);
 }
 
-/* Formatted text in a static ring of 64. */
+/* Formats a text in a static ring of 64. */
 static const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static const char *text(const char *format, ...) {
     static char ring[64][16384];
@@ -51,7 +51,7 @@ static const char *inside(const char *folder, const char *name) {
 
 /* --- refusals --- */
 
-/* The program must exit with `code`, say all parts (NULL ends them) and leave nothing. */
+/* Expects the exit code `code`, all parts (ended by NULL) in the message, and no output files. */
 static void refused(int code, const char *const *parts, const char *args) {
     struct outcome outcome = program_run("%s", args);
     cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", args, code,
@@ -70,7 +70,7 @@ static const char *train_command(void) {
     return text("train %s --quiet --out %s", program_train_options(), inside(out_folder(), "run"));
 }
 
-/* Training and encoding read a model, info its weights. */
+/* Expects that training and encoding refuse the model, and info its weights. */
 static void model_refused(const char *const *parts) {
     refused(3, parts, train_command());
     const char *texts = support_scratch_path("texts.jsonl");
@@ -100,7 +100,7 @@ static void weights_refused(const void *bytes, size_t count, const char *const *
     refused(3, parts, args);
 }
 
-/* A file of that header and so many bytes of data. */
+/* Expects a refusal of a file with this header and `data` bytes of data. */
 static void header_refused(const char *header, size_t data, const char *const *parts) {
     unsigned char bytes[1024] = {0};
     size_t length = strlen(header);
@@ -123,7 +123,7 @@ Test(bad_input, truncated_weights) {
 Test(bad_input, lying_header) {
     unsigned char *bytes = NULL;
     size_t count = read_bytes(weights(), &bytes);
-    bytes[6] = 1; /* 2^48 bytes */
+    bytes[6] = 1; /* a length of 2^48 bytes */
     weights_refused(bytes, count, PARTS("header length: expected at most", "found 281474976"));
     free(bytes);
     header_refused("not JSON", 0, PARTS("model.safetensors: header: expected '{'", "found"));
@@ -140,7 +140,7 @@ Test(bad_input, lying_header) {
                    8, PARTS("model.safetensors: tensor 'a': ", "expected", "found"));
 }
 
-/* Replaces a text of a small file by another. */
+/* Replaces a text in a small file. */
 static void replace(const char *path, const char *old, const char *new) {
     char *whole = support_read(path);
     const char *at = strstr(whole, old);
@@ -206,7 +206,7 @@ Test(bad_input, vocabulary) {
 
 /* --- TSV --- */
 
-/* Training on train.tsv with that text. */
+/* Expects a refusal of training on this train.tsv. */
 static void rows_refused(const char *rows, const char *const *parts) {
     support_write_text(inside(program_task(), "train.tsv"), rows);
     refused(3, parts, train_command());
@@ -236,7 +236,7 @@ Test(bad_input, rows_of_the_dev_file) {
     refused(1, PARTS("dev.tsv: cannot read: No such file"), train_command());
 }
 
-/* A link to nothing (of data that was moved, say) is a split that cannot be read, not one that the task has not. */
+/* A dangling link (to moved data, for example) is an unreadable split, not a missing one. */
 Test(bad_input, links_to_nothing) {
     const char *dev = inside(program_task(), "dev.tsv");
     cr_assert_eq(remove(dev), 0);
@@ -272,7 +272,7 @@ Test(bad_input, rows_of_a_user_s_own) {
     refused(3, PARTS("train.tsv:2: score 'nan': expected a finite number"), args);
 }
 
-/* Bytes that are no UTF-8 become nothing, as in the published tokenizer; the row counts. */
+/* Invalid UTF-8 is removed, as in the published tokenizer, and the row counts. */
 Test(bad_input, text_that_is_no_utf8_is_cleaned) {
     const char *path = support_scratch_path("texts.txt");
     support_write_text(path, "good\xff film\n");
@@ -342,7 +342,7 @@ Test(bad_input, posteriors) {
     write_posteriors(path, &good);
     struct outcome outcome = program_expect(0, "privacy --posteriors %s", path);
     program_release(&outcome);
-    outcome = program_expect(2, "privacy --posteriors %s --limit 1", path); /* it would not count */
+    outcome = program_expect(2, "privacy --posteriors %s --limit 1", path); /* no effect */
     support_contains(outcome.err, "--limit chooses texts of a run");
     program_release(&outcome);
     posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
@@ -423,7 +423,7 @@ static const char *make_run(void) {
     return run;
 }
 
-/* Every way of writing a file; %s: its folder. */
+/* Commands that write files; %s: the folder. */
 static const char *const writers[] = {
     "predict RUN --quiet --split train --out %s/p.tsv",
     "privacy RUN --quiet --limit 10 --pairs %s/pairs.h5",
@@ -433,7 +433,7 @@ static const char *const writers[] = {
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 
-/* The command with RUN, MODEL and TEXTS filled in; static. */
+/* Fills in RUN, MODEL and TEXTS; static memory. */
 static const char *writer(size_t index, const char *run, const char *folder) {
     static char args[16000];
     static const char *const word[] = {"RUN", "MODEL", "TEXTS", "%s"};
@@ -472,7 +472,7 @@ Test(bad_input, a_folder_that_cannot_be) {
             text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
-/* What a file is made from would be gone: no --overwrite asks for that. */
+/* Output must not overwrite its own input; --overwrite does not ask for that. */
 static void spared(const char *path, const char *option, const char *args) {
     char *before = support_read(path);
     refused(2, PARTS(text("%s: expected another place than ", option), path), args);
@@ -499,12 +499,11 @@ Test(bad_input, output_in_the_place_of_input) {
     refused(2, PARTS("pairs: expected another place than"),
             text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
                  inside(out_folder(), "both.h5")));
-    refused(3,
-            PARTS("/dev/null: expected a text a line, found none"), /* as a terminal may be both */
+    refused(3, PARTS("/dev/null: expected a text a line, found none"), /* also as output */
             text("predict %s --input /dev/null --out /dev/null", run));
 }
 
-/* What was measured of a run that cannot be written to is told all the same. */
+/* The measurement of a run is printed even if the run's folder is not writable. */
 Test(bad_input, a_run_that_keeps_no_report) {
     char run[4096];
     snprintf(run, sizeof run, "%s", make_run());
@@ -520,9 +519,9 @@ Test(bad_input, a_run_that_keeps_no_report) {
     program_release(&outcome);
 }
 
-/* --- FIFOs: nobody writes to them, and nobody waits --- */
+/* --- FIFOs without a writer: the program does not wait --- */
 
-/* Puts a FIFO in the file's place while the program runs. */
+/* Replaces the file by a FIFO while the program runs. */
 static void fifo_refused(const char *path, const char *args) {
     const char *kept = text("%s.kept", path);
     const bool there = rename(path, kept) == 0;
@@ -550,7 +549,7 @@ Test(bad_input, fifos, .timeout = 50) {
         fifo_refused(inside(run, of_run[i]), text("info %s", run));
     for (size_t i = 0; i < sizeof of_its_model / sizeof *of_its_model; i++)
         fifo_refused(inside(inside(run, "model"), of_its_model[i]), text("eval %s", run));
-    /* files that are named by themselves */
+    /* Files that options name directly. */
     const char *fifo = support_scratch_path("fifo");
     snprintf(args, sizeof args, "audit --samples-p %s --samples-q %s --delta 1e-5", fifo, fifo);
     fifo_refused(fifo, args);
@@ -560,7 +559,7 @@ Test(bad_input, fifos, .timeout = 50) {
     fifo_refused(fifo, text("info %s", fifo));
     fifo_refused(fifo, text("export %s --split dev --sign %s --out %s", run, fifo,
                             inside(out_folder(), "shared.h5")));
-    /* the folder of a sweep */
+    /* The folder of a sweep. */
     snprintf(sweep, sizeof sweep, "%s", support_scratch_path("swept"));
     cr_assert_eq(mkdir(sweep, 0777), 0);
     fifo_refused(inside(sweep, "grid.json"), text("info %s", sweep));
@@ -568,7 +567,7 @@ Test(bad_input, fifos, .timeout = 50) {
     nothing_left();
 }
 
-/* Inputs that are documented as streams stay streams. */
+/* Inputs that the documentation describes as streams accept pipes. */
 Test(bad_input, pipes_as_input) {
     char run[4096];
     snprintf(run, sizeof run, "%s", make_run());
@@ -583,7 +582,7 @@ Test(bad_input, pipes_as_input) {
     program_release(&outcome);
 }
 
-/* The shell's limit on the size of a file stands for a full disk. */
+/* Runs the program with a limit on file sizes, which simulates a full disk. */
 static int run_limited(int blocks, const char *args, char **err) {
     const char *messages = support_scratch_path("messages");
     int raw = system(text("(ulimit -f %d; %s/nvdp %s >/dev/null) 2>%s", blocks, NVDP_BINARY_DIR,
@@ -592,7 +591,7 @@ static int run_limited(int blocks, const char *args, char **err) {
     return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
 }
 
-/* The second file does not fit: the first does not come either. */
+/* If the second file does not fit, the first is not written either. */
 Test(bad_input, sanitized_files_come_together) {
     char rows[2048] = "sentence\tlabel\n", *err = NULL;
     support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
@@ -609,7 +608,7 @@ Test(bad_input, sanitized_files_come_together) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* Libraries that wait for memory until they get it are told of before they are loaded. */
+/* A memory limit is reported before libraries load that would wait for memory forever. */
 Test(bad_input, a_limit_on_memory, .timeout = 60) {
     const char *messages = support_scratch_path("memory");
     for (int kilobytes = 200000; kilobytes <= 360000; kilobytes += 80000) {

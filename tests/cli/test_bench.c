@@ -1,5 +1,4 @@
-/* nvdp bench: the fields that scripts read, consistent with one another; options that do not go
- * together. */
+/* Tests of nvdp bench: the fields that scripts read, their consistency, and options that exclude each other. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -18,7 +17,7 @@ static void steps_are_consistent(const json_t *object, double passes) {
     cr_assert_geq(number(times, "median"), number(times, "min"));
     cr_assert_eq(number(object, "steps"), 2);
     cr_assert_eq(tokens, 2 * 2 * 8);
-    /* numbers are printed with 15 digits */
+    /* Numbers are printed with 15 digits. */
     cr_assert_float_eq(number(object, "tokens_per_second") * mean * 2 / tokens, 1, 1e-9);
     cr_assert_float_eq(number(object, "fraction_of_gemm_peak") * number(object, "peak_flops") /
                            (1e9 * number(object, "gflops")),
@@ -51,8 +50,8 @@ Test(bench, train_and_encode_print_one_object) {
     }
 }
 
-/* A private step of a task's 160 texts draws 4 of them on average, not all: 8 steps are between 8 and 64 with all but 1e-5 of the
- * probability (Poisson, mean 32). */
+/* A private step draws 4 of a task's 160 texts on average, not all. In 8 steps it draws 8 to 64 texts, except with
+ * probability 1e-5 (Poisson, mean 32). */
 Test(bench, a_private_step_draws_a_batch) {
     struct outcome outcome =
         program_expect(0,

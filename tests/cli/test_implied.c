@@ -1,10 +1,10 @@
-/* Defaults that follow from the method and the regulariser; what is asked for wins. */
+/* Tests of defaults that the method and the regularizer imply. Options that are given override them. */
 #include "program.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-/* A resolved configuration; json_decref() the root. */
+/* Returns a resolved configuration; json_decref() the root. */
 static json_t *resolved(const char *args, json_t **root) {
     struct outcome outcome = program_expect(
         0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
@@ -64,7 +64,7 @@ static void schedule(const char *args, const char *name, double delay, double ra
     json_decref(root);
 }
 
-/* Exact KL rises late by itself; the published loss is at full weight from the first step. */
+/* The exact KL starts late by default; the published loss has full weight from the first step. */
 Test(implied, by_the_regularizer) {
     schedule("", "constant", 0.2, 0.5);
     schedule("--regularizer published", "constant", 0.2, 0.5);
@@ -90,7 +90,7 @@ static void sequence(const char *args, double vib_sigma, double stdev_tau, doubl
     json_decref(root);
 }
 
-/* Any radius: variances of 1, and no regulariser beside it unless one is asked for. */
+/* Any clip implies variances of 1, and no regularizer unless one is given. */
 Test(implied, by_the_sequence_clip) {
     sequence("--method vib-fixed", 0.55, 0.1, 0.01, 0.01);
     sequence("--method vib-fixed --clip-sequence inf", 0.55, 0.1, 0.01, 0.01);
@@ -134,8 +134,8 @@ static void refused(const char *args, const char *message) {
     program_release(&outcome);
 }
 
-/* A conflict names the preset, what it sets, and the option that was typed; without a preset's part in it nothing of
- * the preset.  --epsilon is text privatization's: who types it alone may mean one of two budgets. */
+/* A conflict names the preset, its value, and the option that was typed, or only the options if no preset is involved.
+ * --epsilon belongs to text privatization; typed alone it may mean one of two budgets. */
 Test(implied, conflicts_with_a_preset_name_it) {
     static const struct {
         const char *args, *message;
@@ -177,7 +177,7 @@ Test(implied, conflicts_with_a_preset_name_it) {
     program_release(&outcome);
 }
 
-/* A budget is a clip of half its mu, of half as much for four samples of a text, and implies what the clip does. */
+/* A budget implies a clip of half its mu, or a quarter for four samples per text, and all that the clip implies. */
 Test(implied, by_a_certified_epsilon) {
     sequence("--method vib-fixed --certified-epsilon 8", 1, 1, 0, 0);
     sequence("--method nvdp --certified-epsilon 2 --lambda-g 0.1", 1, 1, 0.1, 0);
@@ -203,14 +203,14 @@ Test(implied, by_a_certified_epsilon) {
 }
 
 Test(implied, help_says_so) {
-    struct outcome outcome = program_expect(0, "train --help");
+    struct outcome outcome = program_expect(0, "train --help=all");
     support_contains(outcome.out, "--decay-to");
     support_contains(outcome.out, "reg implies 0.1");
     support_contains(outcome.out, "regularizer kl implies");
     program_release(&outcome);
 }
 
-/* Nothing is private about it, and everything that takes a model with a classifier takes it. */
+/* Such a run is not private, and works with every command that takes a model with a classifier. */
 Test(implied, a_run_of_reg_is_scored_and_predicts) {
     const char *run = support_scratch_path("run");
     struct outcome outcome =

@@ -1,6 +1,6 @@
-/* nvdp train, sweep and export killed (SIGKILL) at random moments, again and again: what they had done counts, nothing
- * half-written has a final name, and in the end everything is as if nobody had killed them.  NVDP_KILLS: how many
- * times each; make long: 40. */
+/* Tests that kill (SIGKILL) nvdp train, sweep and export repeatedly at random moments. Finished work counts, no
+ * incomplete file has a final name, and the final result equals that of an undisturbed run. NVDP_KILLS is the number of
+ * kills; make long: 40. */
 #include "base/random.h"
 #include "program.h"
 
@@ -30,7 +30,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Seconds that `nvdp ARGS`, undisturbed, takes. */
+/* Returns the duration of an undisturbed `nvdp ARGS`. */
 static double whole(const char *args) {
     const double begin = now();
     struct outcome o = program_expect(0, "%s --quiet", args);
@@ -38,9 +38,9 @@ static double whole(const char *args) {
     return now() - begin;
 }
 
-/* Starts `nvdp ARGS` and kills it, and whom it started, at a moment drawn from [0, most) seconds.  True: it was
- * killed; false: it had ended by then, as it should. */
-static bool killed(struct nvdp__stream *stream, double most, const char *args) {
+/* Starts `nvdp ARGS` and kills its process group after a random time in [0, limit) seconds. Returns true if it was
+ * killed, false if it had succeeded by then. */
+static bool killed(struct nvdp__stream *stream, double limit, const char *args) {
     char *line = NULL;
     cr_assert_gt(asprintf(&line, "XDG_CACHE_HOME=%s exec %s/nvdp %s --quiet >%s 2>&1",
                           support_scratch_path("cache"), NVDP_BINARY_DIR, args,
@@ -52,9 +52,9 @@ static bool killed(struct nvdp__stream *stream, double most, const char *args) {
         execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
-    setpgid(child, child); /* whoever is first */
+    setpgid(child, child); /* parent and child both set it, in any order */
     free(line);
-    usleep((useconds_t)(1e6 * most * nvdp__stream_uniform(stream)));
+    usleep((useconds_t)(1e6 * limit * nvdp__stream_uniform(stream)));
     kill(-child, SIGKILL);
     int status = 0;
     cr_assert_eq(waitpid(child, &status, 0), child);
@@ -75,7 +75,7 @@ static void no_leftovers(const char *pattern) {
     cr_expect_eq(glob(support_scratch_path(pattern), 0, NULL, &found), GLOB_NOMATCH);
 }
 
-/* Resumed from what it had saved, or begun again where that was nothing: the same weights. */
+/* A run resumed from its saved state, or restarted without one, has the same weights. */
 Test(killed, train) {
     struct nvdp__stream stream = moments();
     char *args = NULL, *begin = NULL, *resume = NULL;
@@ -90,13 +90,13 @@ Test(killed, train) {
     cr_assert_gt(asprintf(&resume, "train --resume %s --threads 1", out), 0);
     const double seconds = whole(args);
     for (int done = 0; done < kills();) {
-        const bool again = exists(support_scratch_path("parts/run.json"));
-        if (killed(&stream, seconds / 2, again ? resume : begin)) {
+        const bool begun = exists(support_scratch_path("parts/run.json"));
+        if (killed(&stream, seconds / 2, begun ? resume : begin)) {
             done++;
         } else {
             cr_assert(support_same_file(support_scratch_path("whole"),
                                         support_scratch_path("parts"), "model/model.safetensors"));
-            cr_assert_eq(unlink(support_scratch_path("parts/run.json")), 0); /* another one */
+            cr_assert_eq(unlink(support_scratch_path("parts/run.json")), 0); /* forces a new run */
         }
     }
     whole(exists(support_scratch_path("parts/run.json")) ? resume : begin);
@@ -109,7 +109,7 @@ Test(killed, train) {
     free(resume);
 }
 
-/* Every run of the grid is done in the end, with the scores that it has undisturbed. */
+/* In the end every run of the grid is done, with the scores of an undisturbed sweep. */
 Test(killed, sweep) {
     struct nvdp__stream stream = moments();
     char *args[2] = {NULL, NULL};
@@ -153,7 +153,7 @@ Test(killed, sweep) {
     free(args[1]);
 }
 
-/* The file is whole or not there; what was written of one that was not finished is gone after the next export. */
+/* The file is complete or missing. The next export removes partial files. */
 Test(killed, export) {
     struct nvdp__stream stream = moments();
     char *args = NULL, *train = NULL;

@@ -1,5 +1,5 @@
-/* mpirun -n P nvdp train, and pretrain: what one process makes; a rank that is killed; a job that is stopped.
- * Skipped where mpirun is not there, or the program was built without MPI. */
+/* Tests of mpirun -n P nvdp train and pretrain: equal results to one process, a killed rank, a stopped job. Skipped
+ * without mpirun or if the program was built without MPI. */
 #include "program.h"
 #include "threads.h"
 
@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Tests may be run by root, and by more processes than there are processors. */
+/* Allows tests by root, and more processes than processors. */
 static const char MPIRUN[] = "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe";
 
-/* Sums in another order, as in tests/train/test_ranks.c. */
+/* Sums have another order, as in tests/train/test_ranks.c. */
 static const double ROUNDING = 1e-5;
 
 static void need_mpi(void) {
@@ -35,7 +35,8 @@ static size_t count_of(const char *text, const char *part) {
     return count;
 }
 
-/* `nvdp ARGS --out RUN` by one process and by each of these numbers; 0 ends them. */
+/* Expects that `nvdp ARGS --out RUN` gives the same model with one process and with each number in `size` (ended by
+ * 0). */
 static void equals_one(const char *args, const int *size, const char *model, const char *printed) {
     char one[512], many[512];
     snprintf(one, sizeof one, "%s", support_scratch_path("one"));
@@ -46,7 +47,7 @@ static void equals_one(const char *args, const int *size, const char *model, con
         o = program_shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN,
                           *size, args, many);
         cr_assert_eq(o.code, 0, "%d: %s", *size, o.err);
-        cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* by rank 0 alone */
+        cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* printed by rank 0 only */
         support_same_runs(one, many, model, ROUNDING);
         program_release(&o);
     }
@@ -94,7 +95,7 @@ Test(mpi, pretraining_equals_one_process) {
     equals_one(args, (const int[]){5, 0}, "model.safetensors", "trained");
 }
 
-/* ---- jobs that end before their time ---- */
+/* ---- jobs that end early ---- */
 
 static pid_t start(const char *args, int size) {
     char *line = NULL;
@@ -111,7 +112,7 @@ static pid_t start(const char *args, int size) {
     return child;
 }
 
-/* The process that mpirun started with this rank for this run; 0: none. */
+/* Returns the process that mpirun started with this rank for this run; 0: none. */
 static pid_t find_rank(const char *run, int rank) {
     char wanted[64];
     pid_t found = 0;
@@ -120,7 +121,7 @@ static pid_t find_rank(const char *run, int rank) {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL && found == 0;) {
         char path[2][300];
         pid_t pid = (pid_t)atoi(entry->d_name);
-        bool told[2] = {false, false};
+        bool matched[2] = {false, false};
         if (pid <= 0) continue;
         snprintf(path[0], sizeof path[0], "/proc/%s/cmdline", entry->d_name);
         snprintf(path[1], sizeof path[1], "/proc/%s/environ", entry->d_name);
@@ -131,9 +132,9 @@ static pid_t find_rank(const char *run, int rank) {
             if (file != NULL) fclose(file);
             text[size] = '\0';
             for (char *word = text; word < text + size; word += strlen(word) + 1)
-                told[i] |= strcmp(word, i == 0 ? run : wanted) == 0;
+                matched[i] |= strcmp(word, i == 0 ? run : wanted) == 0;
         }
-        if (told[0] && told[1]) found = pid;
+        if (matched[0] && matched[1]) found = pid;
     }
     closedir(directory);
     return found;
@@ -152,8 +153,8 @@ static int exit_code(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A long run of three is ended by `end`; one process finishes it: the run of one.  A run that was
-   done before this process got to end it (a machine that stalled for a second) is taken longer. */
+/* Ends a long run of three processes by `end`, finishes it with one process, and compares with a run of one process.
+ * Repeats with a longer run if the run finished before `end` (a machine that stalled). */
 static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const char *message) {
     char args[8192], one[512], run[512], file[600];
     int code = 0, steps = 1250;
@@ -182,7 +183,7 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     o = program_expect(0, "%s --log-every 20 --steps %d --out %s", pretrain_options(), steps, one);
     program_release(&o);
     support_same_runs(one, run, "model.safetensors",
-                      1e-3); /* thousands of steps pass roundings on */
+                      1e-3); /* thousands of steps accumulate rounding errors */
 }
 
 static void kill_a_rank(pid_t mpirun, const char *run) {
@@ -196,8 +197,8 @@ Test(mpi, a_killed_rank_ends_the_job_with_a_saved_state) {
     ends_and_goes_on(kill_a_rank, "rank 1");
 }
 
-/* Passed on at once and without a limit; after SIGTERM Open MPI first waits for a second, in which
-   this run may end by itself, then kills after another. */
+/* SIGUSR1 is forwarded at once and without a deadline. After SIGTERM Open MPI waits for a second, in which this run may
+ * finish, and kills after another. */
 static void stop(pid_t mpirun, const char *run) {
     (void)run;
     cr_assert_eq(kill(mpirun, SIGUSR1), 0);
@@ -208,7 +209,7 @@ Test(mpi, a_stopped_job_saves_its_state) {
     ends_and_goes_on(stop, "interrupted after step");
 }
 
-/* What all do wrong is told once, what one does wrong by that one. */
+/* An error of all ranks is printed once, an error of one rank by that rank. */
 Test(mpi, errors_are_told_once) {
     need_mpi();
     struct outcome o = program_shell("%s -n 3 " NVDP_BINARY_DIR

@@ -1,4 +1,4 @@
-/* Entities through the program. */
+/* Tests of named entity recognition through the program. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of the tiny model's vocabulary: every "good" begins an entity, every "bad" is within one. */
+/* Writes texts in the tiny model's vocabulary: every "good" begins an entity, every "bad" continues it. */
 static const char *folder(void) {
     static const char *const words[] = {"good", "film", "bad", "a", "the"};
     const char *directory = support_scratch_path("ner");
@@ -54,11 +54,11 @@ Test(ner, trains_scores_and_predicts) {
                            json_object_get(json_object_get(eval, "metrics"), "entity_f1"), "mean")),
                        json_number_value(f1), 1e-12);
     struct outcome predicted = program_expect(0, "predict %s --split dev", run);
-    char *told = support_read(support_scratch_path("run/predictions_dev.tsv"));
+    char *file_lines = support_read(support_scratch_path("run/predictions_dev.tsv"));
     char *file = support_read(support_scratch_path("ner/devel.tsv"));
     size_t lines = 0, same = 0, words = 0;
-    char *keep_told = told, *keep_file = file, *a, *b;
-    while ((a = strsep(&keep_told, "\n")) != NULL && (b = strsep(&keep_file, "\n")) != NULL) {
+    char *keep_lines = file_lines, *keep_file = file, *a, *b;
+    while ((a = strsep(&keep_lines, "\n")) != NULL && (b = strsep(&keep_file, "\n")) != NULL) {
         lines++;
         if (*b == '\0') {
             cr_expect_eq(*a, '\0', "line %zu", lines);
@@ -72,7 +72,7 @@ Test(ner, trains_scores_and_predicts) {
     }
     cr_expect_eq(words, 360);
     cr_expect_gt(same, 330);
-    free(told);
+    free(file_lines);
     free(file);
     json_decref(result);
     json_decref(eval);
@@ -84,7 +84,7 @@ Test(ner, trains_scores_and_predicts) {
     program_release(&predicted);
 }
 
-/* Every text is scored once, by a run that has not seen it. */
+/* Every text is scored once, by a run that was not trained on it. */
 Test(ner, cross_validation) {
     char data[512], run[512];
     snprintf(data, sizeof data, "%s", folder());
@@ -118,21 +118,21 @@ Test(ner, cross_validation) {
              data, program_model(), run);
     struct outcome trained = program_expect(0, "%s", command);
     json_t *result = program_object(&trained), *fold;
-    /* Where one is not finished, and others have not begun, the same command goes on; another one does not. */
-    struct outcome again = program_shell("cd %s && rm -r fold-4 fold-2/result.json", run);
-    program_release(&again);
-    again = program_expect(0, "%s", command);
-    json_t *same = program_object(&again);
+    /* With an unfinished fold and missing folds, the same command continues. A different command is refused. */
+    struct outcome outcome = program_shell("cd %s && rm -r fold-4 fold-2/result.json", run);
+    program_release(&outcome);
+    outcome = program_expect(0, "%s", command);
+    json_t *same = program_object(&outcome);
     for (size_t f = 0; f < 4; f++) {
         const json_t *const of[] = {json_array_get(json_object_get(result, "folds"), f),
                                     json_array_get(json_object_get(same, "folds"), f)};
         cr_expect(json_equal(json_object_get(of[0], "test"), json_object_get(of[1], "test")));
     }
     json_decref(same);
-    program_release(&again);
-    again = program_expect(2, "%s --lr 1e-5", command);
-    support_contains(again.err, "option --lr: a resumed run keeps its own configuration");
-    program_release(&again);
+    program_release(&outcome);
+    outcome = program_expect(2, "%s --lr 1e-5", command);
+    support_contains(outcome.err, "option --lr: a resumed run keeps its own configuration");
+    program_release(&outcome);
     json_int_t words = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "folds"), i, fold) {

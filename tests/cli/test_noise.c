@@ -1,4 +1,4 @@
-/* Privatized input through the program: what a run remembers, and that scores are found again. */
+/* Tests of privatized input through the program: the run's records, and reproducible scores. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -10,8 +10,8 @@ static const json_t *metrics(const json_t *object) {
     return json_object_get(object, "metrics");
 }
 
-/* A bottleneck's proof, its samples and attacks on them are not of a run whose users noise their texts: it is not said to be
- * without noise, but what applies is named. */
+/* Certificates, samples and attacks of bottlenecks do not apply to a run whose users noise their texts. The message
+ * does not call it unprotected, and names commands that apply. */
 static void expect_no_bottleneck(const char *noise, const char *run, bool sanitized) {
     char named[512];
     struct outcome o = program_expect(2, "privacy %s --certify", run);
@@ -51,7 +51,7 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     cr_assert_not_null(metrics(eval));
     cr_expect(json_equal(metrics(json_object_get(train, "test")), metrics(eval)));
     struct outcome predicted = program_expect(0, "predict %s --split test", run);
-    /* New texts are privatized too: equal ones do not come out alike, as they would of base. */
+    /* New texts are privatized too: equal texts give different predictions, unlike with base. */
     struct outcome input = program_shell(
         "printf 'good cat sun\\n%%.0s' 1 2 3 4 5 6 7 8 | " NVDP_BINARY_DIR
         "/nvdp predict %s --quiet --input - | sed 's/.*probability//' | sort -u | wc -l",
@@ -80,7 +80,7 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     program_release(&predicted);
 }
 
-/* The states before the noise: what the report says of them, and the pairs in a file. */
+/* Measures the states before the noise: the report, and the file of pairs. */
 Test(noise, sequences_are_measured) {
     const char *run = support_scratch_path("sequence"), *pairs = support_scratch_path("pairs.h5");
     struct outcome outcome = program_expect(
@@ -96,10 +96,10 @@ Test(noise, sequences_are_measured) {
     cr_expect_str_eq(json_string_value(json_object_get(privacy, "length_policy")), "hidden");
     const json_t *bound = json_object_get(privacy, "bound");
     const json_t *sum = json_object_get(json_object_get(privacy, "rd"), "sum");
-    const double most = support_number(json_object_get(sum, "max"));
+    const double largest = support_number(json_object_get(sum, "max"));
     cr_expect_eq(support_number(json_object_get(bound, "loss")), 2);
     cr_expect_eq(support_number(json_object_get(bound, "sum")), 2);
-    cr_expect(most > 0 && most <= 2, "%g", most);
+    cr_expect(largest > 0 && largest <= 2, "%g", largest);
     json_decref(privacy);
     json_decref(saved);
     program_release(&outcome);
@@ -133,7 +133,7 @@ Test(noise, without_eta_is_wrong_usage) {
     program_release(&refused);
 }
 
-/* What was written before random refused one is read all the same. */
+/* Runs of older versions, which did not refuse an eta for random, are still measured. */
 Test(noise, of_an_older_run_random_s_eta_is_passed_over) {
     const char *run = support_scratch_path("random");
     struct outcome outcome =

@@ -1,4 +1,5 @@
-/* From training to a reader of the shared file, through the program alone. */
+/* Tests of the whole pipeline through the program: training, measuring, export, and a reader of the shared file. Later:
+ * measurements, certificates, interruption by signals. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -36,7 +37,7 @@ static const char *in_run(const char *name) {
     return path;
 }
 
-/* A trained run, made once a test. */
+/* Trains a run, once per test. */
 static const char *make_run(const char *method) {
     const char *run = support_scratch_path("run");
     struct outcome outcome = program_expect(0, "train %s --method %s --out %s --quiet",
@@ -86,9 +87,9 @@ Test(pipeline, train_prints_a_table_or_an_object) {
     support_contains(table.out, "tokens/s");
     support_contains(table.out, run);
     program_release(&table);
-    struct outcome again = program_expect(2, "train %s --out %s", program_train_options(), run);
-    support_contains(again.err, "not empty");
-    program_release(&again);
+    struct outcome repeated = program_expect(2, "train %s --out %s", program_train_options(), run);
+    support_contains(repeated.err, "not empty");
+    program_release(&repeated);
     struct outcome outcome = program_expect(0, "train %s --out %s --overwrite --json --quiet",
                                             program_train_options(), run);
     json_t *object = program_object(&outcome);
@@ -105,7 +106,7 @@ Test(pipeline, train_prints_a_table_or_an_object) {
     program_release(&outcome);
 }
 
-/* What a private run is for: a score, its privacy, a file for others, a reader of it. */
+/* Checks a private run's score, its privacy, its shared file, and a reader of that file. */
 static void share(const char *run) {
     const char *shared = support_scratch_path("of-method.h5");
     struct outcome outcome = program_expect(0, "privacy %s --json", run);
@@ -188,7 +189,7 @@ Test(pipeline, predict_writes_the_leaderboard_s_file) {
     cr_assert(exists(out));
 }
 
-/* A measurement replaces none that was made with other options, and what is shown of the run is the complete one of one
+/* A measurement with other options does not overwrite an earlier one. Reports show the complete measurement for one
  * sample. */
 Test(pipeline, measurements_are_kept_apart) {
     const char *run = make_run("nvdp");
@@ -258,7 +259,7 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     struct outcome of_file =
         program_expect(0, "privacy --posteriors %s --order 1.5 --json --quiet", posteriors);
     json_t *same = program_object(&of_file), *rows = json_object_get(object, "argmax_rows");
-    has_string(rows, "split", "dev"); /* the file has its rows and does not say of what */
+    has_string(rows, "split", "dev"); /* the file has rows without the name of their split */
     json_object_del(rows, "split");
     cr_assert(json_equal(object, same), "%s against %s", of_run.out, of_file.out);
     json_decref(object);
@@ -270,14 +271,14 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
         "privacy --posteriors %s --exact --at-epsilon 1,2 --at-delta 1e-4 --pair 0,1 --json "
         "--quiet",
         posteriors);
-    json_t *told = program_object(&exact), *part = json_object_get(told, "exact");
+    json_t *report = program_object(&exact), *part = json_object_get(report, "exact");
     const double worst = support_number(json_object_get(part, "worst"));
     cr_expect(worst >= support_number(json_object_get(part, "mean")));
-    cr_expect(worst <= support_number(json_object_get(json_object_get(told, "epsilon"), "max")));
+    cr_expect(worst <= support_number(json_object_get(json_object_get(report, "epsilon"), "max")));
     const json_t *asked = json_array_get(json_object_get(part, "pairs"), 2);
     cr_expect_str_eq(json_string_value(json_object_get(asked, "which")), "asked");
     cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 3);
-    json_decref(told);
+    json_decref(report);
     program_release(&exact);
     exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
     support_contains(exact.err, "--eta and --epsilon are of a mechanism that privatizes texts");
@@ -311,7 +312,7 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     program_release(&table);
 }
 
-/* A sequence clip proves something, the published loss nothing, and the exit code tells. */
+/* A sequence clip proves a bound, the published loss none, and the exit code shows the difference. */
 Test(pipeline, certify_a_run) {
     struct outcome outcome = program_expect(1, "privacy %s --certify --json", make_run("nvdp"));
     json_t *object = program_object(&outcome);
@@ -337,20 +338,20 @@ Test(pipeline, certify_a_run) {
                      "the texts that the encoder was trained on.\nProven, for one sample");
     program_release(&outcome);
     char *result = support_read(support_scratch_path("clipped/result.json"));
-    json_t *told = json_loads(result, 0, NULL);
-    cr_expect_float_eq(number(json_object_get(told, "certified"), "epsilon"), 8, 1e-10);
-    json_decref(told);
+    json_t *record = json_loads(result, 0, NULL);
+    cr_expect_float_eq(number(json_object_get(record, "certified"), "epsilon"), 8, 1e-10);
+    json_decref(record);
     free(result);
     outcome = program_expect(0, "train --resume %s --quiet --json", run);
-    told = program_object(&outcome);
-    cr_expect_float_eq(number(json_object_get(told, "certified"), "right"), 0.79758, 1e-5);
-    json_decref(told);
+    record = program_object(&outcome);
+    cr_expect_float_eq(number(json_object_get(record, "certified"), "right"), 0.79758, 1e-5);
+    json_decref(record);
     program_release(&outcome);
     outcome = program_expect(0, "train %s --method base --out %s --quiet --json",
                              program_train_options(), support_scratch_path("plain"));
-    told = program_object(&outcome);
-    cr_expect(json_is_null(json_object_get(told, "certified"))); /* as in result.json */
-    json_decref(told);
+    record = program_object(&outcome);
+    cr_expect(json_is_null(json_object_get(record, "certified"))); /* as in result.json */
+    json_decref(record);
     program_release(&outcome);
     outcome = program_expect(0, "privacy %s --certify --at-epsilon 8 --json", run);
     object = program_object(&outcome);
@@ -368,7 +369,7 @@ Test(pipeline, certify_a_run) {
     support_contains(outcome.out, "By (a), 4 samples of a text");
     program_release(&outcome);
 
-    /* What attackers show is at most exact, and that at most certified; a smaller promise fails. */
+    /* The attack's bound is at most the exact epsilon, which is at most the certified one. A smaller claim fails. */
     outcome = program_expect(0, "attack %s --kind pair --pairs 3 --samples 1000 --json", run);
     object = program_object(&outcome);
     const json_t *pair = json_array_get(json_object_get(object, "pairs"), 0);
@@ -380,7 +381,7 @@ Test(pipeline, certify_a_run) {
     cr_expect_leq(json_number_value(json_array_get(interval, 0)), number(pair, "most"));
     cr_expect_eq(number(pair, "states"), 1);
     const double clip =
-        nvdp_gdp_mu(8, 1e-5) / 2; /* in one dimension, at 1/2, the bound is Phi(C) in any */
+        nvdp_gdp_mu(8, 1e-5) / 2; /* at baseline 1/2 the bound is Phi(C) in every dimension */
     cr_expect_float_eq(number(object, "guess"), nvdp_guess_bound(.5, clip, 1, 0), 1e-6);
     cr_expect(json_is_false(json_object_get(object, "weak")));
     json_decref(object);
@@ -518,7 +519,7 @@ static void wait_for(const char *path) {
     cr_assert(exists(path), "%s did not appear", path);
 }
 
-/* A child that runs the shell's line. */
+/* Starts a child that runs a shell command. */
 static pid_t started(const char *command) {
     pid_t child = fork();
     cr_assert_geq(child, 0);
@@ -556,7 +557,7 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     program_release(&outcome);
 }
 
-/* A run that was killed after an epoch has a model, and no result.json. */
+/* A run that was killed after an epoch has a model but no result.json. */
 Test(pipeline, an_unfinished_run_is_refused) {
     static const char *const commands[] = {
         "privacy %s",
@@ -600,9 +601,9 @@ Test(pipeline, an_unfinished_run_is_refused) {
     program_release(&outcome);
 }
 
-/* A signal may come at any instruction, inside a library's products too: with the model that ships,
- * whose products are large enough for oneDNN to take its stack register to the heap.  Without a
- * stack of the handler's own about every third of these ended with signal 6 or 11. */
+/* A signal may arrive at any instruction, also inside a library's matrix product. The model in models/ has products
+ * large enough for oneDNN to point the stack register into the heap. Without a separate stack of the handler, about a
+ * third of these runs ended with signal 6 or 11. */
 Test(pipeline, a_signal_inside_a_product_does_no_harm) {
     char *command = NULL;
     cr_assert_gt(asprintf(&command,
@@ -615,7 +616,7 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
     for (int i = 0; i < 8; i++) {
         (void)!remove(in_run("run.json"));
         pid_t child = started(command);
-        wait_for(in_run("run.json")); /* its last act before the first product */
+        wait_for(in_run("run.json")); /* written last before the first product */
         nanosleep(&(struct timespec){0, 200000000 + 13000000L * i}, NULL);
         cr_assert_eq(kill(child, SIGTERM), 0);
         int status = 0;

@@ -1,4 +1,4 @@
-/* nvdp predict --input: new texts, through the program. */
+/* Tests of nvdp predict --input: predictions for new texts. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines of JSON objects as an array; json_decref(). */
+/* Parses lines of JSON objects into an array; json_decref(). */
 static json_t *lines_of(const char *text) {
     json_t *lines = json_array();
     while (*text != '\0') {
@@ -36,7 +36,7 @@ Test(predict, new_texts_through_the_noise) {
         program_expect(0, "train %s --method nvdp --out %s --quiet", program_train_options(), run);
     program_release(&outcome);
 
-    /* One sample of the test split's texts: the predictions of that split, whose noise has the same numbers. */
+    /* With one sample, the texts of the test split get the split's predictions: their noise has the same numbers. */
     outcome = program_shell("tail -n +2 %s/test.tsv | cut -f 2 | tee %s", program_task(), texts);
     program_release(&outcome);
     const char *split = support_scratch_path("split.tsv");
@@ -59,7 +59,7 @@ Test(predict, new_texts_through_the_noise) {
     json_decref(lines);
     program_release(&outcome);
 
-    /* Many samples: what the texts say; probabilities that sum to 1, and one that is a mean of some. */
+    /* Many samples: the predicted classes fit the texts, the probabilities sum to 1, and one is a mean over samples. */
     outcome = program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
                             "/nvdp predict %s --quiet --input - --samples 50 --probabilities",
                             run);
@@ -79,7 +79,7 @@ Test(predict, new_texts_through_the_noise) {
     json_decref(lines);
     program_release(&outcome);
 
-    /* A table with the task's columns; a file in place of standard output. */
+    /* Input is a table with the task's columns, and output a file. */
     const char *out = support_scratch_path("out.jsonl");
     outcome = program_expect(0, "predict %s --input %s/dev.tsv --json --out %s", run,
                              program_task(), out);
@@ -94,7 +94,7 @@ Test(predict, new_texts_through_the_noise) {
     cr_assert_null(json_object_get(json_array_get(lines, 0), "probabilities"));
     json_decref(lines);
 
-    /* Fillers where labels are not known change nothing. */
+    /* Placeholders for unknown labels have no effect. */
     outcome = program_shell("sed '2,$s/\t.*/\t-1/' %s/dev.tsv >%s.tsv && " NVDP_BINARY_DIR
                             "/nvdp predict %s --quiet --input %s.tsv",
                             program_task(), out, run, out);

@@ -1,4 +1,4 @@
-/* nvdp pretrain: from text to a model that nvdp train takes; kill and resume; bad usage. */
+/* Tests of nvdp pretrain: from text to a model that nvdp train accepts, resuming after a kill, invalid usage. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The task's sentences as plain text, in documents of eight. */
+/* Writes the task's sentences as plain text, in documents of eight. */
 static const char *text_file(void) {
     const char *path = support_scratch_path("text.txt");
     program_task();
@@ -72,7 +72,7 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
     program_release(&o);
 }
 
-/* Killed without warning in the middle, continued from its last saved state: the same bytes. */
+/* Kills a run, resumes it from its last saved state, and expects the same bytes as undisturbed. */
 static void kill_and_resume(const char *options, unsigned steps) {
     struct outcome o = program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
                                       support_scratch_path("whole"));
@@ -176,13 +176,13 @@ Test(pretrain, bad_input) {
     strcat(strcat(args, " --vocab "), vocabulary);
     refused(3, "expected pieces beyond the special tokens", args);
     struct stat info;
-    cr_assert_neq(stat(support_scratch_path("none"), &info), 0); /* nothing was left */
-    /* A directory that is not empty. */
+    cr_assert_neq(stat(support_scratch_path("none"), &info), 0); /* no file was left behind */
+    /* The directory is not empty. */
     snprintf(args, sizeof args, "%s --out %s", options(), support_scratch());
     refused(2, "the output directory is not empty; use --resume or --overwrite", args);
 }
 
-/* Several files: as more --text, as more arguments, and from a file of options. */
+/* Several files: by repeated --text, by more arguments, and from a file of options. */
 Test(pretrain, takes_several_texts) {
     struct outcome o =
         program_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(),
@@ -207,7 +207,7 @@ Test(pretrain, takes_several_texts) {
     program_release(&o);
 }
 
-/* A private vocabulary: its statement beside it, from it alone the pieces, and nothing of the counts anywhere. */
+/* A private vocabulary has a statement, determines the pieces, and leaves no trace of the counts. */
 Test(pretrain, private_vocabulary) {
     char *text = NULL, *words;
     size_t size = 0;

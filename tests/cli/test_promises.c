@@ -1,5 +1,5 @@
-/* No statement promises more than is proven.  Bounds are about averages over texts and noise: single guesses can be nearly
- * certain, and somebody may always do better than an attacker who was tried. */
+/* Tests that no text promises more than is proven. Bounds are averages over texts and noise: single guesses can be
+ * nearly certain, and attackers better than those tried may exist. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -24,7 +24,7 @@ static const char *const promises[] = {
 };
 enum { PROMISES = sizeof promises / sizeof *promises };
 
-/* What may stand: where, a part of it, and why. */
+/* Allowed phrases: file, part of the phrase, reason. */
 static const struct {
     const char *path, *part, *why;
 } allowed[] = {
@@ -32,7 +32,7 @@ static const struct {
      "a keyed hash: cryptography"},
 };
 
-/* One line of words: ends of lines, the marks of comments and literals, and runs of spaces become one space. */
+/* Joins the text into one line: replaces line ends, comment and literal marks, and runs of spaces by one space. */
 static void flatten(char *text) {
     char *to = text;
     for (const char *at = text; *at != '\0'; at++) {
@@ -55,7 +55,7 @@ static bool is_allowed(const char *path, const char *text, const char *hit) {
     return false;
 }
 
-/* The number of promises that `text` makes; they are printed unless path is "". */
+/* Counts the promises in `text`, and prints them unless path is "". */
 static size_t count(const regex_t *patterns, const char *path, const char *text) {
     size_t found = 0;
     for (size_t p = 0; p < PROMISES; p++) {
@@ -91,7 +91,7 @@ Test(promises, no_statement_promises_more_than_is_proven) {
     for (char *path = strtok_r(found.out, "\n", &rest); path != NULL;
          path = strtok_r(NULL, "\n", &rest)) {
         char full[1024];
-        if (strcmp(path, "CHANGELOG.md") == 0) continue; /* it quotes what was said before */
+        if (strcmp(path, "CHANGELOG.md") == 0) continue; /* quotes earlier statements */
         snprintf(full, sizeof full, NVDP_SOURCE_DIR "/%s", path);
         char *text = support_read(full);
         flatten(text);

@@ -1,4 +1,4 @@
-/* nvdp report on runs that the program made. */
+/* Tests of nvdp report on runs that the program made. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -28,7 +28,7 @@ static const char *make_runs(void) {
     return folder;
 }
 
-/* The command line that the report gives makes the configuration again. */
+/* Expects that the command line in the report reproduces the configuration. */
 static void check_command(const char *folder, const json_t *run) {
     const char *command = json_string_value(json_object_get(run, "command"));
     cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
@@ -40,15 +40,16 @@ static void check_command(const char *folder, const json_t *run) {
              json_string_value(json_object_get(run, "run")));
     json_t *file = json_load_file(path, 0, NULL);
     json_t *made = json_object_get(file, "config");
-    json_t *again = json_object_get(root, "configuration");
+    json_t *configuration = json_object_get(root, "configuration");
     const char *key;
     json_t *value;
     cr_assert_gt(json_object_size(made), 20);
     json_object_foreach(made, key, value) {
         bool reference = strcmp(key, "nvib") == 0 || strncmp(key, "lambda", 6) == 0;
         if (reference && strstr(command, "--method reg") != NULL)
-            continue; /* means nothing there */
-        cr_expect(json_equal(value, json_object_get(again, key)), "'%s' in: %s", key, command);
+            continue; /* has no meaning there */
+        cr_expect(json_equal(value, json_object_get(configuration, key)), "'%s' in: %s", key,
+                  command);
     }
     json_decref(file);
     json_decref(root);

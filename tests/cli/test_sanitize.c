@@ -1,4 +1,5 @@
-/* nvdp sanitize: a task's files and lines of text, privatized token by token. */
+/* Tests of nvdp sanitize: a task's files and lines of text, randomness and warnings, vectors as output, privacy of the
+ * texts, and --analyse. */
 #include "base/file.h"
 #include "base/outdir.h"
 #include "program.h"
@@ -13,7 +14,7 @@
 
 static const char vectors[] = "the 0 0\nfilm 10 0\nplot 0 10\ngood 10 10\nbad 30 0\n. 0 30\n";
 
-/* A folder with these files, NULL behind the last: name, text, name, text ... */
+/* Writes a folder with these files: name, text, name, text ..., ended by NULL. */
 static const char *folder(const char *name, const char *const *files) {
     const char *path = support_scratch_path(name);
     mkdir(path, 0777);
@@ -40,10 +41,10 @@ static void file_is(const char *directory, const char *name, const char *want) {
     free(got);
 }
 
-/* At this eta nothing changes: what is written again is the text as its tokens have it. */
+/* This eta changes no token, so the output is the tokenized text. */
 #define FAITHFUL "--mechanism santext --epsilon 1e4"
 
-/* WordPieces: the texts' tokens, labels and index as they were, and a training reads it. */
+/* WordPieces: tokens change; labels and index stay; training reads the result. */
 Test(sanitize, task_is_written_again) {
     const char *out = support_scratch_path("same");
     struct outcome outcome = program_expect(
@@ -61,7 +62,7 @@ Test(sanitize, task_is_written_again) {
         0, "sanitize --json --task sst2 --data %s --model %s --mechanism random --out %s",
         program_task(), program_model(), out);
     json_t *object = program_object(&outcome);
-    /* 35 pieces: one in 35 stays */
+    /* with 35 pieces, one token in 35 stays the same */
     cr_expect_float_eq(support_number(json_object_get(object, "changed")), 34. / 35, 0.03);
     cr_expect_eq(support_number(json_object_get(object, "ldp_epsilon")), 0);
     cr_expect_eq(json_array_size(json_object_get(object, "examples")), 5);
@@ -78,12 +79,12 @@ Test(sanitize, task_is_written_again) {
     char *said = support_read((snprintf(path, sizeof path, "%s/statement.txt", out), path));
     said[strlen(said) - 1] = '\0';
     cr_expect_str_eq(json_string_value(json_object_get(privacy, "statement")), said);
-    support_lacks(said, "film"); /* no text in what may be given away */
+    support_lacks(said, "film"); /* nothing to give away contains a text */
     free(said);
     json_decref(privacy);
 }
 
-/* Pairs, a column named after a text's, other columns, rows without a gold label, both dev files. */
+/* Covers text pairs, a column named after a text's, further columns, rows without a label, and both dev files. */
 Test(sanitize, pairs_and_columns_that_repeat_a_text) {
     const char *data =
         FOLDER("mnli", "train.tsv",
@@ -121,8 +122,8 @@ Test(sanitize, cola_without_a_header_and_files_of_ones_own) {
     file_is(out, "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t\n");
 }
 
-/* Every layout that training reads comes out in itself: what is no text keeps its value, whatever quotes, commas and
- * newlines it has; cells that say the text again come out empty; training reads the result. */
+/* Every layout that training reads is kept. Columns without texts keep their values, with any quotes, commas and
+ * newlines. Cells that repeat the text become empty. Training reads the result. */
 Test(sanitize, layouts_of_ones_own) {
     const char *data = FOLDER(
         "odd", "train.csv",
@@ -158,7 +159,7 @@ Test(sanitize, layouts_of_ones_own) {
     cr_expect_str_eq(json_string_value(json_array_get(json_object_get(test, "emptied"), 0)),
                      "t_new");
     json_decref(privacy);
-    /* again, over it, with another layout of the training texts */
+    /* once more, overwriting, with another layout of the training texts */
     snprintf(path, sizeof path, "%s/train.csv", data);
     remove(path);
     FOLDER("odd", "train.jsonl",
@@ -179,8 +180,7 @@ Test(sanitize, layouts_of_ones_own) {
     program_release(&outcome);
 }
 
-/* What was measured of a folder's texts goes with them, and their statement is never that of others: while two write, one is
- * refused. */
+/* Measurements and statement of a folder belong to its texts. If two processes write, one is refused. */
 Test(sanitize, what_was_measured_goes_with_its_texts) {
     static const char command[] =
         "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext --eta %d "
@@ -219,7 +219,7 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
     nvdp_context_free(ctx);
 }
 
-/* A line in, a line out, also of an empty one and where words are left out. */
+/* Each line gives one line, also empty lines and lines whose words are removed. */
 Test(sanitize, lines) {
     const char *text = support_scratch_path("lines.txt");
     support_write_text(text, "Good film, good plot.\n\nugly\nthe film");
@@ -245,7 +245,7 @@ Test(sanitize, lines) {
     program_release(&outcome);
 }
 
-/* What killed processes were writing is another draw of the texts: it is not given away with what comes after. */
+/* Files of killed processes, which hold another draw of the texts, are removed so that they are not given away. */
 Test(sanitize, leftovers_go) {
     const char *text = support_scratch_path("text");
     const char *in_folder = support_scratch_path("again/train.tsv.partial-1-0");
@@ -277,16 +277,17 @@ static char *drawn(const char *options) {
     return support_read(path);
 }
 
-/* Two calls never draw the same, unless a seed is asked for by its name, on any number of threads; then the output says so. */
+/* Two calls never draw the same unless the seed option is given; then the result does not depend on the threads, and
+ * the output mentions it. */
 Test(sanitize, draws) {
-    char *release = drawn(""), *again = drawn("");
+    char *release = drawn(""), *repeated = drawn("");
     char *one = drawn("--insecure-seed 3 --threads 1"),
          *same = drawn("--insecure-seed 3 --threads 2");
     char *other = drawn("--insecure-seed 4");
-    cr_expect_str_neq(release, again);
+    cr_expect_str_neq(release, repeated);
     cr_expect_str_eq(one, same);
     cr_expect_str_neq(one, other);
-    free(release), free(again), free(one), free(same), free(other);
+    free(release), free(repeated), free(one), free(same), free(other);
     struct outcome outcome =
         program_expect(2, "sanitize --vectors %s %s --seed 3 </dev/null", table(), FAITHFUL);
     support_contains(outcome.err, "option --seed: only with --analyse");
@@ -294,7 +295,8 @@ Test(sanitize, draws) {
     program_release(&outcome);
 }
 
-/* Terminal, JSON, statement and privacy.json say where the draws come from; a seed is warned of, --quiet or not. */
+/* Terminal, JSON, statement and privacy.json name the source of randomness. A seed causes a warning even with
+ * --quiet. */
 Test(sanitize, a_seed_is_said) {
     static const char *const option[] = {"", "--insecure-seed 3"};
     static const char *const generator[] = {"os", "insecure-seed"};
@@ -326,7 +328,7 @@ Test(sanitize, a_seed_is_said) {
     }
 }
 
-/* What santext-plus gives up is said, and what choosing by the private texts does. */
+/* The output names what santext-plus gives up, and the cost of choosing by the private texts. */
 Test(sanitize, plus_says_what_it_gives_up) {
     const char *out = support_scratch_path("plus");
     struct outcome outcome = program_expect(
@@ -344,8 +346,8 @@ Test(sanitize, plus_says_what_it_gives_up) {
     program_release(&outcome);
 }
 
-/* The pairs of words that the epsilon covers, per mechanism and choice of --oov.  In the table no two words are
- * further apart than 42.43, which is 84.85 at epsilon 2. */
+/* Checks the pairs of words that the epsilon covers, per mechanism and --oov. In this table words are at most 42.43
+ * apart, which is 84.85 at epsilon 2. */
 Test(sanitize, words_without_a_vector_are_said) {
     static const struct {
         const char *options, *said, *epsilon;
@@ -386,7 +388,7 @@ Test(sanitize, words_without_a_vector_are_said) {
     }
 }
 
-/* The option is named as it was given, or under both its names. */
+/* The message uses the name that was given, or both names. */
 Test(sanitize, no_noise_is_refused_by_name) {
     static const char *const option[] = {"--epsilon 0", "--eta 0", ""};
     for (size_t i = 0; i < 3; i++) {
@@ -398,7 +400,7 @@ Test(sanitize, no_noise_is_refused_by_name) {
     }
 }
 
-/* Words that are written as no text is read never go in and yet come out. */
+/* Warns of vectors whose words no input contains but which appear in the output. */
 Test(sanitize, words_of_no_text_are_warned_of) {
     const char *text = support_scratch_path("cased.txt"), *out = support_scratch_path("cased.out");
     const char *cased = support_scratch_path("cased.vectors");
@@ -424,8 +426,8 @@ Test(sanitize, words_of_no_text_are_warned_of) {
     program_release(&outcome);
 }
 
-/* Only words of a task, or of a file, come out of the table.  The statement says what that shows; nvdp privacy and
- * analyses measure over the same words. */
+/* Output words come only from the words of a task or file. The statement names the consequence; nvdp privacy and
+ * analyses use the same words. */
 Test(sanitize, vocabulary_from) {
     char data[4200], words[4200], out[4200], file[4200], path[4300];
     snprintf(data, sizeof data, "%s",
@@ -496,7 +498,7 @@ Test(sanitize, vocabulary_from) {
     support_lacks(outcome.out, "which is not private");
     program_release(&outcome);
 
-    /* the private text itself, under its own name; vectors come out; V_S of the same counts */
+    /* the private text as its own vocabulary; vectors as output; V_S of the same counts */
     outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
                              file, words, FAITHFUL, file, support_scratch_path("own.out"));
     support_contains(outcome.out, "vocabulary        4 of the table's 6 words, 2 dimensions; NOT "
@@ -535,11 +537,11 @@ static void refused(int code, const char *message, const char *format, const cha
     struct outcome outcome = program_expect(code, "sanitize %s --out %s", options, out);
     support_contains(outcome.err, message);
     program_release(&outcome);
-    cr_expect(nvdp__directory_empty(out), "%s", message); /* nothing half-written */
+    cr_expect(nvdp__directory_empty(out), "%s", message); /* no incomplete file */
 }
 
 Test(sanitize, bad_input) {
-    char words[4200]; /* scratch paths come round again */
+    char words[4200]; /* scratch paths are reused */
     snprintf(words, sizeof words, "%s", table());
     const char *quoted =
         FOLDER("quoted", "train.tsv", "sentence\tlabel\ngood\t1\n\"bad\tfilm\"\t0\n");
@@ -586,7 +588,7 @@ Test(sanitize, bad_input) {
                        task, words, FAITHFUL, task);
     support_contains(outcome.err, "out: expected another place than");
     program_release(&outcome);
-    /* Most words unknown: it goes on, and says what that means. */
+    /* Most words are unknown: continues with a warning. */
     outcome = program_expect(0, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
                              FOLDER("foreign", "train.tsv", "sentence\tlabel\nder gute film\t1\n"),
                              words, FAITHFUL, support_scratch_path("foreign-out"));
@@ -596,7 +598,8 @@ Test(sanitize, bad_input) {
     program_release(&outcome);
 }
 
-/* Vectors of a file of pairs: read back, on the grid, near the table's rows by as much as the noise says. */
+/* Vectors of a file of text pairs: reads them back, on the grid, and near the table's rows as far as the noise
+ * allows. */
 Test(sanitize, representations) {
     const char *data =
         FOLDER("rte", "train.tsv",
@@ -636,12 +639,12 @@ Test(sanitize, representations) {
                                        {30, 0}, {0, 0},  {10, 0},  {0, 10}, {30, 0}};
     float z[20];
     cr_assert_eq(nvdp_representations_read(file, 0, 10, z), NVDP_OK);
-    cr_expect_eq(info.step, 0x1p-6); /* 2048 of them reach over 30 + 8 sqrt(3)/50 */
+    cr_expect_eq(info.step, 0x1p-6); /* 2048 steps cover 30 + 8 sqrt(3)/50 */
     double away = 0;
     for (size_t i = 0; i < 20; i++) {
         cr_expect_eq(z[i] / info.step, rint(z[i] / info.step));
-        if (i / 2 == 6) continue;                        /* a uniform draw's */
-        cr_expect_float_eq(z[i], want[i / 2][i % 2], 1); /* |N| above 1: probability 1e-20 */
+        if (i / 2 == 6) continue;                        /* drawn uniformly */
+        cr_expect_float_eq(z[i], want[i / 2][i % 2], 1); /* |N| exceeds 1 with probability 1e-20 */
         away += fabs(z[i] - want[i / 2][i % 2]);
     }
     cr_expect_gt(away, 0.05);
@@ -660,7 +663,8 @@ Test(sanitize, representations) {
     program_release(&outcome);
 }
 
-/* A user's classes are numbered by train, whatever its layout; a pipe cannot be read twice, and nothing is left. */
+/* Classes of the user's task are numbered by the train file in every layout. A pipe, which cannot be read twice, is
+ * refused without leaving a file. */
 Test(sanitize, representations_of_ones_own) {
     const char *data =
         FOLDER("classes", "train.csv", "t,y\n\"the\nfilm\",b\ngood,\"a,\"\n,c\nbad,b\n",
@@ -696,7 +700,7 @@ Test(sanitize, representations_of_ones_own) {
     program_release(&outcome);
 }
 
-/* The texts' own privacy: as NVDP's reports, for a mechanism and for what a folder says. */
+/* Privacy of the texts, in the same report as for NVDP: for a mechanism, and for a sanitized folder. */
 Test(sanitize, privacy_of_the_texts) {
     const char *data =
         FOLDER("short", "train.tsv", "sentence\tlabel\nthe film\t1\ngood\t0\n", "dev.tsv",
@@ -720,7 +724,7 @@ Test(sanitize, privacy_of_the_texts) {
     cr_expect_eq(json_integer_value(json_object_get(worst, "tokens")), 6);
     cr_expect_float_eq(json_number_value(json_object_get(worst, "bound")), .1 * sqrt(1800), 1e-9);
 
-    /* What the folder says is what was said by hand. */
+    /* The folder gives the same result as explicit options. */
     outcome = program_expect(0,
                              "sanitize --task sst2 --data %s --vectors %s --mechanism santext "
                              "--epsilon .1 --out %s --measure-tokens 0 --quiet",
@@ -758,7 +762,7 @@ Test(sanitize, privacy_of_the_texts) {
     program_release(&outcome);
 }
 
-/* Texts whose frequent words are not their dev split's: film, plot and good, of 6 words. */
+/* Writes texts whose frequent words differ from those of the dev split: film, plot and good, of 6 words. */
 static const char *uneven(void) {
     return FOLDER("uneven", "train.tsv",
                   "sentence\tlabel\nfilm plot good film plot good\t1\nfilm plot good\t0\n",
@@ -779,8 +783,8 @@ static void not_the_folders(int code, const char *message, const char *options) 
     program_release(&outcome);
 }
 
-/* A report on another mechanism than the folder's would be believed: sensitive tokens are counted where
- * nvdp sanitize counts them, and other vectors, shares and texts are refused. */
+/* A report about another mechanism than the folder's would mislead. Sensitive tokens are counted as by nvdp sanitize,
+ * and other vectors, shares and texts are refused. */
 Test(sanitize, measured_is_the_folders_mechanism) {
     const char *data = uneven(), *out = support_scratch_path("plus");
     struct outcome outcome =
@@ -796,7 +800,7 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     program_release(&outcome);
     json_t *report = measured(out), *tokens = json_object_get(report, "tokens");
     cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 12);
-    /* by the dev texts alone these would be the sensitive ones, and 9 the others */
+    /* the dev texts alone would select these, and 9 others */
     cr_expect_eq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
     json_decref(report);
 
@@ -838,7 +842,7 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     cr_expect_not(nvdp__exists(path));
 }
 
-/* A list has to be given again; a folder without digests is measured with a warning. */
+/* A list must be given again. A folder without digests is measured with a warning. */
 Test(sanitize, sensitive_lists_and_older_folders) {
     const char *data = uneven(), *out = support_scratch_path("listed");
     const char *list = support_scratch_path("list.txt");
@@ -877,8 +881,7 @@ static double number(const json_t *object, const char *key, const char *inner) {
     return json_number_value(value);
 }
 
-/* Distances that can be counted on the table; a mechanism that changes nothing, and one that tells
- * nothing. */
+/* Covers distances that can be verified by hand, a mechanism that changes nothing, and one that reveals nothing. */
 Test(sanitize, analyses) {
     char vectors_path[4200], text[4200];
     snprintf(text, sizeof text, "%s", support_scratch_path("t.txt"));
@@ -934,7 +937,7 @@ Test(sanitize, analyses) {
     program_release(&o);
 }
 
-/* A task's texts say what the same lines say; pairs have both texts; a split, and a sample of it. */
+/* A task's texts give the same result as the same lines; also pairs, a split, and a sample. */
 Test(sanitize, analyses_of_a_task) {
     static const char format[] =
         "sanitize --analyse inversion --vectors %s --mechanism santext --epsilon .1 %s --json";
@@ -996,7 +999,7 @@ Test(sanitize, analyses_of_a_task) {
     }
 }
 
-/* Texts as they are, and as a mechanism that changes nothing sends them: the same guesses. */
+/* A mechanism that changes nothing gives the same guesses as the texts themselves. */
 Test(sanitize, mask_inference) {
     const char *lines = support_scratch_path("mlm.txt"), *model = support_scratch_path("mlm");
     char of[8600];
@@ -1018,7 +1021,7 @@ Test(sanitize, mask_inference) {
         program_release(&o);
     }
     cr_expect_str_eq(json_string_value(json_object_get(found[0], "mechanism")), "none");
-    cr_expect_gt(number(found[0], "original", NULL), 0); /* "was" and "." at least */
+    cr_expect_gt(number(found[0], "original", NULL), 0); /* at least "was" and "." */
     cr_expect_float_eq(number(found[0], "defense_rate", NULL),
                        1 - number(found[0], "original", NULL), 1e-12);
     cr_expect_eq(number(found[0], "original", NULL), number(found[1], "original", NULL));

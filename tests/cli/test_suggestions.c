@@ -1,4 +1,5 @@
-/* Every option that a message, an example or a page names is one that --help tells: a suggestion can be followed. */
+/* Tests that every option in a message, an example or a page appears in --help=all, so that suggestions can be
+ * followed. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -15,7 +16,7 @@ static struct {
 } command[COMMANDS];
 static size_t commands;
 
-/* Names that are no options: variables of CSS, an example of any option. */
+/* Names that are not options: CSS variables, an example of any option. */
 static const char *const others[] = {"src/report/page.c --ink",   "src/report/page.c --soft",
                                      "src/report/page.c --paper", "src/report/page.c --line",
                                      "src/report/page.c --card",  "src/report/page.c --mark",
@@ -28,20 +29,20 @@ static void read_commands(void) {
     for (at = strchr(at, '\n') + 1; at[0] == ' ' && at[2] != '-'; at = strchr(at, '\n') + 1) {
         cr_assert_lt(commands, COMMANDS);
         cr_assert_eq(sscanf(at, " %31[a-z]", command[commands].name), 1);
-        struct outcome help = program_expect(0, "%s --help", command[commands].name);
+        struct outcome help = program_expect(0, "%s --help=all", command[commands].name);
         command[commands++].help = strdup(help.out);
         program_release(&help);
     }
     program_release(&list);
 }
 
-/* Whether a line of the help begins with the option; `any`: with one whose name begins so. */
+/* Returns true if a line of the help begins with the option, or with `any` if its name begins so. */
 static bool has(const char *help, const char *name, size_t size, bool any) {
     for (const char *line = help; line != NULL; line = strchr(line, '\n')) {
         line += strspn(line, "\n ");
         if (line[0] == '-' && line[1] != '-' && line[2] == ',') line += 4; /* -q, --quiet */
         if (strncmp(line, "--", 2) == 0 && strncmp(line + 2, name, size) == 0 &&
-            (any || strchr("=\n ", line[2 + size]) != NULL))
+            (any || strchr("=[\n ", line[2 + size]) != NULL))
             return true;
     }
     return false;
@@ -54,10 +55,10 @@ static size_t find_command(const char *name, size_t size) {
 }
 
 struct place {
-    const char *path; /* from the root of the sources on */
+    const char *path; /* relative to the root of the sources */
     size_t line;
-    size_t owner; /* the command whose file it is, or COMMANDS */
-    bool strict;  /* only options behind "nvdp COMMAND" are looked at, within the same backticks */
+    size_t owner; /* command of the file, or COMMANDS */
+    bool strict;  /* only options after "nvdp COMMAND" within the same backticks count */
     size_t *wrong;
 };
 
@@ -72,7 +73,7 @@ static bool is_other(const char *path, const char *name, size_t size) {
     return false;
 }
 
-/* An option belongs to the command that the text names before it, else to the file's, else to any. */
+/* Checks each option against the command that the text names before it, else the file's command, else any command. */
 static void check(const struct place *place, const char *text) {
     size_t owner = place->owner;
     bool named = false;
@@ -100,14 +101,14 @@ static void check(const struct place *place, const char *text) {
     }
 }
 
-/* The texts of a C source: literals, neighbours joined. */
+/* Checks the string literals of a C source, with adjacent ones joined. */
 static void check_literals(struct place place, const char *source) {
     char *text = calloc(1, strlen(source) + 1);
     size_t size = 0, line = 1;
     for (const char *at = source;; at++) {
         const bool opens = *at == '"';
         const bool blank = *at != '\0' && isspace((unsigned char)*at);
-        if (size > 0 && !opens && !blank) { /* a literal ends where something else begins */
+        if (size > 0 && !opens && !blank) { /* other text ends a literal */
             text[size] = '\0';
             check(&place, text);
             size = 0;

@@ -1,4 +1,4 @@
-/* nvdp sweep as its users meet it. */
+/* Tests of nvdp sweep through the program. */
 #include "program.h"
 #include "sweep/internal.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A grid of the tiny task with these members beside the usual ones. */
+/* Writes a grid of the tiny task with these additional members. */
 static const char *write_grid(const char *members) {
     const char *path = support_scratch_path("grid.json");
     char *text = NULL;
@@ -50,13 +50,13 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     json_t *object = program_object(&outcome);
     const json_t *runs = json_object_get(object, "runs");
     cr_assert_eq(json_array_size(runs), 10);
-    cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts, batches of 16 */
+    cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts in batches of 16 */
     cr_assert_gt(number(json_array_get(runs, 9), "memory_bytes"), 0);
     json_decref(object);
     program_release(&outcome);
 }
 
-/* What is true of every run is told once, not once a run. */
+/* A notice that applies to every run is printed once. */
 Test(sweep, tells_a_note_once) {
     static const char of_train[] = "160 of 160 texts (100.0 %) are cut to 4 tokens";
     const char *grid = write_grid("\"methods\": [\"base\"], \"epochs\": [1, 2], "
@@ -138,8 +138,8 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     program_release(&outcome);
 }
 
-/* Off a terminal lines come every half minute; the first that knows an ETA does not wait for it: it
-   comes within a second, on a machine that does much else within a few. */
+/* Without a terminal there is a line every half minute, except that the first ETA is printed at once: within a second,
+ * or a few on a busy machine. */
 Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
     const char *out = support_scratch_path("sweep"), *lines = support_scratch_path("lines");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 9999, "
@@ -155,12 +155,12 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
               (char *)NULL);
         _exit(127);
     }
-    bool told = false;
-    for (int i = 0; i < 250 && !told; i++) {
+    bool shown = false;
+    for (int i = 0; i < 250 && !shown; i++) {
         nanosleep(&(struct timespec){0, 100000000}, NULL);
         char *text = support_read(lines);
-        told = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
-               strstr(text, "ETA unknown") == NULL;
+        shown = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
+                strstr(text, "ETA unknown") == NULL;
         free(text);
     }
     int raw = 0;
@@ -169,11 +169,11 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
     cr_assert(WIFEXITED(raw));
     cr_assert_eq(WEXITSTATUS(raw), 130);
     char *said = support_read(lines);
-    cr_assert(told, "no ETA in 25 seconds: %s", said);
+    cr_assert(shown, "no ETA in 25 seconds: %s", said);
     free(said);
 }
 
-/* Options of the call, or of the sweep: no grid has them. */
+/* Returns true for options of the call or of the sweep, which grids do not have. */
 static bool is_of_the_call(const char *name) {
     static const char *const names[] = {
         "task",    "data",  "method", "out",     "resume",   "overwrite",
@@ -186,7 +186,7 @@ static bool is_of_the_call(const char *name) {
 }
 
 Test(sweep, a_grid_knows_every_option_of_train) {
-    struct outcome help = program_expect(0, "train --help");
+    struct outcome help = program_expect(0, "train --help=all");
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
     struct sweep_grid grid;
@@ -196,7 +196,7 @@ Test(sweep, a_grid_knows_every_option_of_train) {
         size_t length = strspn(at + 4, "abcdefghijklmnopqrstuvwxyz0123456789-");
         snprintf(given, sizeof given, "%.*s", (int)length, at + 4);
         if (length == 0 || is_of_the_call(given)) continue;
-        /* an object is no value of any: only a known one's type is complained about */
+        /* An object is never a valid value, and only known options are checked for their type. */
         snprintf(text, sizeof text, "{\"tasks\": [\"sst2\"], \"methods\": [\"nvdp\"], \"%s\": {}}",
                  given);
         support_write_text(path, text);

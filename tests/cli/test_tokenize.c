@@ -1,4 +1,4 @@
-/* nvdp tokenize: pieces of plain lines, ids of JSON lines. */
+/* Tests of nvdp tokenize: pieces of plain lines, ids of JSON lines. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -73,7 +73,7 @@ Test(tokenize, a_model_that_is_not_there) {
     program_release(&outcome);
 }
 
-/* Against values of an independent implementation (Hugging Face's). */
+/* Compares with an independent implementation (Hugging Face). */
 Test(tokenize, golden_lines) {
     const char *golden = support_shared("golden/tokenizer.jsonl");
     const char *model = support_shared("data/bert/bert-base-uncased");

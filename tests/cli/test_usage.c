@@ -1,8 +1,12 @@
-/* Help, version, wrong usage: texts and exit codes that scripts and people meet first. */
+/* Tests of help, version and invalid usage: texts and exit codes that users and scripts see first. */
 #include "program.h"
 
 #include <criterion/criterion.h>
+#include <nvdp/attack.h>
+#include <nvdp/pretrain.h>
 #include <nvdp/privacy.h>
+#include <nvdp/sanitize.h>
+#include <nvdp/share.h>
 #include <nvdp/train.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
@@ -14,7 +18,7 @@ static const char *const commands[] = {"pretrain", "train",    "eval",    "predi
                                        "explain",  "info",     "bench",   "verify",  "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* What has no effect, and what is no folder, is said. */
+/* Warns of an option without effect and reports a missing folder. */
 Test(usage, what_users_try_first) {
     struct outcome outcome =
         program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
@@ -30,7 +34,7 @@ Test(usage, what_users_try_first) {
     program_release(&outcome);
 }
 
-/* The program and the library name the same option, each in its way. */
+/* The program and the library name the same option, each in its own style. */
 Test(usage, messages_name_options_in_the_callers_way) {
     struct outcome outcome = program_expect(2, "privacy run --max-pairs many");
     struct nvdp_context *ctx = NULL;
@@ -65,7 +69,7 @@ Test(usage, help_lists_every_subcommand_with_a_line) {
         support_contains(help.out, line);
     }
     cr_assert_str_empty(help.err);
-    /* and the list here is the program's: a line each between the headings */
+    /* The list here is complete: the help has a line per subcommand between the headings. */
     const char *at = strstr(help.out, "Subcommands:\n");
     cr_assert_not_null(at);
     int lines = 0;
@@ -101,8 +105,8 @@ Test(usage, every_subcommand_has_help_with_examples) {
     }
 }
 
-/* An unknown option, and a value that no option of the kind takes, are faults of usage everywhere;
- * a configuration file that is none is one of input, and one that is missing a failure. */
+/* Unknown options and invalid values are usage errors in every command. An invalid configuration file is bad input, and
+ * a missing one a failure. */
 Test(usage, every_subcommand_has_the_same_exit_codes) {
     char path[512];
     snprintf(path, sizeof path, "%s", support_scratch_path("not.json"));
@@ -134,15 +138,17 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
     }
 }
 
-/* Every training option stands in the help with its value's name. */
-Test(usage, help_tells_every_training_option) {
+/* The full help lists every option of a table with its value's name. */
+static void lists_all(const char *command,
+                      nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out)) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
-    struct outcome help = program_expect(0, "train --help");
-    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    struct outcome help = program_expect(0, "%s --help=all", command);
+    cr_assert_eq(create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *row = nvdp_config_option(config, i);
         char line[128];
+        if ((row->traits & (NVDP_TRAIT_HIDDEN | NVDP_TRAIT_POSITIONAL)) != 0) continue;
         snprintf(line, sizeof line, "--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
                  row->placeholder != NULL ? row->placeholder : "");
         support_contains(help.out, line);
@@ -152,8 +158,90 @@ Test(usage, help_tells_every_training_option) {
     nvdp_context_free(ctx);
 }
 
-Test(usage, help_states_defaults_and_choices) {
+Test(usage, full_help_lists_every_option) {
+    lists_all("train", nvdp_train_config_create);
+    lists_all("pretrain", nvdp_pretrain_config_create);
+    lists_all("privacy", nvdp_privacy_config_create);
+    lists_all("sanitize", nvdp_sanitize_config_create);
+    lists_all("export", nvdp_export_config_create);
+    lists_all("attack", nvdp_attacks_config_create);
+}
+
+static size_t count_lines(const char *text) {
+    size_t lines = 0;
+    for (; (text = strchr(text, '\n')) != NULL; text++)
+        lines++;
+    return lines;
+}
+
+/* Short help has at most 60 lines, and names the groups and the number of the options in the full help. */
+Test(usage, short_help_names_groups_and_number_of_options) {
+    size_t shortened = 0;
+    for (int i = 0; i < COMMANDS; i++) {
+        struct outcome help = program_expect(0, "%s --help", commands[i]);
+        struct outcome full = program_expect(0, "%s --help=all", commands[i]);
+        size_t options = 0, groups = 0;
+        char last[128], *rest = NULL;
+        const bool same = strcmp(help.out, full.out) == 0;
+        if (!same) {
+            shortened++;
+            cr_expect_leq(count_lines(help.out), 60, "%s", commands[i]);
+        }
+        for (char *line = strtok_r(full.out, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest)) {
+            const size_t size = strlen(line);
+            options += strncmp(line, "      --", 8) == 0 && strncmp(line + 8, "usage ", 6) != 0;
+            if (same || line[0] != ' ' || line[1] == ' ' || line[size - 1] != ':') continue;
+            line[size - 1] = '\0';
+            char *flat = strdup(help.out); /* a group's name may be wrapped */
+            for (char *at = flat; *at != '\0'; at++)
+                if (*at == '\n') *at = ' ';
+            strcat(strcpy(last, line), " (");
+            support_contains(flat, last);
+            free(flat);
+            groups++;
+        }
+        if (!same) {
+            cr_expect_geq(groups, 4, "%s", commands[i]);
+            snprintf(last, sizeof last, "\nnvdp %s --help=all shows all %zu options.\n",
+                     commands[i], options);
+            cr_expect_str_eq(help.out + strlen(help.out) - strlen(last), last);
+        } else {
+            cr_expect_leq(options, 32, "%s", commands[i]);
+        }
+        program_release(&full);
+        program_release(&help);
+    }
+    cr_expect_eq(shortened, 4);
+}
+
+Test(usage, short_help_has_the_options_that_most_runs_need) {
+    static const char *const basic[] = {"task=",   "data=",   "model=",      "method=",
+                                        "preset=", "lambda=", "epochs=",     "batch=",
+                                        "lr=",     "seed=",   "out=",        "overwrite",
+                                        "resume=", "json",    "max-length=", "certified-epsilon="};
     struct outcome help = program_expect(0, "train --help");
+    for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n      --%s", basic[i]);
+        support_contains(help.out, line);
+    }
+    cr_expect_lt(strstr(help.out, "--task") - help.out, strstr(help.out, "--data") - help.out);
+    cr_expect_null(strstr(help.out, "--beta1"));
+    program_release(&help);
+    struct outcome same = program_expect(0, "train '-?'");
+    support_contains(same.out, "--help=all shows all");
+    program_release(&same);
+    struct outcome usage = program_expect(0, "train --usage");
+    support_contains(usage.out, "[--beta1=X]");
+    program_release(&usage);
+    struct outcome wrong = program_expect(2, "train --help=some");
+    support_contains(wrong.err, "option --help: expected all, or no value, found 'some'");
+    program_release(&wrong);
+}
+
+Test(usage, help_states_defaults_and_choices) {
+    struct outcome help = program_expect(0, "train --help=all");
     support_contains(help.out, "--lambda-g=X");
     support_contains(help.out, "--kl-schedule=S");
     support_contains(help.out, "(default 0.1)");
@@ -161,9 +249,9 @@ Test(usage, help_states_defaults_and_choices) {
     program_release(&help);
 }
 
-/* The heading above an option: the last line of help, a blank before it and a colon at its end. */
+/* Expects the option under this heading, the last line before it with one leading blank and a trailing colon. */
 static void stands_under(const char *command, const char *option, const char *heading) {
-    struct outcome help = program_expect(0, "%s --help", command);
+    struct outcome help = program_expect(0, "%s --help=all", command);
     char name[64], found[128] = "none";
     bool there = false;
     snprintf(name, sizeof name, "      --%s", option);
@@ -196,7 +284,7 @@ Test(usage, options_stand_under_their_headings) {
 
 Test(usage, no_heading_is_there_twice) {
     for (int i = 0; i < COMMANDS; i++) {
-        struct outcome help = program_expect(0, "%s --help", commands[i]);
+        struct outcome help = program_expect(0, "%s --help=all", commands[i]);
         for (char *line = strchr(help.out, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
             char heading[128];
             const size_t size = strcspn(line + 1, "\n");
@@ -321,7 +409,7 @@ Test(usage, a_full_disk_is_a_failure) {
     free(text);
 }
 
-/* Else the metrics, opened under number 2, would take the notes of every epoch. */
+/* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */
 Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
     struct outcome o =
         program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),

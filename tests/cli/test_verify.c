@@ -1,4 +1,4 @@
-/* nvdp verify: keys, a signed export, what is told of it and with which exit code. */
+/* Tests of nvdp verify: keys, a signed export, its printed properties and exit codes. */
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -111,7 +111,8 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
 }
 
-/* Standard error before anything is written, the first line of the output, the statement and the card, the last of verify. */
+/* The limitation appears on standard error before writing, in the first line of output, in statement and card, and last
+ * in verify. */
 Test(verify, says_where_there_is_no_useful_guarantee) {
     static const char line[] = "No guarantee over all texts: nothing is proven of these samples.";
     char run[512], shared[512], card[512];
@@ -154,7 +155,7 @@ Test(verify, says_where_there_is_no_useful_guarantee) {
     program_release(&o);
 }
 
-/* Float32 holds no step of 2^-12 of numbers in the ten thousands: that is found before an older file is replaced. */
+/* Float32 cannot store values above 10000 in steps of 2^-12. This is detected before an older file is replaced. */
 Test(verify, what_cannot_be_signed_replaces_nothing) {
     char run[512], key[512], shared[512];
     snprintf(run, sizeof run, "%s", support_scratch_path("run"));

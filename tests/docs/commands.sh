@@ -1,6 +1,6 @@
 #!/bin/bash
-# commands.sh SOURCE_DIR BUILD_DIR SCRATCH_DIR PAGE: runs every block of PAGE that is marked ```sh, in order, in one shell in an
-# empty folder that has models/ and presets/ as a checkout has them.  Stops at the first command that fails and prints its line.
+# commands.sh SOURCE_DIR BUILD_DIR SCRATCH_DIR PAGE: runs the blocks of PAGE that are marked ```sh, in order, in one shell,
+# in an empty folder with links to models/ and presets/. Stops at the first failing command and prints its line.
 set -euo pipefail
 source=$(cd "${1:?source directory}" && pwd)
 build=$(cd "${2:?build directory}" && pwd)
@@ -12,8 +12,8 @@ mkdir -p "$scratch/home"
 cd "$scratch"
 ln -s "$source/models" "$source/presets" .
 
-# The script has the page's lines, so that line numbers agree.  Left out are lines that begin with a command that installs, or
-# needs the network or the whole checkout: $left_out.  Other text becomes empty lines.
+# Writes a script with the page's line numbers. Omits lines that begin with a command that installs, or needs the network
+# or the whole checkout: $left_out. Other text becomes empty lines.
 left_out='make|sudo|apt-get|pip|git|podman'
 awk -v left_out="^($left_out) " '
     /^```/ { inside = ($0 == "```sh"); print ""; next }
@@ -31,4 +31,4 @@ source ./commands
 RUN
 env -u XDG_CACHE_HOME HOME="$PWD/home" PATH="$build:$PATH" page="$page" bash run </dev/null
 echo "$page: $(grep -c nvdp commands) commands passed"
-cd / && rm -rf "$scratch" # models and caches; they stay where a command failed
+cd / && rm -rf "$scratch" # models and caches; they stay if a command fails

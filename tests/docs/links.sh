@@ -1,6 +1,6 @@
 #!/bin/sh
-# links.sh SOURCE_DIR: checks that every relative link and anchor in Markdown files exists, and every path of a Markdown file that
-# is named elsewhere (comments and messages in C, Python, shell, CMake; notebooks).  Prints FILE:LINE for each that does not.
+# links.sh SOURCE_DIR: checks that every relative link and anchor in Markdown files exists, and every path of a Markdown
+# file in other text (comments and messages in C, Python, shell, CMake; notebooks). Prints FILE:LINE of each error.
 set -eu
 cd "${1:?source directory}"
 if git ls-files >/dev/null 2>&1; then
@@ -22,7 +22,7 @@ function resolve(path,   part, n, i, depth, stack) {
     return path
 }
 
-# The anchor that GitHub gives a heading: lower case, words joined by hyphens, no punctuation.
+# Returns the anchor that GitHub gives a heading: lower case, words joined by hyphens, no punctuation.
 function anchor(heading) {
     sub(/^#+[ \t]+/, "", heading)
     sub(/[ \t]+#*[ \t]*$/, "", heading)
@@ -89,7 +89,7 @@ function check_markdown(file,   line, number, base, fenced, target) {
     close(file)
 }
 
-# Paths from the top of the repository, such as docs/privacy.md#bayesian-dp.
+# Checks paths from the top of the repository, such as docs/privacy.md#bayesian-dp.
 function check_mentions(file,   line, number, target) {
     while ((getline line < file) > 0) {
         number++

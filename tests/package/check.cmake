@@ -1,5 +1,5 @@
-# Installs BUILD into a scratch prefix, moves that elsewhere, runs the program there, and builds user.c against it: through
-# CMake and through pkg-config, with the shared and with the static library.
+# Installs BUILD into a scratch prefix, moves the prefix, runs the program there, and builds user.c against it with CMake
+# and with pkg-config, using the shared and the static library.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -16,7 +16,7 @@ file(RENAME ${SCRATCH}/first ${SCRATCH}/prefix)
 set(prefix ${SCRATCH}/prefix)
 run(${prefix}/bin/nvdp --version)
 
-# Nothing that is installed names a folder of the installation, be it of another prefix or of the build.
+# Fails if an installed file names a folder of the build or of another prefix.
 file(GLOB_RECURSE texts ${prefix}/*.pc ${prefix}/*.cmake)
 foreach(file ${texts})
   file(READ ${file} text)
@@ -43,9 +43,9 @@ run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user ${flags} -Wl,-rpath,${prefix}/${LI
 run(${SCRATCH}/user)
 run(pkg-config --static --cflags --libs nvdp)
 string(REPLACE "-lnvdp" "-l:libnvdp.a" output "${output}")
-string(REPLACE "-lgfortran" "" output "${output}") # what OpenBLAS needs where it is static, too
+string(REPLACE "-lgfortran" "" output "${output}") # a static OpenBLAS needs it too
 separate_arguments(flags UNIX_COMMAND "${output}")
 run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user_static ${flags})
 run(${SCRATCH}/user_static)
-# The static library can become part of a shared one.
+# Checks that the static library can become part of a shared one.
 run(${CC} -shared -o ${SCRATCH}/libuser.so -fPIC -I${prefix}/include ${SOURCE}/user.c -Wl,--whole-archive ${prefix}/${LIBDIR}/libnvdp.a -Wl,--no-whole-archive)

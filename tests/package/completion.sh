@@ -1,8 +1,8 @@
 #!/bin/bash
-# completion.sh FILE: what the completion of bash offers for some lines.
+# completion.sh FILE: checks the completions of bash for some command lines.
 set -eu
 source "$1"
-check() { # EXPECTED WORD... the last one is being written
+check() { # EXPECTED WORD...: completes the last word
     local expected=$1
     shift
     COMP_WORDS=("$@")

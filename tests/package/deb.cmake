@@ -1,4 +1,4 @@
-# The Debian packages of BUILD, unpacked into a folder: their files, what they depend on, the program at work.
+# Unpacks the Debian packages of BUILD into a folder, checks their files and dependencies, and runs the program.
 execute_process(COMMAND ${CPACK} -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=none -B ${SCRATCH} WORKING_DIRECTORY ${BUILD} RESULT_VARIABLE result
   OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT result EQUAL 0)

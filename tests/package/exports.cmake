@@ -1,4 +1,4 @@
-# What the shared library LIBRARY exports is what LIST names, no more and no less.  With UPDATE, writes LIST.
+# Checks that the shared library LIBRARY exports exactly the names in LIST. With UPDATE, writes LIST.
 cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND nm -D --defined-only ${LIBRARY} OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^ \n]+\n" found "${output}")

@@ -1,20 +1,20 @@
 #!/bin/bash
-# members.sh SOURCE: a member of a table (methods, mechanisms of texts, encoders, attacks) is named in its list, in the
-# files that hold rows of its table, and in the folders of the mathematics.  All other code asks for a property of the row.
+# members.sh SOURCE: checks that members of a table (methods, mechanisms of texts, encoders, attacks) are named only in the
+# table's list, in files with its rows, and in the folders of the mathematics. Other code uses the row's properties.
 set -eu
 cd "$1"
 
-# Names that are also ordinary words are looked for in comparisons alone.
+# Names that are also ordinary words count only in comparisons.
 words=' base nvdp pair token language attribute random exposure nearest bert '
 
-# FILE:NAME of an exception.
+# Exceptions: FILE:NAME and the reason.
 exceptions='
 src/train/options.c:reg                 values that options imply
 src/cli/bench.c:laplace-nearest         the default of an option
 '
 
 failures=0
-# Looks for the names of LIST, given by the expression, outside of the files that define PREFIX_name.
+# Searches for the names of LIST, selected by EXPRESSION, outside the files that define PREFIX_name.
 look() { # LIST EXPRESSION PREFIX
     local names name own found file pattern
     names=$(sed -nE "s/^[A-Z_]+\($2.*/\\1/p" "$1")

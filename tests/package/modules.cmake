@@ -1,5 +1,5 @@
-# No module includes a header of a module above it: the order of modules, from the bottom up.  Modules on one line do not include
-# each other.  A module is a folder.
+# Checks that no module (a folder) includes a header of a module above it. The list has the order from the bottom up;
+# modules on one line do not include each other.
 set(order
   "base"
   "options hdf5"
@@ -55,7 +55,8 @@ if(found LESS 300)
   message(SEND_ERROR "expected more than 300 includes between modules, found ${found}: is this test looking at the sources?")
 endif()
 
-# The options of rdp/ are in its table and in the shared rows; every other name that is written as an option is one of training or of a command.
+# Checks that rdp/ names only its own options, which are in its table and in the shared rows. Other options belong to
+# training or to commands.
 set(table)
 foreach(file rdp/options.c rdp/options.h src/options/rows.h)
   file(READ ${SOURCE}/${file} text)
@@ -86,8 +87,8 @@ foreach(file ${rdp_files})
   endif()
 endforeach()
 
-# The library reads and prints numbers by src/base/number.c alone, which does not follow the caller's locale.  The program does
-# not set LC_NUMERIC.
+# Checks that the library converts numbers only by src/base/number.c, which ignores the caller's locale. The program
+# does not set LC_NUMERIC.
 list(FILTER files EXCLUDE REGEX "^src/(cli|sweep|report|bench)/|^src/base/number\\.c$")
 foreach(file ${files})
   file(STRINGS ${SOURCE}/${file} calls REGEX "(^|[^A-Za-z0-9_])(strto[df]|strtold|atof|v?s?n?printf|v?[fd]printf|v?asprintf)\\(")

@@ -1,4 +1,4 @@
-/* What a user's program looks like: one header, one library. */
+/* A minimal program that uses the library: one header, one library. */
 #include <nvdp.h>
 #include <stdio.h>
 #include <string.h>

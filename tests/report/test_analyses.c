@@ -1,4 +1,5 @@
-/* Analyses of text privatization in a report: found, matched with runs, tabled, drawn. */
+/* Tests of analyses of text privatization in a report: finding them, matching them with runs, tables, figures; then
+ * planted secrets and attacks. */
 #include "made_runs.h"
 
 #include "report/parts.h"
@@ -81,7 +82,7 @@ Test(analyses, tables) {
     free(text);
 }
 
-/* n/eta is 50/10; medians and quantiles in the order of eta; scores at the same eta. */
+/* n/eta is 50/10. Medians and quantiles are ordered by eta, with scores at the same eta. */
 Test(analyses, figures) {
     make("figures");
     char *text = report_written("figures", "figures/geometry.dat");
@@ -90,7 +91,7 @@ Test(analyses, figures) {
     text = report_written("figures", "figures/geometry.gp");
     support_contains(text, "set arrow from first 5,graph 0 to first 5,graph 1");
     support_contains(text, "set label 'eta 10'");
-    support_lacks(text, "'eta 2'"); /* not of noise */
+    support_lacks(text, "'eta 2'"); /* without noise */
     free(text);
     text = report_written("figures", "figures/deniability.dat");
     support_contains(text, "N_w of sst2 dev, 100 x 50, santext\n# eta\t5 %\tmedian\t95 %\tmean\n"
@@ -100,7 +101,7 @@ Test(analyses, figures) {
     support_contains(text, "# eta\tscore x 100\tits sd\n4\t80\tnan\n2\t60\tnan\n");
     free(text);
     text = report_written("figures", "figures/defense.dat");
-    support_lacks(text, "87.5"); /* of the weaker attacker */
+    support_lacks(text, "87.5"); /* from the weaker attacker */
     support_lacks(text, "\n9\t");
     support_lacks(text, "\n4\t");
     support_contains(text, "# index 0: sst2, base\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
@@ -114,7 +115,7 @@ Test(analyses, figures) {
     free(text);
 }
 
-/* Without runs; other files and folders; what is no analysis becomes a remark. */
+/* Without runs, and with other files and folders: files that are not analyses become remarks. */
 Test(analyses, alone) {
     struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
@@ -200,7 +201,7 @@ Test(analyses, exposures) {
     support_lacks(text, "VIOLATION: plain");
     free(text);
     snprintf(path, sizeof path, "%s/figures/exposure.dat", report_directory(report));
-    text = support_read(path); /* canaries are not drawn; one secret has no interval */
+    text = support_read(path); /* canaries are not drawn; a single secret has no interval */
     support_contains(text, "# index 0: plain, HSH in text\n# occurrences\texposure\tlow\thigh\n"
                            "0.3\t1.5\t1.25\t1.75\n30\t10\t10\t10\n");
     support_contains(text, "# index 1: private, epsilon 8, HSH in text\n");
@@ -210,7 +211,7 @@ Test(analyses, exposures) {
     nvdp_context_free(ctx);
 }
 
-/* What nvdp attack printed of a run: a row a score; what is none becomes a remark, what does not hold a note. */
+/* Attacks on a run: a row per score. An invalid file becomes a remark, a violated promise a note. */
 Test(analyses, attacks) {
     struct nvdp_context *ctx = support_context();
     made_run_file("attacks", "analyses", "link.json",
@@ -249,7 +250,7 @@ Test(analyses, attacks) {
     nvdp_context_free(ctx);
 }
 
-/* How often a text is named stands first on the page, of each method's selected setting, and in the tables. */
+/* The share of identified texts is first on the page, for each method's selected setting, and in the tables. */
 Test(analyses, linkage) {
     static const struct made_run measured[] = {{.name = "a",
                                                 .seed = 1,
@@ -280,7 +281,7 @@ Test(analyses, linkage) {
     support_contains(text, "0.125");
     free(text);
 
-    /* a seed that was not measured, the first */
+    /* The first seed was not measured. */
     struct made_run bare = measured[0];
     bare.name = "c";
     bare.linked = bare.rd_max = 0;

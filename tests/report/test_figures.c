@@ -1,4 +1,4 @@
-/* Figures' scripts and data, the page, and what happens where gnuplot is missing or fails. */
+/* Tests of figures: their scripts and data, the HTML page, and missing or failing gnuplot. */
 #include "made_runs.h"
 
 #include "report/parts.h"
@@ -71,9 +71,7 @@ static bool exists_in(const char *folder, const char *file) {
     return access(path, F_OK) == 0;
 }
 
-/* The edge for what is infinite lies .22 of the logarithm's span right of the largest: 20 *
- * 100^.22.
- */
+/* Infinite values are drawn at .22 of the logarithmic range beyond the largest value: 20 * 100^.22. */
 Test(figures, data) {
     make("data");
     char *text = report_written("data", "figures/rd_mean_sum.dat");
@@ -102,7 +100,7 @@ Test(figures, data) {
     free(text);
 }
 
-/* A metric's name as files have it may not be as it can be printed: its curve is there all the same. */
+/* The metric's name in files may differ from its printable name; the curve is drawn anyway. */
 Test(figures, metric_with_an_odd_name) {
     static const char *const files[] = {"result.json", "metrics.jsonl"};
     char path[512];
@@ -122,8 +120,8 @@ Test(figures, metric_with_an_odd_name) {
     free(text);
 }
 
-/* Two clips: the bounds, 1.1 * 2 C^2, stand beside the largest divergences, and the axis holds them;
- * where the figure is of another measure there are none. */
+/* With two clips the bounds, 1.1 * 2 C^2, are drawn beside the largest divergences, and the axis includes them. Figures
+ * of other measures have no bounds. */
 Test(figures, bounds) {
     static const struct made_run clipped[] = {{.name = "a",
                                                .method = "vib-fixed",
@@ -159,7 +157,7 @@ Test(figures, bounds) {
     free(text);
 }
 
-/* Every run says why its pairs are infinite. */
+/* Every run explains why its pairs are infinite. */
 Test(figures, infinite_explained) {
     static const struct made_run run = {
         .name = "a", .rd_max = INFINITY, .rd_mean = INFINITY, .share = .25, .score = .5};
@@ -185,10 +183,10 @@ Test(figures, infinite_explained) {
     free(text);
 }
 
-/* Of what was measured with --exact, each method at its setting, a line a seed beside that of chance; a
- * curve at other places is refused. */
-/* The first point's label stands where labels stand, the others' wherever they cover nothing; where
- * points crowd, and at the edge, some have none. */
+/* Trade-off curves of runs that were measured with --exact: a line per seed at each method's setting, and the line of
+ * chance. A curve at other positions is refused. */
+/* The first point has its label in the default place, the others where they cover nothing. Crowded points and points at
+ * the edge may have none. */
 Test(figures, labels_beside_points) {
     struct report_spot spot[] = {{.x = 50, .y = 50, .width = 30},
                                  {.x = 50, .y = 44, .width = 30},
@@ -232,7 +230,7 @@ Test(figures, trade_off) {
     support_contains(text, "# index 0: a\n");
     support_contains(text, "0.01\t0.866018\t0.635799\n"); /* 1 - .99 e^-2, 1 - .99 e^-1 */
     support_lacks(text, ": b");                           /* another lambda */
-    support_lacks(text, ": c");                           /* not measured so */
+    support_lacks(text, ": c");                           /* measured without --exact */
     free(text);
     text = read_in("trade", "figures/trade_off.gp");
     support_contains(text, "worst pair");
@@ -251,7 +249,7 @@ Test(figures, trade_off) {
     free(text);
 }
 
-/* Nothing private: no figure of privacy, and still a report. */
+/* Without private runs there is a report but no figure of privacy. */
 Test(figures, none_without_numbers) {
     static const struct made_run run = {.name = "base", .method = "base", .score = .5};
     made_run("bare", &run);
@@ -271,7 +269,7 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
     if (level == NVDP_LOG_WARNING) snprintf(heard->text, sizeof heard->text, "%s", message);
 }
 
-/* Writes a report with the program given; returns the warning. */
+/* Writes a report with the given drawing program. Returns the warning. */
 static struct heard write_with(const char *folder, const char *program) {
     struct heard heard = {""};
     struct nvdp_context *ctx = support_context();
@@ -300,7 +298,7 @@ Test(figures, gnuplot_missing) {
     free(page);
 }
 
-/* A drawing of an earlier report does not stay where this one's failed. */
+/* Removes a drawing of an earlier report if drawing fails. */
 Test(figures, gnuplot_fails) {
     make("fails");
     const char *program = support_scratch_path("broken-gnuplot");

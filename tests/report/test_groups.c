@@ -1,4 +1,4 @@
-/* Reading, grouping, choosing. */
+/* Tests of reading runs, grouping them, and selecting settings. */
 #include "made_runs.h"
 
 #include <criterion/criterion.h>
@@ -18,8 +18,7 @@ Test(groups, statistics) {
     cr_expect(isinf(stat.mean) && isnan(stat.sd));
 }
 
-/* Seeds make groups; the validation score chooses seed and lambda, though another one's test score
- * is better. */
+/* Runs are grouped over seeds. The validation score selects seed and lambda, even if another test score is better. */
 Test(groups, validation_chooses) {
     static const struct made_run runs[] = {
         {.name = "a1", .lambda = 1e-3, .seed = 1, .validation = .90, .score = .70, .rd_max = 9},
@@ -59,7 +58,7 @@ Test(groups, ties) {
     nvdp_context_free(ctx);
 }
 
-/* Methods without a bottleneck have no lambda: what run.json holds there makes no groups. */
+/* Methods without a bottleneck have no lambda: the values in run.json make no groups. */
 Test(groups, references_have_no_lambda) {
     static const struct made_run runs[] = {
         {.name = "a",
@@ -82,14 +81,13 @@ Test(groups, references_have_no_lambda) {
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect(isnan(report->group[0].lambda_g));
-    cr_expect_eq(report->notes, 0); /* and are not asked for their privacy */
+    cr_expect_eq(report->notes, 0); /* their privacy is not expected */
     report_free(report);
     nvdp_context_free(ctx);
 }
 
-/* Runs that differ in lambda and C alone are one method, from the least private setting on; that a
- * method clips at all, by which it proves a bound, makes it another one.  Gaussians have no
- * lambda_D. */
+/* Runs that differ only in lambda and C are one method, ordered from the least private setting. Clipping as such, which
+ * proves a bound, makes another method. Gaussians have no lambda_D. */
 Test(groups, settings) {
     static const struct made_run runs[] = {
         {.name = "a", .method = "vib-fixed", .lambda = 1, .rd_max = 1},
@@ -139,7 +137,7 @@ Test(groups, settings) {
     cr_expect_eq(report->group[5].quantity[REPORT_GUESS].n, 0);
     cr_expect_str_eq(report_say_point(text, &report->group[0]), "1");
     cr_expect_str_eq(report_say_point(text, &report->group[2]), "C 3");
-    /* All validation scores are alike: the most private one. */
+    /* All validation scores are equal, so the most private setting is selected. */
     cr_expect_str_eq(report_say_setting(text, made_selected(report, "vib-fixed (sequence clip)")),
                      "C 3, lambda 1e-2");
     report_free(report);
@@ -180,7 +178,7 @@ Test(groups, bases) {
     nvdp_context_free(ctx);
 }
 
-/* So are the folds of a cross validation, each from the same fold's base run. */
+/* The folds of a cross validation, each from the same fold's base run, are one method too. */
 Test(groups, bases_of_folds) {
 #define FROM_FOLD(f) "\"folds\": 2, \"fold\": " #f ", \"from_base\": \"cv/fold-" #f "\""
     static const struct made_run runs[] = {
@@ -196,7 +194,7 @@ Test(groups, bases_of_folds) {
     nvdp_context_free(ctx);
 }
 
-/* A bound is told where C proves one; one that is contradicted is not told, and the run is named. */
+/* Shows a bound if C proves one. A contradicted bound is hidden, and the run is named. */
 Test(groups, bounds) {
     static const struct made_run runs[] = {
         {.name = "a",
@@ -235,8 +233,8 @@ Test(groups, bounds) {
     nvdp_context_free(ctx);
 }
 
-/* Options that differ between runs of a task tell methods apart, by as few words as do; those that
- * differ between tasks only, or that change no result, do not. */
+/* Labels have as few words as distinguish the methods of a task. Options that differ only between tasks, or that have
+ * no effect, are not in labels. */
 Test(groups, labels) {
     static const struct made_run runs[] = {
         {.name = "a", .lambda = 1, .rd_max = 1, .nvib = "\"regularizer\": \"kl\", \"kappa\": 1"},
@@ -284,8 +282,8 @@ Test(groups, sweeps_label_and_data_folders) {
     nvdp_context_free(ctx);
 }
 
-/* What is another encoder or private training is said, also where nothing stands beside it; a preset where it
- * differs, under its present name.  What private training and an encoder imply is left to them. */
+/* Labels always show another encoder and private training, and a preset if it differs, under its current name. They
+ * omit options that private training and an encoder imply. */
 Test(groups, labels_tell_what_runs_are) {
 #define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
     static const struct made_run runs[] = {
@@ -295,7 +293,7 @@ Test(groups, labels_tell_what_runs_are) {
          .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.73")},
         {.name = "h",
          .method = "base",
-         .seed = 1, /* of a text more */
+         .seed = 1, /* one text more */
          .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.74")},
         {.name = "c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
         {.name = "d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
@@ -317,7 +315,7 @@ Test(groups, labels_tell_what_runs_are) {
     nvdp_context_free(ctx);
 }
 
-/* A cross validation is one setting with its mean over folds, and pairs are of one fold. */
+/* A cross validation is one setting with its mean over folds. Pairs for tests have the same fold. */
 Test(groups, folds_are_repetitions) {
 #define FOLD(f) "\"folds\": 3, \"fold\": " #f
     static const struct made_run runs[] = {
@@ -350,7 +348,7 @@ Test(groups, folds_are_repetitions) {
     nvdp_context_free(ctx);
 }
 
-/* Columns of one folder are tasks of their own: no row, choice or test mixes them. */
+/* Columns of one folder make separate tasks: no row, selection or test mixes them. */
 Test(groups, columns_are_tasks) {
 #define SCORE(text)                                                                                \
     "\"columns\": {\"text\": \"" text "\", \"label\": \"score\", \"regression\": true}"
@@ -381,13 +379,13 @@ Test(groups, columns_are_tasks) {
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect_eq(report->group[2].task, 1);
     cr_expect_eq(report_compare(ctx, report, &list, &count), NVDP_OK);
-    cr_expect_eq(count, 0); /* base and reg share one seed in each task */
+    cr_expect_eq(count, 0); /* base and reg share only one seed per task */
     free(list);
     report_free(report);
     nvdp_context_free(ctx);
 }
 
-/* What cannot be used is named, with the reason, and the rest is reported. */
+/* Unusable runs are named with a reason, and the rest is reported. */
 Test(groups, remarks) {
     static const struct made_run good = {.name = "good", .lambda = 1, .seed = 1, .rd_max = 1};
     struct made_run other = good;
@@ -444,7 +442,7 @@ Test(groups, nothing_to_report) {
                    "expected finished runs, found 1 that are not; the first, a: unfinished");
 }
 
-/* A run directory by itself, also with a slash at its end. */
+/* Reads a single run directory, also with a trailing slash. */
 Test(groups, one_run) {
     static const struct made_run run = {.name = "one", .lambda = 1, .rd_max = 1};
     struct nvdp_context *ctx = support_context();
@@ -452,12 +450,13 @@ Test(groups, one_run) {
     struct report *report = made_report(ctx, "single/one/");
     cr_expect_eq(report->runs, 1);
     cr_expect_str_eq(report->run[0].name, "one");
-    cr_expect_eq(report->run[0].epochs, 1); /* the torn last line is none */
+    cr_expect_eq(report->run[0].epochs, 1); /* the incomplete last line does not count */
     report_free(report);
     nvdp_context_free(ctx);
 }
 
-/* One table holds what was measured with the same options: those of most runs.  A part of the texts is not counted. */
+/* A table compares only measurements with the same options, those of most runs. A measurement of some texts does not
+ * count. */
 Test(groups, measurements_are_not_mixed) {
 #define MEASURED(more, releases, max)                                                              \
     "{" more "\"order\": 1.1, \"n\": 20, \"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": " max  \
@@ -528,7 +527,7 @@ Test(groups, command_lines) {
     support_contains(command, " --clip-mu 4");
     support_contains(command, " --regularizer kl");
     support_contains(command, " --seed 7 --out 'runs/it'\\''s'");
-    support_lacks(command, "weight-decay"); /* its default */
+    support_lacks(command, "weight-decay"); /* has its default */
     support_lacks(command, "clip-alpha-max");
     support_lacks(command, "regression");
     support_lacks(command, "pair");
@@ -562,7 +561,7 @@ Test(groups, out_of_memory) {
     nvdp_context_free(ctx);
 }
 
-/* A report of texts as nvdp privacy --sanitizer writes it: all pairs, and those of one length. */
+/* Writes a report of texts in the form of nvdp privacy --sanitizer: all pairs, and those of equal length. */
 static void write_texts(const char *folder, const char *run, const char *mechanism, double eta,
                         double mean) {
     char text[2048];
@@ -586,7 +585,8 @@ static void write_texts(const char *folder, const char *run, const char *mechani
     made_run_file(folder, run, "privacy.json", text);
 }
 
-/* Mechanisms beside NVDP: eta is their setting, and their numbers are given equal length. */
+/* Mechanisms of text privatization are methods beside NVDP: eta is their setting, and their numbers are for equal
+ * lengths. */
 Test(groups, privatized_texts_are_methods) {
     static const struct made_run runs[] = {
         {.name = "a",
@@ -620,7 +620,7 @@ Test(groups, privatized_texts_are_methods) {
     cr_expect_eq(report->families, 4);
     cr_expect_str_eq(report->family[0].label, "base");
     cr_expect(report->family[0].reference);
-    for (size_t f = 1; f < report->families; f++) { /* mechanisms without looks of their own */
+    for (size_t f = 1; f < report->families; f++) { /* mechanisms without their own looks */
         const struct report_look one = report_look_of(&report->family[f]);
         for (size_t g = 0; g < f; g++) {
             const struct report_look other = report_look_of(&report->family[g]);
@@ -660,8 +660,8 @@ Test(groups, privatized_texts_are_methods) {
     free(csv);
 }
 
-/* Folders that nvdp sanitize wrote are the task's texts, whatever comes first; a model of each run's own
- * eta is one option. */
+/* Folders written by nvdp sanitize belong to the task of their texts, in any order. Models of the runs' own etas are
+ * one option. */
 Test(groups, sanitized_folders_and_adapted_models) {
     static const struct made_run runs[] = {
         {.name = "a1", .method = "base", .score = .6, .data = "sanitized/sst2-1", .label = "plus"},

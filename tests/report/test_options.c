@@ -1,4 +1,4 @@
-/* A report tells runs apart by exactly the options that affect results. */
+/* Tests that a report distinguishes runs by exactly the options that affect results. */
 #include "report/parts.h"
 #include "support.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of their own in every table. */
+/* Returns true for options that have their own columns in every table. */
 static bool is_a_column(const char *name) {
     static const char *const columns[] = {"task",
                                           "data",
@@ -17,7 +17,7 @@ static bool is_a_column(const char *name) {
                                           "lambda-d",
                                           "seed",
                                           "fold",
-                                          /* told by C */ "certified-epsilon",
+                                          /* C stands for it */ "certified-epsilon",
                                           "certified-delta",
                                           "certified-releases",
                                           "certified-guess"};
@@ -40,9 +40,9 @@ static void differences(const char *method) {
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *option = nvdp_config_option(config, i);
         bool has = strcmp(method, "base") != 0 || (option->traits & NVDP_TRAIT_BOTTLENECK) == 0;
-        bool told = (option->traits & NVDP_TRAIT_NO_EFFECT) == 0 && option->sets == NULL && has &&
-                    !is_a_column(option->name);
-        cr_expect_eq(json_object_get(run.variant, option->name) != NULL, told, "%s: %s", method,
+        bool expected = (option->traits & NVDP_TRAIT_NO_EFFECT) == 0 && option->sets == NULL &&
+                        has && !is_a_column(option->name);
+        cr_expect_eq(json_object_get(run.variant, option->name) != NULL, expected, "%s: %s", method,
                      option->name);
     }
     json_decref(run.config);

@@ -1,12 +1,11 @@
-/* Paired tests against published and closed values. */
+/* Tests of the paired tests against published and closed-form values. */
 #include "report/parts.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
-/* Student's own data (1908): hours of sleep gained with two drugs, ten patients.  R's
- * t.test(paired) prints t = -4.0621, df = 9, p = 0.002833, interval -2.4598858 to -0.7001142, mean
- * -1.58; sd by hand from the squares, sqrt(13.616/9). */
+/* Student's own data (1908): hours of sleep gained with two drugs by ten patients. R's t.test(paired) prints t =
+ * -4.0621, df = 9, p = 0.002833, interval -2.4598858 to -0.7001142, mean -1.58. sd is sqrt(13.616/9), by hand. */
 Test(significance, students_sleep) {
     const double a[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
     const double b[] = {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
@@ -14,7 +13,7 @@ Test(significance, students_sleep) {
     cr_expect_eq(pair.n, 10);
     cr_expect_float_eq(pair.mean, -1.58, 1e-14);
     cr_expect_float_eq(pair.sd, sqrt(13.616 / 9), 1e-14);
-    cr_expect_float_eq(pair.t, -4.0621, 5e-5); /* as many digits as are printed */
+    cr_expect_float_eq(pair.t, -4.0621, 5e-5); /* all printed digits */
     cr_expect_float_eq(pair.p, 0.002833, 5e-7);
     cr_expect_float_eq(pair.low, -2.4598858, 5e-8);
     cr_expect_float_eq(pair.high, -0.7001142, 5e-8);
@@ -24,7 +23,7 @@ Test(significance, students_sleep) {
     cr_expect_float_eq(turned.low, -pair.high, 1e-15);
 }
 
-/* One degree of freedom is Cauchy's law, p = 1 - 2 atan(t)/pi; two: p = 1 - t/sqrt(t^2 + 2). */
+/* One degree of freedom is the Cauchy distribution, p = 1 - 2 atan(t)/pi. With two, p = 1 - t/sqrt(t^2 + 2). */
 Test(significance, few_pairs_in_closed_form) {
     const double a[] = {0.71, 0.74, 0.69}, b[] = {0.70, 0.70, 0.67};
     struct report_paired two = report_paired_t(2, a, b), three = report_paired_t(3, a, b);
@@ -36,7 +35,7 @@ Test(significance, few_pairs_in_closed_form) {
     cr_expect_float_eq(three.p, 1 - three.t / sqrt(three.t * three.t + 2), 1e-13);
 }
 
-/* Easy and hard seeds, or tasks: an offset that both of a pair have changes nothing. */
+/* An offset that both values of a pair share, such as a hard seed or task, has no effect. */
 Test(significance, what_pairs_share_does_not_count) {
     const double a[] = {0.5, 0.7, 0.9, 0.6}, b[] = {0.48, 0.69, 0.87, 0.6};
     double c[4], d[4];
@@ -48,7 +47,7 @@ Test(significance, what_pairs_share_does_not_count) {
 }
 
 Test(significance, no_spread_no_verdict) {
-    const double a[] = {0.7, 0.8, 0.9}, b[] = {0.6, 0.7, 0.8}; /* .1, to rounding */
+    const double a[] = {0.7, 0.8, 0.9}, b[] = {0.6, 0.7, 0.8}; /* .1, up to rounding */
     const double c[] = {0.7, NAN, 0.9}, d[] = {0.7, INFINITY, 0.9};
     struct report_paired same = report_paired_t(3, a, b);
     cr_expect_float_eq(same.mean, 0.1, 1e-15);
@@ -64,7 +63,7 @@ Test(significance, no_spread_no_verdict) {
     cr_expect(isnan(report_paired_t(3, a, d).p));
 }
 
-/* By hand: .005 x 4, .01 x 3, .03 x 2, and .04 x 1, which may not fall below .06. */
+/* By hand: .005 x 4, .01 x 3, .03 x 2, and .04 x 1, which is raised to .06. */
 Test(significance, holm) {
     const double p[] = {0.01, 0.04, NAN, 0.03, 0.005}, want[] = {0.03, 0.06, NAN, 0.06, 0.02};
     double adjusted[5];
@@ -86,7 +85,7 @@ Test(significance, holm) {
     cr_expect_eq(adjusted[1], 1);
 }
 
-/* Scores that no distribution function of GSL may see as they are: its error handler would end the
+/* Scores that GSL's distribution functions do not accept must not reach them: its error handler would end the
  * program. */
 Test(significance, scores_out_of_range) {
     const double odd[] = {NAN, INFINITY, -INFINITY, 0, 5e-324, 1e308, -1e308, 1};

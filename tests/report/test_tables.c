@@ -1,4 +1,4 @@
-/* The tables' exact texts. */
+/* Tests of the tables' exact texts. */
 #include "made_runs.h"
 
 #include "report/parts.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two seeds of most; one of vtdp, whose divergences are infinite; a tie of two best scores. */
+/* Two seeds of most methods; one of vtdp, whose divergences are infinite; a tie for the best score. */
 static const struct made_run runs[] = {
     {.name = "base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
     {.name = "base2", .method = "base", .seed = 2, .validation = .8, .score = .93, .f1 = .9},
@@ -62,7 +62,7 @@ static void make(const char *folder) {
         made_run(folder, &runs[i]);
 }
 
-/* The file up to its notes. */
+/* Compares the file without its notes. */
 static void expect_body(char *text, const char *want) {
     char *end = strstr(text, "\n\nscore: ");
     if (end == NULL) end = strstr(text, "\n\nlambda: ");
@@ -118,7 +118,7 @@ Test(tables, every_setting_in_markdown) {
     free(text);
 }
 
-/* What was read from the shared file; of base, which has none, by a probe. */
+/* Scores of readers of the shared file. base, which has none, is probed directly. */
 Test(tables, readers) {
     make("readers");
     made_run_file("readers", "nvdp1", "reuse.json",
@@ -158,7 +158,7 @@ Test(tables, latex) {
     free(text);
 }
 
-/* Tasks that do not fit on a page go on in another table. */
+/* Tasks that do not fit on a page continue in another table. */
 Test(tables, latex_over_pages) {
     static const char *const tasks[] = {"rte", "mrpc", "qnli"};
     for (unsigned k = 0; k < 3 * 20; k++) {
@@ -172,13 +172,13 @@ Test(tables, latex_over_pages) {
     char *second = strstr(text, "\\caption{Every setting (continued)}");
     cr_assert_not_null(second);
     cr_expect_null(strstr(second + 1, "\\caption"));
-    support_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows a task: two fit */
+    support_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows per task: two tasks fit */
     *second = '\0';
     support_lacks(text, "qnli (accuracy)");
     free(text);
 }
 
-/* Two private methods that print alike are both the best; one alone is not marked. */
+/* Two private methods that print the same value are both marked as best. A single method is not marked. */
 Test(tables, marks) {
     static const struct made_run few[] = {
         {.name = "a",
@@ -215,8 +215,8 @@ Test(tables, marks) {
     free(text);
 }
 
-/* Two seeds of nvdp, of which one is above 10 nats; a clip whose bounds are 0.55, 2.2 and 19.8; a
- * method that was measured at one of two seeds only, and one with infinite pairs. */
+/* Two seeds of nvdp, one of them above 10 nats; a clip with bounds 0.55, 2.2 and 19.8; a method measured at one of two
+ * seeds; one with infinite pairs. */
 static const struct made_run spent[] = {
     {.name = "base", .method = "base", .score = .9},
     {.name = "n1", .lambda = 1e-3, .seed = 1, .validation = .9, .score = .86, .rd_max = 8},
@@ -272,7 +272,7 @@ Test(tables, budget) {
     char *text = report_written("budget", "tables/not_private.csv");
     support_contains(text, "task,method,score\r\nsst2 (accuracy),base,90.0\r\n");
     free(text);
-    text = report_written("budget", "tables/budget.tex"); /* the proven do not compete */
+    text = report_written("budget", "tables/budget.tex"); /* proven values do not compete */
     support_contains(
         text,
         "vib-fixed (sequence clip) & 55.0 & \\textbf{70.0} & \\textbf{84.0} & 84.0 & 84.0 \\\\");
@@ -288,7 +288,7 @@ Test(tables, budget) {
     text = report_written("budget", "report.json");
     json_t *root = json_loads(text, 0, NULL), *groups = json_object_get(root, "groups");
     free(text);
-    static const double want[] = {.5, 1, 1, 3, 3}; /* C by the bound */
+    static const double want[] = {.5, 1, 1, 3, 3}; /* C selected by the bound */
     size_t k = 0, entry;
     json_t *budget;
     json_array_foreach(json_object_get(root, "budgets"), entry, budget) {
@@ -304,7 +304,8 @@ Test(tables, budget) {
     json_decref(root);
 }
 
-/* Methods that are not private have no score under a budget, in any format: "1 nat" over the score of base reads as private. */
+/* Methods without privacy have no score under a budget, in any format: "1 nat" above the score of base would suggest
+ * privacy. */
 Test(tables, what_is_not_private_stands_apart_from_budgets) {
     static const char *const formats[] = {"txt", "csv", "md", "tex"};
     for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
@@ -355,7 +356,7 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
     free(text);
 }
 
-/* Columns of infinite pairs stand where there are such pairs, and nowhere else. */
+/* Columns of infinite pairs appear only if there are such pairs. */
 Test(tables, infinite_pairs) {
     make("infinite");
     char *text = report_written("infinite", "report.json");
@@ -369,7 +370,7 @@ Test(tables, infinite_pairs) {
     free(text);
 }
 
-/* The budgets are the user's. */
+/* Uses budgets that the user gives. */
 Test(tables, budgets_asked_for) {
     struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
@@ -391,7 +392,7 @@ Test(tables, budgets_asked_for) {
     nvdp_context_free(ctx);
 }
 
-/* The test of three seeds, by hand: differences .01, .02, .03 have mean .02 and t = 2 sqrt 3. */
+/* Test of three seeds, by hand: differences .01, .02, .03 have mean .02 and t = 2 sqrt 3. */
 Test(tables, significance) {
     static const double score[2][3] = {{.81, .83, .85}, {.80, .81, .82}};
     for (unsigned s = 0; s < 3; s++) {
@@ -420,7 +421,7 @@ Test(tables, significance) {
     free(text);
 }
 
-/* Privacy of a model that has learned nothing is said to be none. */
+/* A note names models that learned nothing. */
 Test(tables, collapsed) {
     static const struct made_run few[] = {
         {.name = "a", .lambda = 1, .score = .5, .rd_max = 1e-6},
@@ -433,7 +434,7 @@ Test(tables, collapsed) {
     free(text);
 }
 
-/* What always saying the most frequent class scores is 0 of Matthews' correlation, whatever its accuracy. */
+/* Always predicting the most frequent class has Matthews' correlation 0, whatever the accuracy. */
 Test(tables, collapsed_by_other_metrics) {
     static const struct made_run few[] = {
         {.name = "a", .task = "cola", .metric = "matthews", .majority = .7, .score = .01},
@@ -450,7 +451,7 @@ Test(tables, collapsed_by_other_metrics) {
     free(text);
 }
 
-/* Each fold has a most frequent class of its own. */
+/* Each fold has its own most frequent class. */
 Test(tables, majority_of_folds) {
 #define FOLD(f) "\"folds\": 2, \"fold\": " #f
     static const struct made_run few[] = {
@@ -467,7 +468,7 @@ Test(tables, majority_of_folds) {
     free(text);
 }
 
-/* Divergences of different orders do not stand side by side; other differences are named. */
+/* Divergences of different orders are not compared. Notes name other differences. */
 Test(tables, cautions) {
 #define OTHER(order, adjacency)                                                                    \
     "{\"order\": " order ", \"n\": 4, \"complete\": true, \"adjacency\": \"" adjacency             \
@@ -503,7 +504,7 @@ Test(tables, cautions) {
     }
 }
 
-/* What has learned nothing is not the best at being private. */
+/* A method that learned nothing is not marked as the most private. */
 Test(tables, no_star_for_nothing) {
     static const struct made_run some[] = {
         {.name = "n", .method = "nvdp", .lambda = 1, .rd_max = 5, .rd_mean = 4, .score = .9},
@@ -521,7 +522,7 @@ Test(tables, no_star_for_nothing) {
     free(text);
 }
 
-/* A label with every character that means something somewhere. */
+/* A label with every character that has a special meaning in some format. */
 Test(tables, escapes) {
     static const struct made_run run = {
         .name = "a", .lambda = 1, .rd_max = 1, .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
@@ -544,7 +545,7 @@ Test(tables, escapes) {
     free(text);
 }
 
-/* A spreadsheet would compute what begins so; numbers, also below 0, stay numbers. */
+/* Escapes text that a spreadsheet would evaluate. Numbers, also negative ones, stay numbers. */
 Test(tables, formulas_are_text) {
     static const struct {
         const char *text, *cell;
@@ -603,7 +604,7 @@ Test(tables, numbers_in_full) {
     make("full");
     char *text = report_written("full", "data/groups.csv");
     support_contains(text, "sst2,glue,sst2,nvdp,nvdp,1,0.001,0.001,,,2,1,accuracy,");
-    support_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
+    support_contains(text, ",inf,,inf,,"); /* means of infinities have no deviation */
     free(text);
     text = report_written("full", "data/runs.csv");
     support_contains(

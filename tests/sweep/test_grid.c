@@ -1,4 +1,4 @@
-/* grid.json: what it expands to, and what is said of one that is wrong. */
+/* Tests of grid.json: the runs to which it expands, and the messages for invalid grids. */
 #include "support.h"
 #include "sweep/internal.h"
 
@@ -18,7 +18,7 @@ static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {
     return grid;
 }
 
-/* A grid of one task with these members beside it. */
+/* Reads a grid of one task with these additional members. */
 static struct sweep_grid read_members(struct nvdp_context *ctx, const char *members) {
     char text[4096];
     snprintf(text, sizeof text, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}",
@@ -164,7 +164,7 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     nvdp_context_free(ctx);
 }
 
-/* A run of that name, which noised its texts so or did not say (NULL). */
+/* Writes a run of that name whose run.json has this token noise, or none if NULL. */
 static void make_run(const char *name, const char *noise) {
     char path[PATH_MAX], text[128];
     snprintf(path, sizeof path, "%s", support_scratch_path(name));
@@ -198,7 +198,7 @@ Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
     nvdp_context_free(ctx);
 }
 
-/* Models and folders of a run's own options, in a list too; what is no option stays as it is. */
+/* Paths may contain options of the run, also within a list. Text in braces that is not an option stays. */
 Test(grid, paths_name_the_runs_options) {
     struct nvdp_context *ctx = support_context();
     struct sweep_grid grid = read_grid(
@@ -219,7 +219,7 @@ Test(grid, paths_name_the_runs_options) {
     nvdp_context_free(ctx);
 }
 
-/* Those of the papers on text privatization, as they are; the files they name need not be there. */
+/* Reads the grids of the papers on text privatization unchanged. The files that they name need not exist. */
 Test(grid, published_grids_of_text_privatization) {
     static const struct {
         const char *name;
@@ -236,7 +236,7 @@ Test(grid, published_grids_of_text_privatization) {
         snprintf(path, sizeof path, "%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
         cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
         cr_expect_eq(grid.count, grids[i].runs, "%s: %zu", grids[i].name, grid.count);
-        for (size_t r = 0; r < grid.count; r++) /* every place in braces is an option's */
+        for (size_t r = 0; r < grid.count; r++) /* every name in braces is an option */
             cr_expect_null(strchr(nvdp_config_get(grid.run[r].config, "model"), '{'));
         sweep_grid_release(&grid);
     }
@@ -263,7 +263,7 @@ Test(grid, equal_runs_stand_once) {
     nvdp_context_free(ctx);
 }
 
-/* A run that two grids name has one name, so that a changed grid keeps it. */
+/* A run that two grids share has the same name, so that a changed grid keeps it. */
 Test(grid, names_follow_from_the_resolved_options_alone) {
     struct nvdp_context *ctx = support_context();
     struct sweep_grid one =
@@ -347,7 +347,7 @@ Test(grid, failed_allocations_are_told_and_leak_nothing) {
     nvdp_context_free(ctx);
 }
 
-/* --- grids that are wrong --- */
+/* --- invalid grids --- */
 
 #define HEAD "\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
 #define NVDP "\"methods\": [\"nvdp\"]"

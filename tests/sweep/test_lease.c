@@ -1,4 +1,4 @@
-/* Leases between processes of one machine, and those of machines that are only heard of. */
+/* Tests of leases between processes of one machine, and between machines. */
 #include "base/file.h"
 #include "support.h"
 #include "sweep/internal.h"
@@ -43,8 +43,8 @@ static void rest(double seconds) {
         NULL);
 }
 
-/* Starts a process that takes the lease, says so, and lives until it is killed.  With `heir` it
- * leaves a child behind that holds the lock, and dies. */
+/* Starts a process that takes the lease, reports this, and lives until it is killed. With `heir` it leaves a child that
+ * holds the lock, and exits. */
 static pid_t start_process(const char *directory, bool heir, pid_t *child) {
     int ends[2];
     pid_t said = 0;
@@ -120,7 +120,7 @@ Test(lease, a_worker_that_outlives_its_process_keeps_the_run) {
     cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
 }
 
-/* Both saw the same dead lease; the second one's decision comes late. */
+/* Two processes see the same dead lease, and the second decides late. */
 Test(lease, of_two_takers_one_wins) {
     const char *directory = sweep_directory();
     struct sweep_process self = sweep_process_self();
@@ -131,7 +131,7 @@ Test(lease, of_two_takers_one_wins) {
     cr_assert(take(directory, &b));
     cr_assert_not(take(directory, &a));
     cr_assert_eq(look(directory, &a), SWEEP_LEASE_HELD);
-    /* even after the winner has gone */
+    /* The late one fails even after the winner has exited. */
     struct sweep_lease late = {.number = 1};
     cr_assert_eq(sweep_lease_release(NULL, directory, "run", &self, "done", &b), NVDP_OK);
     cr_assert_not(take(directory, &late));
@@ -154,11 +154,11 @@ Test(lease, of_many_processes_at_once_one_wins) {
             struct sweep_process self = sweep_process_self();
             bool won = false;
             close(ends[1]);
-            (void)!read(ends[0], &go, 1); /* ends for all at once */
+            (void)!read(ends[0], &go, 1); /* the end of the pipe releases all at once */
             (void)sweep_lease_look(NULL, directory, "run", &self, &lease, &state);
             if (state == SWEEP_LEASE_FREE && lease.number == (uint64_t)round)
                 (void)sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, &lease, &won);
-            _exit(won ? 1 : 0); /* dies as a killed one does: free for the next round */
+            _exit(won ? 1 : 0); /* like a killed process: the lease is free then */
         }
         close(ends[0]);
         close(ends[1]);
@@ -235,7 +235,7 @@ Test(lease, who_was_taken_over_learns_it) {
     cr_assert(take(directory, &mine));
     cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
     cr_assert_not(lost);
-    cr_assert(take(directory, &other)); /* as one does for whom this process is silent */
+    cr_assert(take(directory, &other)); /* like an observer that has seen no renewal */
     cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
     cr_assert(lost);
     sweep_lease_forget(&mine);

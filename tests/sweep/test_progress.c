@@ -1,4 +1,4 @@
-/* How far a run is, written and read; the time that the rest takes, from what is known. */
+/* Tests of the progress record, and of the estimates of the remaining time. */
 #include "support.h"
 #include "sweep/internal.h"
 
@@ -10,7 +10,7 @@
 static const struct sweep_run_progress unknown = {
     .rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
 
-/* A sweep's directory with a folder for the run "run"; returns its path. */
+/* Creates a sweep's directory with a folder for the run "run". Returns its path. */
 static const char *run_directory(void) {
     const char *out = support_scratch_path("sweep");
     mkdir(out, 0777);
@@ -64,13 +64,13 @@ Test(progress, what_cannot_be_understood_says_nothing) {
         cr_expect(isnan(read.rate) && isnan(read.eta_seconds) && isnan(read.training_seconds));
     }
     char text[512] = "{\"phase\": \"";
-    memset(text + strlen(text), 'x', 200); /* longer than there is place for */
+    memset(text + strlen(text), 'x', 200); /* longer than the field */
     strcat(text, "\", \"unit\": \"step\", \"done\": 1, \"total\": 2, \"seconds\": 1}");
     support_write_text(support_scratch_path("sweep/runs/run/progress.json"), text);
     cr_assert_eq(strlen(sweep_progress_read(NULL, out, "run").phase), 23);
 }
 
-/* Six runs, four of one method and two of another; the third takes twice the work. */
+/* Six runs, four of one method and two of another; the third has twice the work. */
 enum { RUNS = 6 };
 struct six {
     struct sweep_run run[RUNS];
@@ -107,21 +107,21 @@ Test(eta, from_the_rates_of_running_runs_then_from_finished_ones) {
     cr_assert(isnan(eta(&six, 1)), "nothing is known");
     six.entry[0].state = SWEEP_ENTRY_HERE;
     cr_assert(isnan(eta(&six, 1)), "no step is done");
-    /* 5 of 50 seconds: half a second for a unit of work; 45 here, 50 + 100 + 50, 2 x 50 */
+    /* 5 of 50 seconds, half a second per unit of work: 45 here, 50 + 100 + 50, 2 x 50. */
     six.entry[0].progress = (struct sweep_run_progress){"train", "step", 10, 100, 2, 45, 5, 50};
     cr_assert_float_eq(eta(&six, 1), 345, 1e-9);
     cr_assert_float_eq(eta(&six, 3), 115, 1e-9);
     cr_assert_float_eq(eta(&six, 100), 100, 1e-9, "no less than the longest run");
-    /* another method, elsewhere, is four times as slow: its own runs go by it */
+    /* Another method, on another machine, is four times slower. Its own runs determine its estimate. */
     six.entry[4].state = SWEEP_ENTRY_ELSEWHERE;
     six.entry[4].progress =
         (struct sweep_run_progress){"train", "step", 50, 100, .5, 100, 100, 200};
     cr_assert_float_eq(eta(&six, 1), 45 + 50 + 100 + 50 + 100 + 200, 1e-9);
-    /* the first ends after 80 seconds, as it was measured too: its method goes by that */
+    /* The first run finishes after 80 measured seconds, which determine its method's estimate. */
     six.entry[0].state = SWEEP_ENTRY_DONE;
     six.entry[0].seconds = 80;
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
-    /* past its time: nothing is left but the steps that it says */
+    /* Past its estimate, a run has at least the time of its remaining steps left. */
     six.entry[4].progress.seconds = 1000;
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
     strcpy(six.entry[4].progress.phase, "pairs");

@@ -1,4 +1,4 @@
-/* Whole sweeps on a tiny task: every run once, whoever works and whatever is killed. */
+/* Tests of whole sweeps on a tiny task: every run is done once, with any number of workers and after kills. */
 #include "support.h"
 #include "sweep/internal.h"
 #include "tiny_task.h"
@@ -20,7 +20,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* printf into a text; too long a one fails the test. */
+/* Formats a text. Fails the test if it is too long. */
 static void fill(char text[PATH_SIZE], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void fill(char text[PATH_SIZE], const char *format, ...) {
@@ -31,7 +31,7 @@ static void fill(char text[PATH_SIZE], const char *format, ...) {
     cr_assert(length > 0 && length < PATH_SIZE);
 }
 
-/* Writes a grid of the tiny task with these members beside the usual ones; returns its path. */
+/* Writes a grid of the tiny task with these additional members. Returns its path. */
 static const char *write_grid(const struct task *task, const char *members) {
     const char *path = support_scratch_path("grid.json");
     char text[PATH_SIZE];
@@ -63,7 +63,7 @@ static bool exists(const char *directory, const char *name) {
     return stat(path, &info) == 0;
 }
 
-/* The names in a folder, in order; returns their number. */
+/* Lists the names in a folder in order. Returns their number. */
 static int names_in(const char *directory, const char *folder, struct dirent ***entries) {
     char path[PATH_SIZE];
     fill(path, "%s/%s", directory, folder);
@@ -83,7 +83,7 @@ static int count_in(const char *directory, const char *folder) {
     struct dirent **entries;
     int count = names_in(directory, folder, &entries);
     free_names(count, entries);
-    return count - 2; /* . and .. */
+    return count - 2; /* without . and .. */
 }
 
 static json_t *read_object(const char *directory, const char *run, const char *file) {
@@ -100,7 +100,7 @@ static void same_value(const json_t *a, const json_t *b, const char *key, const 
               key);
 }
 
-/* Both directories hold the same runs with the same results, to the bit. */
+/* Expects the same runs with the same results, to the bit, in both directories. */
 static void same_results(const char *a, const char *b) {
     static const char *const keys[] = {"validation", "test",   "best_epoch", "epochs",
                                        "steps",      "loss_g", "loss_d"};
@@ -159,7 +159,7 @@ Test(sweep, makes_every_run_with_its_results) {
         json_decref(label);
     }
     free_names(count, entries);
-    /* once more: there is nothing to do, with the grid that it kept */
+    /* A second call, with the stored grid, has nothing to do. */
     config.grid = NULL;
     result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 6);
@@ -174,7 +174,7 @@ Test(sweep, several_jobs_give_the_same_results) {
     struct sweep_config one = config_of(grid, support_scratch_path("one"));
     struct sweep_config three = config_of(grid, support_scratch_path("three"));
     three.jobs = 3;
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* bits follow from a run's threads */
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* bits depend on threads */
     cr_assert_eq(must_sweep(ctx, &one).made, 6);
     cr_assert_eq(must_sweep(ctx, &three).made, 6);
     same_results(one.out, three.out);
@@ -208,7 +208,7 @@ Test(sweep, a_changed_grid_keeps_what_still_fits) {
 
 /* --- several processes --- */
 
-/* Runs the sweep in a process of its own, which dies with this one. */
+/* Runs the sweep in a separate process, which dies with this one. */
 static pid_t start_sweep(const struct sweep_config *config) {
     (void)omp_pause_resource_all(omp_pause_hard); /* a child has none of its parent's threads */
     pid_t pid = fork();
@@ -249,7 +249,7 @@ static void rest(long milliseconds) {
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
 }
 
-/* Whether some run has a state to resume from. */
+/* Returns true if a run has a state to resume from. */
 static bool has_state(const char *out) {
     struct dirent **entries;
     bool found = false;
@@ -281,7 +281,7 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
              k++) {
             rest(2);
         }
-        rest(37 * i % 90); /* somewhere in training, measuring or between */
+        rest(37 * i % 90); /* at some point in training, measuring or between */
         kills += kill(pid, SIGKILL) == 0;
         waitpid(pid, NULL, 0);
     }
@@ -294,7 +294,7 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     nvdp_context_free(ctx);
 }
 
-/* --- what goes wrong --- */
+/* --- failures --- */
 
 static void write_task(const char *directory, const char *label) {
     char path[PATH_SIZE], text[PATH_SIZE];
@@ -328,7 +328,7 @@ Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
     cr_assert_eq(plan->run[0].state, SWEEP_FAILED);
     cr_assert_not_null(strstr(plan->run[0].message, "train.tsv:7"), "%s", plan->run[0].message);
     sweep_plan_free(plan);
-    /* again: it stays failed; with retry it fails again, and repaired it is done */
+    /* Called a second time it stays failed; with retry it fails again; after repair it succeeds. */
     result = must_sweep(ctx, &config);
     cr_assert_eq(result.failed, 1);
     cr_assert_eq(result.made, 0);
@@ -342,7 +342,7 @@ Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
     nvdp_context_free(ctx);
 }
 
-/* Called in workers as well, and only they die of it. */
+/* Crashes in workers only, although the parent calls it too. */
 static bool crash(void *user) {
     const pid_t *parent = user;
     if (getpid() != *parent && getppid() == *parent) (void)raise(SIGABRT);
@@ -373,7 +373,7 @@ struct stop_when {
     const char *out;
 };
 
-/* The parent's wish alone, once a worker has something to save. */
+/* Requests a stop in the parent only, once a worker has a state to save. */
 static bool stop(void *user) {
     const struct stop_when *when = user;
     return getpid() == when->parent && has_state(when->out);
@@ -397,7 +397,7 @@ Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     cr_assert_eq(plan->run[0].state, SWEEP_WAITING, "%s", sweep_run_state_name(plan->run[0].state));
     cr_assert_eq(plan->run[0].steps, 8 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
-    /* later the training continues: a new one would write run.json anew */
+    /* Training continues later: a restart would rewrite run.json. */
     char path[PATH_SIZE];
     struct stat before, after;
     fill(path, "%s/runs/%s/run.json", config.out, plan->run[0].name);
@@ -480,7 +480,7 @@ struct taker {
     bool won;
 };
 
-/* Another process, which takes the running one for dead. */
+/* Starts another process, which considers the running one dead. */
 static void take_over(const struct sweep_state *state, void *user) {
     struct taker *taker = user;
     struct sweep_process self = sweep_process_self();
@@ -499,7 +499,7 @@ Test(sweep, a_run_that_was_taken_over_is_let_go) {
     struct taker taker = {.out = config.out};
     config.report = take_over;
     config.user = &taker;
-    config.stale_seconds = 1; /* looks at its leases eight times as often */
+    config.stale_seconds = 1; /* checks its leases eight times as often */
     config.leave = true;
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert(taker.won);
@@ -539,17 +539,17 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
     nvdp_context_free(ctx);
 }
 
-/* --- what is seen while it works --- */
+/* --- state during the work --- */
 
 #define LONG "\"methods\": [\"base\"], \"seeds\": [1, 2, 3], \"epochs\": 2000, \"patience\": 0"
 
 struct seen {
     bool step, eta;
     size_t done;
-    double after; /* seconds until there was an ETA */
+    double after; /* seconds until the first ETA */
 };
 
-/* Runs on privatized texts have the privacy of these texts: measured, or what their folder says. */
+/* Runs on privatized texts have the privacy of these texts: measured, or from their folder. */
 Test(sweep, privatized_texts_have_their_privacy) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
@@ -606,7 +606,7 @@ static void watch(const struct sweep_state *state, void *user) {
     seen->done = state->done;
 }
 
-/* Stops the parent alone. */
+/* Requests a stop in the parent only. */
 static bool has_seen(void *user) {
     const struct seen *seen = *(struct seen **)user;
     return seen->step && seen->eta;
@@ -653,7 +653,7 @@ Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
     guest.leave = true;
     guest.report = watch_others;
     guest.user = &seen;
-    for (int i = 0; i < 100 && !seen; i++) { /* until some steps are done and told */
+    for (int i = 0; i < 100 && !seen; i++) { /* until some steps are done and reported */
         rest(100);
         cr_assert_eq(must_sweep(ctx, &guest).made, 0);
     }
@@ -664,7 +664,7 @@ Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
     cr_assert_str_neq(progress.phase, "");
     cr_assert_gt(progress.training_seconds, 0);
     sweep_plan_free(plan);
-    /* it is a record of the dead: nothing is running, and nothing is known to go by */
+    /* The record belongs to a dead process: no run is running, and there is no estimate. */
     for (int i = 0; i < 500; i++) {
         cr_assert_eq(sweep_plan(ctx, &config, false, &plan), NVDP_OK);
         bool waiting = plan->run[0].state == SWEEP_WAITING;
