@@ -83,9 +83,7 @@ static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps
         v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
         v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
         v->vocab_delta, "statement", statement);
-    json_t *told = cli_risk_json(risk);
-    json_object_update(object, told);
-    json_decref(told);
+    json_object_update_new(object, cli_risk_json(risk));
     return object;
 }
 
