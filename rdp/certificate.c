@@ -531,14 +531,9 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
     const struct nvdp_certificate from = whole(certificate);
     char *statement = NULL;
     NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, certificate, &statement));
-    json_t *object = pack(&from, statement);
-    char *text =
-        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(object);
+    const nvdp_status status = nvdp__json_text(ctx, pack(&from, statement), "certificate", out);
     free(statement);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "certificate: out of memory");
-    *out = text;
-    return NVDP_OK;
+    return status;
 }
 
 static void print(const void *certificate, FILE *to) {

@@ -20,15 +20,6 @@ static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report
 
 #define number nvdp__json_number
 
-/* Releases the object. */
-static nvdp_status dump(struct nvdp_context *ctx, json_t *object, const char *what, char **out) {
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", what);
-    *out = text;
-    return NVDP_OK;
-}
-
 /* Returns {"0.5": value, ...} from pack(&from[level * size]). */
 static json_t *by_level(int levels, const double *level, const void *from, size_t size,
                         json_t *pack(const void *)) {
@@ -63,12 +54,10 @@ static json_t *pack_into(json_t *into, const struct nvdp_divergence_summary *fro
         by_level(NVDP_PAIR_QUANTILES, nvdp__pair_quantile_level, from->quantile,
                  sizeof from->quantile[0], pack_number),
         "note", note);
-    if (into == NULL || summary == NULL || json_object_update(into, summary) != 0) {
-        json_decref(into);
-        return summary;
-    }
-    json_decref(summary);
-    return into;
+    if (into == NULL) return summary;
+    if (json_object_update_new(into, summary) == 0) return into;
+    json_decref(into);
+    return NULL;
 }
 
 static json_t *pack_summary(const struct nvdp_divergence_summary *from, const char *note) {
@@ -281,7 +270,6 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
 }
 
 /* NaN, which means that nothing is proven, becomes null. */
-
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
     if (from->struct_size == 0) return json_null();
@@ -301,7 +289,7 @@ static json_t *pack_linkage(const struct nvdp_linkage *from) {
 
 nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,
                               char **out) {
-    return dump(ctx, pack_linkage(linkage), "linkage", out);
+    return nvdp__json_text(ctx, pack_linkage(linkage), "linkage", out);
 }
 
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
@@ -342,7 +330,7 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
             ctx, NVDP_ERR_NUMERIC,
             "privacy report: expected fields that JSON can hold (the method's name in "
             "UTF-8), found others, or no memory");
-    return dump(ctx, object, "privacy report", out);
+    return nvdp__json_text(ctx, object, "privacy report", out);
 }
 
 /* --- Text for people --- */

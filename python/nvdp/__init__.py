@@ -17,7 +17,7 @@ from .measures import (
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
 from .posteriors import Posteriors
-from .runs import Run, options, presets, resume, sanitize, text_privacy, train
+from .runs import Run, options, presets, result_fields, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared
 from .shared import open as open
@@ -27,5 +27,5 @@ __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
            "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
+           "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

@@ -327,6 +327,24 @@ def options(kind: str = "train") -> list[Record]:
     return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
 
 
+def result_fields(result: str) -> list[Record]:
+    """Returns the numbers of a result, "train" or "scores". Each has name, unit, help; "test.n" is the number n of "test"."""
+    table = lib.nvdp_result_table_find(result.encode())
+    if table == ffi.NULL:
+        raise NvdpValueError(f"result: expected train or scores, found {result}")
+    return list(_fields(table))
+
+
+def _fields(table: Any, prefix: str = "") -> Iterator[Record]:
+    row = table.rows
+    while row.name != ffi.NULL:
+        name = prefix + text(row.name)
+        yield Record(name=name, unit=text(row.unit), help=text(row.help))
+        if row.of != ffi.NULL:
+            yield from _fields(row.of, name + ".")
+        row += 1
+
+
 def _free_name() -> str:
     name, i = "nvdp-run", 1
     while os.path.exists(name) or os.path.exists(name + ".data"):

@@ -403,3 +403,11 @@ def test_options_and_presets():
     assert rows["epochs"].default_value == "10" and rows["epochs"].type == "integer" and rows["epochs"].help
     with pytest.raises(ValueError, match="kind"):
         nvdp.options("nothing")
+
+
+def test_result_fields():
+    rows = {one.name: one for one in nvdp.result_fields("train")}
+    assert rows["loss_g"].unit == "nats" and rows["epochs_run"].help
+    assert rows["test.n"].unit == "texts" and rows["test.metrics.interval"].unit == ""
+    with pytest.raises(ValueError, match="result"):
+        nvdp.result_fields("nothing")

@@ -140,14 +140,8 @@ cleanup:
 
 nvdp_status nvdp_attack_json(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                              char **out) {
-    json_t *object = result->attacked.attack->json(&result->attacked, result->found);
-    char *text =
-        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(object);
-    if (text == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "attack %s: out of memory", result->attacked.kind);
-    *out = text;
-    return NVDP_OK;
+    return nvdp__json_text(ctx, result->attacked.attack->json(&result->attacked, result->found),
+                           result->attacked.kind, out);
 }
 
 static void print(const void *of, FILE *to) {

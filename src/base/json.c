@@ -76,6 +76,15 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
     return status;
 }
 
+nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char *what, char **out) {
+    const size_t flags = JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS);
+    char *text = value != NULL ? json_dumps(value, flags) : NULL;
+    json_decref(value);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", what);
+    *out = text;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
     char *text =
         json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);

@@ -15,7 +15,9 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
                                      const char *name, json_t **out);
 /* Writes atomically, indented, with 17 digits for real numbers. */
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
-/* The same to an open output, without committing it. */
+/* Returns the same text in *out, free(), and releases the value.  NULL fails with "WHAT: out of memory". */
+nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char *what, char **out);
+/* Writes to an open output, without committing it. */
 nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value);
 
 /* Read members of `object`, which was read from `path` (for messages). A missing or null key

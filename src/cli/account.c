@@ -84,9 +84,7 @@ static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps
         v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
         v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
         v->vocab_delta, "statement", statement);
-    json_t *consequences = cli_risk_json(risk);
-    json_object_update(object, consequences);
-    json_decref(consequences);
+    json_object_update_new(object, cli_risk_json(risk));
     return object;
 }
 

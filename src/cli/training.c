@@ -22,9 +22,7 @@ json_t *cli_training_json(const struct nvdp_training_privacy *t) {
         "delta", t->account.delta, "delta_default", t->delta_default, "noise", t->steps.noise,
         "sample_rate", t->steps.rate, "steps", (json_int_t)t->steps.steps, "examples",
         (json_int_t)t->examples, "insecure_seed", t->seeded, "finished", t->finished);
-    json_t *risk = cli_risk_json(&t->risk);
-    json_object_update(object, risk);
-    json_decref(risk);
+    json_object_update_new(object, cli_risk_json(&t->risk));
     return object;
 }
 

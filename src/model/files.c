@@ -243,10 +243,9 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
     for (size_t i = 0; files[i] != NULL; i++)
         NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, files[i]));
     NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "tokenizer_config.json"));
-    json_t *extra = json_object(), *outputs = outputs_json(&model->info);
+    json_t *extra = json_object();
     json_object_set_new(extra, "nvdp", info_json(&model->info));
-    json_object_update(extra, outputs);
-    json_decref(outputs);
+    json_object_update_new(extra, outputs_json(&model->info));
     const struct nvdp__names *names = nvdp__names(model->info.bert.model_type);
     nvdp_status status = nvdp__bert_config_write(
         ctx, directory, &model->info.bert,

@@ -3,6 +3,7 @@
 #include "options/option.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sentence.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -680,18 +681,12 @@ nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
             nvdp__schema_check_texts(config->ctx, config->part[i].schema, config->part[i].values));
     json_t *object = json_object();
     int failed = object == NULL;
-    for (size_t i = 0; i < config->parts; i++) {
-        json_t *part = nvdp__schema_json(config->part[i].schema, config->part[i].values);
-        failed |= json_object_update(object, part);
-        json_decref(part);
-    }
-    char *text = failed != 0
-                     ? NULL
-                     : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(NVDP__REAL_DIGITS));
+    for (size_t i = 0; i < config->parts; i++)
+        failed |= json_object_update_new(
+            object, nvdp__schema_json(config->part[i].schema, config->part[i].values));
+    if (failed == 0) return nvdp__json_text(config->ctx, object, "configuration", out);
     json_decref(object);
-    if (text == NULL) return out_of_memory(config);
-    *out = text;
-    return NVDP_OK;
+    return out_of_memory(config);
 }
 
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,

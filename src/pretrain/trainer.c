@@ -130,16 +130,10 @@ nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvd
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrain_options options;
     const char **list[2] = {NULL, NULL};
-    json_t *object = NULL;
     NVDP_TRY(open_config(ctx, config, &options, list));
     nvdp__pretrain_resolve(&options);
-    object = nvdp__pretrain_options_json(&options);
-    char *text =
-        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (text == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
-    *out = text;
+    NVDP_TRY(nvdp__json_text(ctx, nvdp__pretrain_options_json(&options), "configuration", out));
 cleanup:
-    json_decref(object);
     free(list[0]);
     free(list[1]);
     return status;

@@ -285,13 +285,7 @@ nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, c
     set(root, "significance", comparisons(report, count, list, &good), &good);
     set(root, "analyses", analyses(report, &good), &good);
     set(root, "not_counted", notes(report, &good), &good);
-    char *text =
-        root != NULL && good ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
     free(list);
-    if (text == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the report's JSON could not be made",
-                          report->directory);
-    *out = text;
-    return NVDP_OK;
+    if (!good) json_decref(root);
+    return nvdp__json_text(ctx, good ? root : NULL, report->directory, out);
 }

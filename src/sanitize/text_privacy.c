@@ -469,25 +469,16 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
         "vocabulary_worst", "value", number(worst->value), "finite", number(worst->finite),
         "infinite_share", number(worst->infinite), "argmax", (json_int_t)worst->x,
         (json_int_t)worst->x2, "bound", number(worst->bound), "tokens", (json_int_t)worst->inputs);
-    if (object == NULL || more == NULL || json_object_update(object, more) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(more);
-    return object;
+    if (json_object_update_new(object, more) == 0) return object;
+    json_decref(object);
+    return NULL;
 }
 
 nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
                                   char **out) {
     const struct nvdp_dchi_report from = whole(report);
     NVDP_RETURN_IF_FAILED(check_report(ctx, report));
-    json_t *object = pack_report(&from);
-    char *text =
-        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
-    *out = text;
-    return NVDP_OK;
+    return nvdp__json_text(ctx, pack_report(&from), "privacy report", out);
 }
 
 static double percent(size_t part, size_t all) {

@@ -490,9 +490,7 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
     if (ours) {
         json_object_set_new(object, "kind", nvdp__shown(format));
         json_object_del(report, "nvdp_format");
-        json_t *copy = shown_copy(report);
-        json_object_update(object, copy);
-        json_decref(copy);
+        json_object_update_new(object, shown_copy(report));
     }
     json_decref(report);
     return ours ? NVDP_OK

@@ -94,9 +94,8 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
             report, "complete",
             json_boolean(max_texts == 0 || (size_t)json_integer_value(n) < max_texts));
     }
-    char *made = json_dumps(report, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_decref(report);
-    if (made == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
+    char *made = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_text(ctx, report, "privacy report", &made));
     free(*text);
     *text = made;
     return NVDP_OK;

@@ -184,3 +184,15 @@ Test(json, out_of_memory) {
     json_decref(object);
     nvdp_context_free(ctx);
 }
+
+Test(json, text_of_a_value_and_of_none) {
+    struct nvdp_context *ctx = support_context();
+    char *text = NULL;
+    cr_expect_eq(nvdp__json_text(ctx, NULL, "report", &text), NVDP_ERR_MEMORY);
+    cr_expect_null(text);
+    cr_expect_str_eq(nvdp_context_error(ctx), "report: out of memory");
+    cr_assert_eq(nvdp__json_text(ctx, json_pack("{s:f}", "a", 0.5), "report", &text), NVDP_OK);
+    cr_expect_str_eq(text, "{\n  \"a\": 0.5\n}");
+    free(text);
+    nvdp_context_free(ctx);
+}
