@@ -332,6 +332,7 @@ struct report_column {
     char *name;  /* both lines: "RD max [nats]" */
     size_t head; /* bytes of the first line */
     bool number; /* right-aligned */
+    bool later;  /* on the page, in a second table */
 };
 
 struct report_table {
@@ -375,11 +376,14 @@ void report_table_text(const struct report_table *table, FILE *to);
 /* The same without notes, and one note. */
 void report_table_body(const struct report_table *table, FILE *to);
 void report_table_put_note(const char *note, FILE *to);
+/* Whether one of the `tables` tables has the note. */
+bool report_said_before(const struct report_table *table, int tables, const char *note);
 /* Every row has the heading it stands under in its first column; no notes. */
 void report_table_csv(const struct report_table *table, FILE *to);
 void report_table_markdown(const struct report_table *table, FILE *to);
 /* A table environment that compiles with or without booktabs. */
 void report_table_latex(const struct report_table *table, FILE *to);
+/* One table without notes, or two where some columns come later. */
 void report_table_html(const struct report_table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
@@ -399,6 +403,7 @@ struct report_figure {
     const char *title;
     const char *caption; /* what it shows, in a sentence */
     int width, height;   /* in pixels */
+    bool empty;          /* none of its points is finite: it is not drawn */
     char *script, *data; /* NAME.gp, NAME.dat */
 };
 

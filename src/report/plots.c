@@ -231,6 +231,18 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
                 block, look.open, look.colour);
 }
 
+/* Whether any value or bound in the panel is finite. */
+static bool has_finite(const struct panel *panel) {
+    bool found = false;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        double value[2];
+        if (!is_in(panel, group)) continue;
+        values_of(panel, group, value);
+        found |= isfinite(value[0]) || isfinite(value[1]);
+    }
+    return found;
+}
+
 static bool has_label(const struct panel *panel, const struct report_group *group) {
     return is_in(panel, group) && isfinite(score_of(group, 0));
 }
@@ -597,6 +609,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
                             const struct plot *plot, struct report_figures *figures) {
     size_t families = plot->by_family ? report->families : 1;
     size_t panels = 0;
+    bool finite = false;
     struct report_drawing drawing;
     struct panel panel = {.drawing = &drawing, .report = report, .plot = plot, .family = SIZE_MAX};
     nvdp_status status = NVDP_OK;
@@ -606,6 +619,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
             if (plot->by_family) panel.family = k % families;
             if (!is_shown(&panel)) continue;
             if (pass == 1) plot->draw(&panel);
+            finite |= plot->draw != draw_scatter || has_finite(&panel);
             panel.place += plot->parts;
         }
         if (pass == 1) break;
@@ -618,6 +632,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
         status = report_drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
                                       across, plot->legend, &drawing);
     }
+    drawing.figure.empty = !finite;
     nvdp_status ended = report_drawing_end(&drawing, figures);
     free(panel.spot);
     return status != NVDP_OK ? status : ended;
