@@ -338,7 +338,8 @@ Test(figures, drawn) {
         free(bytes);
     }
     char *page = read_in("drawn", "index.html");
-    support_contains(page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px\"><svg");
+    support_contains(
+        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--least:310px\"><svg");
     support_contains(page, "rd_mean_sum-gpPt");
     support_lacks(page, "<?xml");
     support_lacks(page, "<script");
