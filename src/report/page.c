@@ -34,7 +34,8 @@ static const char style[] =
     "border-radius:.5em;padding:.8em}\n"
     "figure>div{overflow-x:auto}figure svg{width:100%;min-width:var(--least);height:auto;"
     "max-height:95vh}figcaption{font-size:.88rem;color:#444;max-width:56rem}\n"
-    ".bar{margin:.5em 0;overflow:visible}.bar span{font-size:.85rem}.bar div{position:relative;height:.8em;"
+    ".bar{margin:.5em 0;overflow:visible}.bar span{font-size:.85rem}.bar "
+    "div{position:relative;height:.8em;"
     "background:#eee}.bar i{display:block;height:100%;background:#0072b2}.bar b{position:absolute;"
     "top:-.2em;bottom:-.2em;border-left:3px solid #d55e00}\n"
     "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:.82rem}\n"
@@ -287,7 +288,7 @@ static void put_picture(FILE *to, const struct report_page *page) {
 static void put_score(FILE *to, const struct report_group *group) {
     char text[NVDP__NUMBER_SIZE];
     const struct report_run *run = group->run[0];
-    for (int k = 0; k < REPORT_METRICS && group->score[k].n > 0; k++) {
+    for (int k = 0; k < run->metrics && group->score[k].n > 0; k++) {
         fputs(k == 0 ? " scores " : " and ", to);
         nvdp__put_html(to, report_say_score_stat(text, &group->score[k]));
         fputs(" (", to);
@@ -416,23 +417,24 @@ static void put_methods(FILE *to, const struct report_page *page) {
 
 /* --- tables --- */
 
-/* Notes that the reader must see with the table. */
-static bool is_warning(const char *note) {
-    static const char *const begin[] = {"CAUTION", "VIOLATION", "No better", "No two methods"};
-    bool found = false;
+/* Whether a note is about these runs: it stands below its table.  The other notes explain columns. */
+static bool is_about_runs(const char *note) {
+    static const char *const begin[] = {"CAUTION",  "VIOLATION",      "No better",
+                                        "Order of", "No two methods", "BDP is inf"};
+    bool found = *note >= '0' && *note <= '9'; /* "2 of 6 runs" */
     for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
         found |= strncmp(note, begin[k], strlen(begin[k])) == 0;
     }
     return found;
 }
 
-/* Writes the notes, each once: those of one table that are warnings, or those of all that are none. */
+/* Writes the notes of the tables from `from` up to `end`, each once: those about the runs, or the others. */
 static void put_table_notes(FILE *to, const struct report_table *table, int from, int end,
-                            bool warnings) {
+                            bool about_runs) {
     for (int k = from; k < end; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
             const char *note = table[k].note[i];
-            if (is_warning(note) != warnings || report_said_before(table, k, note)) continue;
+            if (is_about_runs(note) != about_runs || report_said_before(table, k, note)) continue;
             fputs("<p class=\"note\">", to);
             nvdp__put_html(to, note);
             fputs("</p>\n", to);

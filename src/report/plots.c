@@ -591,8 +591,7 @@ static const struct plot plots[] = {
      "A test decides from which of two texts a sample comes. The curves show the largest rate of "
      "true positives that any test has at a rate of false positives, for the worst pair of texts "
      "and for the pair whose epsilon is nearest to the mean. Each line is a seed of a method at "
-     "its "
-     "chosen setting. The dotted line is a test that sees nothing.",
+     "its chosen setting. The dotted line is a test that sees nothing.",
      NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
      draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",
@@ -601,10 +600,8 @@ static const struct plot plots[] = {
      "certified epsilon [nats]", REPORT_CERTIFIED, SCATTER},
     {"vectors", "Effective number of vectors",
      "The effective number of vectors of a text is exp of the entropy of its expected weights, "
-     "with "
-     "prior and padding. It is drawn over the weight of the Dirichlet regularizer. Points are "
-     "means "
-     "over texts and seeds, and bars go from the 5 % to the 95 % quantile of texts.",
+     "with prior and padding. It is drawn over the weight of the Dirichlet regularizer. Points are "
+     "means over texts and seeds, and bars go from the 5 % to the 95 % quantile of texts.",
      NULL, REPORT_VECTORS, REPORT_LEGEND_WEIGHTED, false, 1, has_value, draw_vectors},
     {"alpha", "Pseudo-counts of the tokens",
      "Distribution of log10 alpha over the tokens of the measured texts. A line is a lambda, all "

@@ -518,6 +518,14 @@ Test(tables, cautions) {
     support_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
     support_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
     free(text);
+    text = report_written("cautions", "index.html"); /* below the table, once */
+    const char *reading = strstr(text, "How to read the tables</h2>");
+    cr_assert_not_null(reading);
+    cr_expect_eq(count_between(text, reading, "1 of 7 runs chose their epoch on the test"), 1);
+    cr_expect_eq(count_between(text, reading, "CAUTION: sst2 was measured on 4 texts"), 1);
+    cr_expect_null(strstr(reading, "chose their epoch on the test texts"));
+    cr_expect_not_null(strstr(reading, "score: 100 times the metric"));
+    free(text);
     static const char *const unlike[] = {OTHER("2", "all"), OTHER("1.1", "same-length")};
     for (size_t i = 0; i < 2; i++) {
         made_run_file("cautions", "vtdp1", "privacy.json", unlike[i]);
