@@ -2,6 +2,8 @@
  * every run; report_page() assembles them. */
 #include "report/parts.h"
 
+#include "base/bound.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +14,18 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){:root{--ink:#e4e6e8;--soft:#a0a8b0;--paper:#17191c;"
     "--line:#3a3f45;--card:#1f2226;--mark:#232b33;--best:#1f3a29}}\n"
     "body{font:16px/1.55 system-ui,-apple-system,'Segoe UI',sans-serif;color:var(--ink);"
-    "background:var(--paper);max-width:82rem;margin:0 auto;padding:1.5rem}\n"
-    "h1{font-size:1.8rem;margin:.2em 0}h2{font-size:1.3rem;margin:2.2em 0 .4em;border-bottom:1px "
+    "background:var(--paper);max-width:82rem;margin:0 auto;padding:1.5rem;overflow-wrap:anywhere}\n"
+    "h1{font-size:1.8rem;margin:.2em 0}h3{font-size:1rem;margin:1.2em 0 "
+    ".3em}h2{font-size:1.3rem;margin:2.2em 0 .4em;border-bottom:1px "
     "solid var(--line);padding-bottom:.2em}\n"
-    "p,dd{max-width:48rem}.soft,.note{color:var(--soft)}.note{font-size:.85rem;margin:.3em 0}\n"
+    "p,li,dd{max-width:48rem}li{margin:.3em "
+    "0}ul{padding-left:1.3em}.soft,.note{color:var(--soft)}.note{font-size:.85rem;margin:.3em 0}\n"
     "dt{font-weight:600;margin-top:.6em}dd{margin:0 0 0 1.2em}\n"
-    "nav a{margin-right:1.1em}a{color:inherit}\n"
+    "nav a{margin-right:1.1em;white-space:nowrap}a{color:inherit}\n"
     ".wide{overflow-x:auto;margin:1em 0 .6em}\n"
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;"
     "min-width:50%}\n"
-    "caption{text-align:left;font-weight:600;padding:.3em 0}\n"
+    "caption{text-align:left;font-weight:600;padding:.3em 0;max-width:calc(100vw - 2rem)}\n"
     "th,td{padding:.28em .7em;border-bottom:1px solid var(--line);text-align:left;"
     "vertical-align:top}\n"
     "thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}td,th{white-space:nowrap}\n"
@@ -29,12 +33,19 @@ static const char style[] =
     "td strong{background:var(--best);padding:0 .25em;border-radius:.2em}\n"
     "figure{margin:1.2em 0;background:#fff;color:#222;border:1px solid var(--line);"
     "border-radius:.5em;padding:.8em}\n"
-    "figure svg{width:100%;height:auto;max-height:95vh}figcaption{font-size:.88rem;color:#444;"
-    "max-width:56rem}\n"
+    "figure>div{overflow-x:auto}figure svg{width:100%;min-width:var(--least);height:auto;"
+    "max-height:95vh}figcaption{font-size:.88rem;color:#444;max-width:56rem}\n"
+    ".bar{margin:.5em 0;overflow:visible}.bar span{font-size:.85rem}.bar "
+    "div{position:relative;height:.8em;"
+    "background:#eee}.bar i{display:block;height:100%;background:#0072b2}.bar b{position:absolute;"
+    "top:-.2em;bottom:-.2em;border-left:3px solid #d55e00}\n"
     "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:.82rem}\n"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--mark);padding:.6em;"
     "border-radius:.3em;margin:.3em 0}\n"
     "details{border-bottom:1px solid var(--line);padding:.3em 0}summary{cursor:pointer}\n"
+    "@media(min-width:50rem){.wide "
+    "td:first-child{position:sticky;left:0;background:var(--paper)}}\n"
+    "@media(max-width:40rem){body{padding:.8rem}figure{padding:.3em}dd{margin-left:.6em}}\n"
     "@media print{body{max-width:none;padding:0;font-size:10pt}nav{display:none}"
     "figure,tr,details{break-inside:avoid}.wide{overflow:visible}table{font-size:7.5pt}"
     "td,th{padding:.2em .35em;white-space:normal}}\n";
@@ -125,35 +136,6 @@ static void put_tasks(FILE *to, const struct report *report) {
     fputs(".</p>\n", to);
 }
 
-/* Writes the result that is easiest to understand first: how many texts are named, for each task's selected settings
- * that were measured. */
-static void put_linkage(FILE *to, const struct report *report) {
-    bool begun = false;
-    for (REPORT_EACH_GROUP(report, group)) {
-        const struct report_stat *linked = &group->quantity[REPORT_LINKED];
-        const struct report_measured *how = &group->run[0]->how;
-        if (!group->selected || linked->n == 0) continue;
-        for (size_t k = 0; k < group->runs; k++) /* uses the first seed that was measured */
-            if (!isnan(group->run[k]->quantity[REPORT_LINKED])) how = &group->run[k]->how;
-        const double texts = fmin(how->texts, NVDP_LINKAGE_TEXTS), releases = how->releases;
-        fputs(begun ? "" : "<ul>\n", to);
-        fputs("<li>", to);
-        nvdp__put_html(to, report->task[group->task].label);
-        fputs(", ", to);
-        nvdp__put_html(to, report->family[group->family].label);
-        fprintf(to, ": someone who has the model and the %.0f measured texts names the right text ",
-                texts);
-        if (releases > 1)
-            fprintf(to, "for %.3g %% of them, given %.0f samples of it", 100 * linked->mean,
-                    releases);
-        else
-            fprintf(to, "for %.3g %% of the samples", 100 * linked->mean);
-        fprintf(to, " (chance %.3g %%).</li>\n", 100 / texts);
-        begun = true;
-    }
-    if (begun) fputs("</ul>\n", to);
-}
-
 static void put_overview(FILE *to, const struct report_page *page) {
     const struct report *report = page->report;
     heading(to, "run", "What was run");
@@ -171,60 +153,122 @@ static void put_overview(FILE *to, const struct report_page *page) {
     put_families(to, report);
 }
 
-/* --- reading guide --- */
+/* --- the picture --- */
 
-static void put_reading(FILE *to) {
-    heading(to, "reading", "How to read the columns");
-    fputs(
-        "<dl>\n"
-        "<dt>score, best of seeds</dt><dd>100 times the task's metric on the test texts (GLUE's "
-        "dev file), with fresh noise. The score is the mean over seeds with its standard "
-        "deviation: what to expect from a new run. The best of seeds is the seed that did best on "
-        "the <em>validation</em> texts, as the papers print it: an optimistic habit, kept to be "
-        "comparable.</dd>\n"
-        "<dt>named, share</dt><dd>How often somebody who has the model and the measured texts (at "
-        "most 1000 of them) names the text that a sample was made of, by its likelihood under "
-        "each: the best guess there is. Chance is one in as many.</dd>\n"
-        "<dt>RD max, RD mean, in nats</dt><dd>A text's shared sample is random. The Renyi "
-        "divergence says how well samples of one text can be told from samples of another: 0 means "
-        "not at all, a few nats mean with some confidence, hundreds mean at once. It is summed "
-        "over everything that one release of a text shares, because that is what a third party "
-        "gets. Max and mean run over all ordered pairs of the measured texts. It is a measurement "
-        "on these texts, no bound for others.</dd>\n"
-        "<dt>bound, in nats</dt><dd>What the divergence is at most between any two texts, measured "
-        "or not: proven where the sequence clip holds a text's means within a norm C.</dd>\n"
-        "<dt>exact eps, in nats</dt><dd>Of two texts, the least epsilon with P(S) &le; "
-        "e<sup>epsilon</sup> Q(S) + delta for every set S of samples, at the same delta as BDP: of "
-        "the worst pair, and on average. It is exact, and finite also where a divergence is "
-        "not.</dd>\n"
-        "<dt>inf, infinite pairs, RD max of the finite</dt><dd>Some pairs of texts have an "
-        "infinite divergence: the ratio of their samples' densities has no finite moment of this "
-        "order, and some samples all but rule the other text out. Where there is one such pair, "
-        "max and mean are infinite. The share of such pairs stands beside them, and the largest "
-        "divergence of the other pairs, which is no privacy statement. Every run says why: "
-        "a variance (logvar) or pseudo-count (alpha) of a token too far from another's at its "
-        "place, or from padding's.</dd>\n"
-        "<dt>BDP, best k and k = 1.1</dt><dd>Bayesian differential privacy: an epsilon that holds "
-        "for texts drawn like the measured ones, of the worst of them. The published moment k = "
-        "1.1 cannot give less than ln(1/delta)/k, 10.47 at delta 1e-5: values near it are that "
-        "floor, not a merit. The best moment has a lower floor and is the more telling "
-        "number.</dd>\n"
-        "<dt>/comp.dim.</dt><dd>The sum divided by components times dimensions, as the published "
-        "tables have it. Thousands of nats look like fractions then. It is no privacy "
-        "guarantee.</dd>\n"
-        "<dt>setting</dt><dd>lambda, the weight of the regularisers, or C, the norm of the "
-        "sequence clip: chosen by the validation score alone.</dd>\n"
-        "<dt>1 nat, 3 nats, ...</dt><dd>Budgets: the score of a method's setting that does best on "
-        "the validation texts among those whose RD max stays within the budget for every seed. It "
-        "stands below with its RD max. Proven: the bound stays within it.</dd>\n</dl>\n",
-        to);
+enum { PICTURES = 3 };
+
+/* Returns true if the page shows the figure. */
+static bool is_drawn(const struct report_page *page, size_t figure) {
+    return page->svg[figure] != NULL && !page->figures->item[figure].empty;
 }
 
-/* --- figures --- */
+/* Returns the first of the names' figures that the page shows; the number of figures if there is none. */
+static size_t find_figure(const struct report_page *page, const char *const *name) {
+    for (; *name != NULL; name++) {
+        for (size_t i = 0; i < page->figures->count; i++) {
+            if (is_drawn(page, i) && strcmp(page->figures->item[i].name, *name) == 0) return i;
+        }
+    }
+    return page->figures->count;
+}
 
-static void put_figures(FILE *to, const struct report_page *page) {
-    heading(to, "figures", "Figures");
+/* Finds the figures that stand first: scores against what is proven, against what is measured, and what the best
+ * attacker gets. */
+static void choose_pictures(const struct report_page *page, size_t picture[PICTURES]) {
+    static const char *const proven[] = {"certified_epsilon", NULL};
+    static const char *const measured[] = {"fig3_rd_max_sum", "exact_epsilon_max", "epsilon_max",
+                                           "rd_mean_sum",     "fig2_bdp_best",     NULL};
+    static const char *const attacked[] = {"trade_off", "defense", "exposure", NULL};
+    const char *const *const names[PICTURES] = {proven, measured, attacked};
+    for (int k = 0; k < PICTURES; k++) {
+        picture[k] = find_figure(page, names[k]);
+    }
+}
+
+static void put_figure(FILE *to, const struct report_page *page, size_t i) {
+    const struct report_figure *figure = &page->figures->item[i];
+    /* One panel alone does not fill the page; many on a small screen shrink to half their size, then scroll. */
+    fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx;--least:%dpx\">%s</div>\n",
+            figure->name, figure->width * 6 / 5, figure->width / 2, page->svg[i]);
+    fputs("<figcaption><strong>", to);
+    nvdp__put_html(to, figure->title);
+    fputs(".</strong> ", to);
+    nvdp__put_html(to, figure->caption);
+    fputs("</figcaption>\n</figure>\n", to);
+}
+
+/* Names the figures that are left out. */
+static void put_empty(FILE *to, const struct report_figures *figures) {
+    size_t count = 0;
+    for (size_t i = 0; i < figures->count; i++) {
+        if (!figures->item[i].empty) continue;
+        fprintf(to, "%s<code>%s</code>",
+                count++ == 0
+                    ? "<p class=\"note\" id=\"empty\">These figures are left out because none "
+                      "of their values is finite: "
+                    : ", ",
+                figures->item[i].name);
+    }
+    if (count > 0) fputs(".</p>\n", to);
+}
+
+/* The table of attacks is always made; without attacks it has no rows. */
+static const struct report_table *attack_table(const struct report_table *table) {
+    int k = 0;
+    while (k < REPORT_TABLES - 1 &&
+           (table[k].name == NULL || strcmp(table[k].name, "attacks") != 0)) {
+        k++;
+    }
+    return &table[k];
+}
+
+/* A cell that begins with a percentage, between 0 and 100; NaN for another. */
+static double percentage(const struct report_cell *cell) {
+    char *end = cell->text;
+    const double value = cell->text != NULL ? strtod(cell->text, &end) : NAN;
+    return end != cell->text && value >= 0 && value <= 100 ? value : NAN;
+}
+
+/* Draws each attack of the table as a bar, with a line at what is proven at most. */
+static bool put_bars(FILE *to, const struct report_table *attacks) {
+    enum { SAMPLES = 3, BOUND = 7 };
+    bool begun = false;
+    for (size_t i = 0; i < attacks->rows; i++) {
+        const struct report_cell *cell = attacks->row[i].cell;
+        const double got = percentage(&cell[SAMPLES]), bound = percentage(&cell[BOUND]);
+        if (isnan(got)) continue;
+        if (!begun) fputs("<figure id=\"attacked\">\n", to);
+        begun = true;
+        fputs("<div class=\"bar\"><span>", to);
+        for (int k = 0; k < SAMPLES; k++) {
+            fputs(k > 0 ? ", " : "", to);
+            nvdp__put_html(to, cell[k].text);
+        }
+        fprintf(to, ": %s %%</span><div><i style=\"width:%g%%\"></i>", cell[SAMPLES].text, got);
+        if (!isnan(bound)) fprintf(to, "<b style=\"left:%g%%\"></b>", bound);
+        fputs("</div></div>\n", to);
+    }
+    if (begun)
+        fputs("<figcaption><strong>What an attacker gets.</strong> A bar is how often the attacker "
+              "is "
+              "right in percent, or the AUC times 100; a line is what is proven at most. Exact "
+              "numbers stand in the "
+              "table of the same name.</figcaption>\n</figure>\n",
+              to);
+    return begun;
+}
+
+static void put_picture(FILE *to, const struct report_page *page) {
     const char *notice = page->report->figure_notice;
+    size_t picture[PICTURES], shown = 0;
+    heading(to, "picture", "The picture");
+    choose_pictures(page, picture);
+    for (int k = 0; k < PICTURES; k++) {
+        if (picture[k] == page->figures->count) continue;
+        put_figure(to, page, picture[k]);
+        shown++;
+    }
+    shown += put_bars(to, attack_table(page->table));
     if (notice != NULL) {
         fputs("<p>The figures were not drawn: ", to);
         nvdp__put_html(to, notice);
@@ -233,23 +277,254 @@ static void put_figures(FILE *to, const struct report_page *page) {
         fputs("<p>No figures were asked for; their scripts and data are in the folder "
               "figures.</p>\n",
               to);
+    } else if (shown == 0 && page->report->runs > 0) {
+        fputs("<p>No run has a finite privacy number to draw its score against.</p>\n", to);
     }
-    for (size_t i = 0; i < page->figures->count; i++) {
-        const struct report_figure *figure = &page->figures->item[i];
-        if (page->svg[i] == NULL) continue;
-        /* A single panel does not fill the page. */
-        fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx\">%s</div>\n", figure->name,
-                figure->width * 6 / 5, page->svg[i]);
-        fputs("<figcaption><strong>", to);
-        nvdp__put_html(to, figure->title);
-        fputs(".</strong> ", to);
-        nvdp__put_html(to, figure->caption);
-        fputs("</figcaption>\n</figure>\n", to);
+    put_empty(to, page->figures);
+}
+
+/* --- a sentence per method --- */
+
+/* "scores 86.0 +- 1.4 (accuracy) and 71.0 (f1)" */
+static void put_score(FILE *to, const struct report_group *group) {
+    char text[NVDP__NUMBER_SIZE];
+    const struct report_run *run = group->run[0];
+    for (int k = 0; k < run->metrics && group->score[k].n > 0; k++) {
+        fputs(k == 0 ? " scores " : " and ", to);
+        nvdp__put_html(to, report_say_score_stat(text, &group->score[k]));
+        fputs(" (", to);
+        nvdp__put_html(to, run->metric[k]);
+        fputc(')', to);
     }
-    if (page->figures->count > 0)
-        fputs("<p class=\"note\">Each is in the folder figures as SVG, PNG and PDF, with its "
-              "gnuplot script and data.</p>\n",
+}
+
+/* Writes for how many seeds a statement holds, if not for all. */
+static void put_seeds(FILE *to, const struct report_group *group, const struct report_stat *of) {
+    if (of->n < group->runs) fprintf(to, " (%zu of %zu seeds)", of->n, group->runs);
+}
+
+/* Writes the measured number of a group without a proven one. */
+static void put_measured(FILE *to, const struct report_group *group) {
+    char text[NVDP__NUMBER_SIZE];
+    const struct report_stat *of = group->quantity;
+    if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
+        fprintf(to, ", and the worst measured pair of texts has an exact epsilon of %s",
+                report_say_number(text, of[REPORT_EXACT_MAX].max));
+        put_seeds(to, group, &of[REPORT_EXACT_MAX]);
+    } else if (of[REPORT_SUM_MAX].n > 0 && isfinite(of[REPORT_SUM_MAX].max)) {
+        fprintf(to, ", and the largest measured divergence is %s nats",
+                report_say_number(text, of[REPORT_SUM_MAX].max));
+        put_seeds(to, group, &of[REPORT_SUM_MAX]);
+    } else if (of[REPORT_SUM_MAX].n > 0) {
+        fprintf(to, ", and the measured divergence is infinite for %s of the pairs of texts",
+                of[REPORT_INFINITE].mean > 0 ? report_say_share(text, of[REPORT_INFINITE].mean)
+                                             : "some");
+        put_seeds(to, group, &of[REPORT_SUM_MAX]);
+    }
+}
+
+/* Bounds are the largest over seeds, rounded up. */
+static void put_proven(FILE *to, const struct report *report, const struct report_group *group) {
+    char text[NVDP__BOUND_TEXT];
+    const struct report_stat *epsilon = &group->quantity[REPORT_CERTIFIED],
+                             *guess = &group->quantity[REPORT_GUESS],
+                             *bound = &group->quantity[REPORT_BOUND];
+    if (report->family[group->family].reference) {
+        fputs("; its embeddings are shared without noise, so the texts are not private", to);
+    } else if (epsilon->n > 0 && isfinite(epsilon->max)) {
+        fprintf(to,
+                "; for one sample of any two texts, epsilon is proven to be at most %s at delta "
+                "1e-5",
+                nvdp__bound(text, epsilon->max, NVDP__UP));
+        put_seeds(to, group, epsilon);
+        if (guess->n == epsilon->n && guess->max < 1)
+            fprintf(to,
+                    ", and a guess that is right 0.1 %% of the time without the sample is right at "
+                    "most %s of the time with it, on average",
+                    nvdp__share_bound(text, guess->max, NVDP__UP));
+    } else if (bound->n > 0 && isfinite(bound->max)) {
+        fprintf(to, "; the divergence of any two texts is proven to be at most %s nats",
+                nvdp__bound(text, bound->max, NVDP__UP));
+        put_seeds(to, group, bound);
+    } else if (group->run[0]->sanitizer != NULL) {
+        fputs("; only what its text mechanism guarantees is proven", to);
+        put_measured(to, group);
+    } else {
+        fputs("; no proven bound was recorded", to);
+        put_measured(to, group);
+    }
+}
+
+/* Writes what the attackers get from the method's samples. */
+static void put_attacked(FILE *to, const struct report_group *group, bool attacks) {
+    char text[NVDP__NUMBER_SIZE];
+    const struct report_stat *linked = &group->quantity[REPORT_LINKED],
+                             *attack = &group->quantity[REPORT_ATTACK];
+    const struct report_measured *how = &group->run[0]->how;
+    if (attack->n > 0) {
+        fputs("; an attacker who is trained to find the private attribute scores ", to);
+        nvdp__put_html(to, report_say_score_stat(text, attack));
+        put_seeds(to, group, attack);
+    }
+    if (linked->n > 0) {
+        for (size_t k = 0; k < group->runs; k++) /* a seed that was measured */
+            if (!isnan(group->run[k]->quantity[REPORT_LINKED])) how = &group->run[k]->how;
+        const double texts = fmin(how->texts, NVDP_LINKAGE_TEXTS), releases = how->releases;
+        fprintf(to, "; someone who has the model and the %.0f measured texts names the right text ",
+                texts);
+        if (releases > 1)
+            fprintf(to, "for %.3g %% of them, given %.0f samples of it", 100 * linked->mean,
+                    releases);
+        else
+            fprintf(to, "for %.3g %% of the samples", 100 * linked->mean);
+        fprintf(to, " (chance %.3g %%)", 100 / texts);
+    }
+    if (attack->n == 0 && linked->n == 0)
+        fputs(attacks ? "; for attacks see the figure and table What an attacker gets"
+                      : "; no attack on it was measured",
               to);
+}
+
+static void put_methods(FILE *to, const struct report_page *page) {
+    const struct report *report = page->report;
+    const bool attacks = attack_table(page->table)->rows > 0;
+    char text[NVDP__NUMBER_SIZE];
+    if (report->tasks == 0) return;
+    heading(to, "methods", "Method by method");
+    for (size_t t = 0; t < report->tasks; t++) {
+        fputs("<h3>", to);
+        nvdp__put_html(to, report->task[t].label);
+        if (!isnan(report->task[t].majority))
+            fprintf(to, " <span class=\"soft\">(the majority class scores %s)</span>",
+                    report_say_score(text, report->task[t].majority));
+        fputs("</h3>\n<ul>\n", to);
+        for (REPORT_EACH_GROUP(report, group)) {
+            if (group->task != t || !group->selected) continue;
+            fputs("<li><strong>", to);
+            nvdp__put_html(to, report->family[group->family].label);
+            fputs("</strong>", to);
+            if (strcmp(report_say_setting(text, group), "-") != 0) {
+                fputs(" at ", to);
+                nvdp__put_html(to, text);
+            }
+            put_score(to, group);
+            put_proven(to, report, group);
+            put_attacked(to, group, attacks);
+            fputs(".</li>\n", to);
+        }
+        fputs("</ul>\n", to);
+    }
+}
+
+/* --- tables --- */
+
+/* Returns true if a note is about these runs: it stands below its table.  The other notes explain columns. */
+static bool is_about_runs(const char *note) {
+    static const char *const begin[] = {"CAUTION",  "VIOLATION",      "No better",
+                                        "Order of", "No two methods", "BDP is inf"};
+    bool found = *note >= '0' && *note <= '9'; /* "2 of 6 runs" */
+    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
+        found |= strncmp(note, begin[k], strlen(begin[k])) == 0;
+    }
+    return found;
+}
+
+/* Writes the notes of the tables from `from` up to `end`, each once: those about the runs, or the others. */
+static void put_table_notes(FILE *to, const struct report_table *table, int from, int end,
+                            bool about_runs) {
+    for (int k = from; k < end; k++) {
+        for (size_t i = 0; i < table[k].notes; i++) {
+            const char *note = table[k].note[i];
+            if (is_about_runs(note) != about_runs || report_said_before(table, k, note)) continue;
+            fputs("<p class=\"note\">", to);
+            nvdp__put_html(to, note);
+            fputs("</p>\n", to);
+        }
+    }
+}
+
+static void put_tables(FILE *to, const struct report_table *table) {
+    heading(to, "tables", "Tables");
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        if (table[k].rows > 0) report_table_html(&table[k], to);
+        put_table_notes(to, table, k, k + 1, true);
+    }
+}
+
+static void put_reading(FILE *to, const struct report_table *table) {
+    heading(to, "reading", "How to read the tables");
+    fputs(
+        "<dl>\n"
+        "<dt>score, best of seeds</dt><dd>100 times the task's metric on the test texts (GLUE's "
+        "dev file), with fresh noise. The score is the mean over seeds with its standard "
+        "deviation; expect it from a new run. The best of seeds is the test score of the seed with "
+        "the best <em>validation</em> score. Papers print it, and it is optimistic.</dd>\n"
+        "<dt>setting</dt><dd>lambda is the weight of the regularizers, and C is the norm of the "
+        "sequence clip. The validation score alone chooses the setting.</dd>\n"
+        "<dt>certified eps, guess</dt><dd>Proven for one sample of any two texts, measured or not, "
+        "at delta 1e-5. The guess column bounds, on average over texts and noise, how often a "
+        "guess is right with the sample if it is right 0.1 % of the time without it.</dd>\n"
+        "<dt>bound, in nats</dt><dd>The proven maximum of the divergence between any two texts, "
+        "measured or not. It exists if the sequence clip holds a text's means within a norm "
+        "C.</dd>\n"
+        "<dt>named, share</dt><dd>How often an attacker names the text of a sample. The attacker "
+        "has the model and the measured texts (at most 1000) and picks the text with the largest "
+        "likelihood, which is the best possible guess. Chance is one divided by the number of "
+        "texts.</dd>\n"
+        "<dt>RD max, RD mean, in nats</dt><dd>A text's shared sample is random. The Renyi "
+        "divergence measures how well samples of one text can be told from samples of another. At "
+        "0 they cannot be told apart, at a few nats with some confidence, at hundreds at once. It "
+        "is summed over everything that one release of a text shares, because a third party gets "
+        "all of it. Max and mean run over all ordered pairs of the measured texts. It is a "
+        "measurement on these texts and no bound for others.</dd>\n"
+        "<dt>exact eps, in nats</dt><dd>The smallest epsilon with P(S) &le; "
+        "e<sup>epsilon</sup> Q(S) + delta for every set S of samples, at the same delta as BDP. "
+        "The columns show the worst pair of texts and the mean. It can be finite where a "
+        "divergence "
+        "is infinite.</dd>\n"
+        "<dt>inf, infinite pairs, RD max of the finite</dt><dd>Some pairs of texts have an "
+        "infinite divergence: the ratio of their samples' densities has no finite moment of this "
+        "order, and some samples all but rule the other text out. One such pair makes max and mean "
+        "infinite. The tables then also show the share of such pairs and the largest divergence of "
+        "the other pairs, which is no privacy statement. Every run below says why: at some place, "
+        "the variance (logvar) or pseudo-count (alpha) of a token is too far from that of the "
+        "other text's token or padding.</dd>\n"
+        "<dt>BDP, best k and k = 1.1</dt><dd>Bayesian differential privacy: an epsilon that holds "
+        "for texts drawn like the measured ones, for the worst measured text. The published moment "
+        "k = 1.1 cannot give less than ln(1/delta)/k, which is 10.47 at delta 1e-5. Values near "
+        "this floor are no merit. The best moment has a lower floor and says more.</dd>\n"
+        "<dt>/comp.dim.</dt><dd>The sum divided by components times dimensions, as in the "
+        "published "
+        "tables. Thousands of nats then look like fractions. It is no privacy guarantee.</dd>\n"
+        "<dt>1 nat, 3 nats, ...</dt><dd>Budgets. The score is that of the setting with the best "
+        "validation score among those whose RD max stays within the budget for every seed. The row "
+        "below shows the setting with its RD max. In the rows marked proven, the bound stays "
+        "within "
+        "the budget.</dd>\n</dl>\n",
+        to);
+    fputs("<details><summary>Notes on the tables</summary>\n", to);
+    put_table_notes(to, table, 0, REPORT_TABLES, false);
+    fputs("</details>\n", to);
+}
+
+/* --- figures --- */
+
+static void put_figures(FILE *to, const struct report_page *page) {
+    size_t picture[PICTURES], shown = 0;
+    choose_pictures(page, picture);
+    heading(to, "figures", "Other figures");
+    for (size_t i = 0; i < page->figures->count; i++) {
+        bool first = i == picture[0] || i == picture[1] || i == picture[2];
+        if (first || !is_drawn(page, i)) continue;
+        put_figure(to, page, i);
+        shown++;
+    }
+    if (shown == 0) fputs("<p>There are no other figures.</p>\n", to);
+    if (page->figures->count > 0)
+        fputs(
+            "<p class=\"note\">The folder figures has every drawn figure as SVG, PNG and PDF, and "
+            "the gnuplot script and data of all figures.</p>\n",
+            to);
 }
 
 /* --- runs --- */
@@ -323,18 +598,17 @@ void report_page(FILE *to, const struct report_page *page) {
     nvdp__put_html(to, page->report->directory);
     fputs(", ", to);
     nvdp__put_html(to, page->created);
-    fputs("</p>\n<nav><a href=\"#run\">What was run</a><a href=\"#reading\">How to read it</a>"
-          "<a href=\"#tables\">Tables</a><a href=\"#figures\">Figures</a>"
+    fputs("</p>\n<nav><a href=\"#picture\">Picture</a><a href=\"#methods\">Methods</a>"
+          "<a href=\"#tables\">Tables</a><a href=\"#reading\">How to read them</a>"
+          "<a href=\"#figures\">Figures</a><a href=\"#run\">What was run</a>"
           "<a href=\"#runs\">Runs</a></nav>\n",
           to);
-    put_linkage(to, page->report);
-    put_overview(to, page);
-    put_reading(to);
-    heading(to, "tables", "Tables");
-    for (int k = 0; k < REPORT_TABLES; k++) {
-        if (!report_table_is_empty(&page->table[k])) report_table_html(&page->table[k], to);
-    }
+    put_picture(to, page);
+    put_methods(to, page);
+    put_tables(to, page->table);
+    put_reading(to, page->table);
     put_figures(to, page);
+    put_overview(to, page);
     put_notes(to, page->report);
     put_runs(to, page->report);
     fputs("</body>\n</html>\n", to);

@@ -329,6 +329,7 @@ struct report_column {
     char *name;  /* both lines: "RD max [nats]" */
     size_t head; /* bytes of the first line */
     bool number; /* right-aligned */
+    bool later;  /* on the page, in a second table */
 };
 
 struct report_table {
@@ -372,11 +373,14 @@ void report_table_text(const struct report_table *table, FILE *to);
 /* Write the table without notes, and a single note. */
 void report_table_body(const struct report_table *table, FILE *to);
 void report_table_put_note(const char *note, FILE *to);
+/* Returns true if one of the `tables` tables has the note. */
+bool report_said_before(const struct report_table *table, int tables, const char *note);
 /* Writes the heading of each row in the first column, without notes. */
 void report_table_csv(const struct report_table *table, FILE *to);
 void report_table_markdown(const struct report_table *table, FILE *to);
 /* Writes a table environment that compiles with or without booktabs. */
 void report_table_latex(const struct report_table *table, FILE *to);
+/* One table without notes, or two where some columns come later. */
 void report_table_html(const struct report_table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
@@ -396,6 +400,7 @@ struct report_figure {
     const char *title;
     const char *caption; /* one sentence */
     int width, height;   /* in pixels */
+    bool empty;          /* no point is finite, so the figure is not drawn */
     char *script, *data; /* contents of NAME.gp and NAME.dat */
 };
 

@@ -232,6 +232,18 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
                 block, look.open, look.colour);
 }
 
+/* Whether any value or bound in the panel is finite. */
+static bool has_finite(const struct panel *panel) {
+    bool found = false;
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        double value[2];
+        if (!is_in(panel, group)) continue;
+        values_of(panel, group, value);
+        found |= isfinite(value[0]) || isfinite(value[1]);
+    }
+    return found;
+}
+
 static bool has_label(const struct panel *panel, const struct report_group *group) {
     return is_in(panel, group) && isfinite(score_of(group, 0));
 }
@@ -535,63 +547,71 @@ static void draw_trade_off(const struct panel *panel) {
 
 /* --- all --- */
 
+#define HOW_TO_READ                                                                                \
+    "Upper left is better. A line is a method, and a point is a setting (lambda or C), mean over " \
+    "seeds. Bars are standard deviations. Open markers on the dotted line are infinite."
 #define SCATTER REPORT_LEGEND_ALL, false, 1, has_value, draw_scatter
 static const struct plot plots[] = {
     {"fig2_bdp", "Figure 2. Score against Bayesian DP, published moment",
-     "Score against the Bayesian DP epsilon of the worst measured text at the published moment k = "
-     "1.1, where no value can be below ln(1/delta)/k = 10.47. Upper left is better. A line is a "
-     "method, each point a setting (lambda or C), mean over seeds; bars are standard deviations; "
-     "open markers on the dotted line are infinite.",
+     "The Bayesian DP epsilon is that of the worst measured text at the published moment k = 1.1, "
+     "where no value can be below ln(1/delta)/k = 10.47. " HOW_TO_READ,
      "BDP epsilon, k = 1.1", REPORT_BDP_PUBLISHED, SCATTER},
     {"fig2_bdp_best", "Figure 2, best moment. Score against Bayesian DP",
-     "The same at the best moment of each text.", "BDP epsilon, best k", REPORT_BDP_BEST, SCATTER},
+     "The Bayesian DP epsilon is that of the worst measured text at the best moment of each "
+     "text. " HOW_TO_READ,
+     "BDP epsilon, best k", REPORT_BDP_BEST, SCATTER},
     {"fig3_rd_max", "Figure 3. Score against the largest Renyi divergence, as published",
-     "Score against the largest divergence of all pairs, divided by components times dimensions as "
-     "in the published tables: not a privacy guarantee.",
+     "The largest divergence of all pairs is divided by components times dimensions, as in the "
+     "published tables. It is not a privacy guarantee. " HOW_TO_READ,
      "RD max / (components x dimensions)", REPORT_UNIT_MAX, SCATTER},
     {"fig3_rd_max_sum", "Figure 3, in sums. Score against the largest Renyi divergence",
-     "The same as it is: summed over all that one release of a text shares, on a logarithmic axis. "
-     "Open markers left of the dotted line: the bound over all texts, where one is proven.",
+     "The largest divergence of all pairs of measured texts is summed over all that one release of "
+     "a text shares. Open markers left of the dotted line are proven bounds over all "
+     "texts. " HOW_TO_READ,
      "RD max, sum [nats]", REPORT_SUM_MAX, SCATTER},
     {"rd_mean_sum", "Score against the mean Renyi divergence, in sums",
-     "Score against the mean over all pairs of the summed divergence: the honest frontier. Open "
-     "markers on the dotted line: some pair is infinite, and so is the mean.",
+     "The divergence is summed over all that one release of a text shares, and averaged over all "
+     "pairs. One infinite pair makes the mean infinite. " HOW_TO_READ,
      "RD mean, sum [nats]", REPORT_SUM_MEAN, SCATTER},
     {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
-     "Score against the epsilon of (epsilon, delta)-indistinguishability of the largest pair, "
-     "converted from its Renyi divergences: a bound of the exact value. Of privatized texts, whose "
-     "lengths are public, that of pairs of one length; a point is an eta.",
+     "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is converted from its "
+     "Renyi divergences, and is an upper bound of the exact value. For privatized texts, whose "
+     "lengths are public, only pairs of equal length count, and a point is an eta. " HOW_TO_READ,
      "epsilon, max [nats]", REPORT_EPSILON_MAX, SCATTER},
     {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
-     "The same, mean over pairs.", "epsilon, mean [nats]", REPORT_EPSILON_MEAN, SCATTER},
+     "The epsilon of (epsilon, delta)-indistinguishability is converted from Renyi divergences and "
+     "averaged over pairs. " HOW_TO_READ,
+     "epsilon, mean [nats]", REPORT_EPSILON_MEAN, SCATTER},
     {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
-     "Score against the epsilon of (epsilon, delta)-indistinguishability of the worst pair, from "
-     "the distribution of its privacy loss: no smaller epsilon holds for it.",
+     "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is computed from the "
+     "distribution of its privacy loss. No smaller epsilon holds for the pair. " HOW_TO_READ,
      "exact epsilon, worst [nats]", REPORT_EXACT_MAX, SCATTER},
     {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
-     "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
+     "The exact epsilon is averaged over drawn pairs of texts. " HOW_TO_READ,
+     "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
     {"trade_off", "Trade-off curves, exact",
-     "Of all tests that tell which of two texts a sample is of, how many true positives the best "
-     "has with so many false ones: the worst of all pairs, and one whose epsilon is nearest to the "
-     "mean; each method at its selected setting, a line a seed. Dotted: a test that sees nothing.",
+     "A test decides from which of two texts a sample comes. The curves show the largest rate of "
+     "true positives that any test has at a rate of false positives, for the worst pair of texts "
+     "and for the pair whose epsilon is nearest to the mean. Each line is a seed of a method at "
+     "its chosen setting. The dotted line is a test that sees nothing.",
      NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
      draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",
-     "Score against the epsilon at delta 1e-5 that is proven of one sample of any two texts, "
-     "measured or not.",
+     "The epsilon at delta 1e-5 is proven for one sample of any two texts, measured or "
+     "not. " HOW_TO_READ,
      "certified epsilon [nats]", REPORT_CERTIFIED, SCATTER},
     {"vectors", "Effective number of vectors",
-     "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
-     "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "
-     "seeds, bars from the 5 % to the 95 % quantile of texts.",
+     "The effective number of vectors of a text is exp of the entropy of its expected weights, "
+     "with prior and padding. It is drawn over the weight of the Dirichlet regularizer. Points are "
+     "means over texts and seeds, and bars go from the 5 % to the 95 % quantile of texts.",
      NULL, REPORT_VECTORS, REPORT_LEGEND_WEIGHTED, false, 1, has_value, draw_vectors},
     {"alpha", "Pseudo-counts of the tokens",
-     "Distribution of log10 alpha over the tokens of the measured texts, a line a lambda, all "
+     "Distribution of log10 alpha over the tokens of the measured texts. A line is a lambda, all "
      "seeds together.",
      NULL, REPORT_VECTORS, REPORT_LEGEND_NONE, true, 1, has_histogram, draw_histograms},
     {"training", "Training curves",
-     "Validation score and mean training loss of the task by epoch, a line a seed, each method "
-     "at its selected setting.",
+     "Validation score and mean training loss of the task per epoch. A line is a seed of a method "
+     "at its chosen setting.",
      NULL, REPORT_VECTORS, REPORT_LEGEND_ALL, false, 2, has_curve, draw_training},
 };
 
@@ -599,6 +619,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
                             const struct plot *plot, struct report_figures *figures) {
     size_t families = plot->by_family ? report->families : 1;
     size_t panels = 0;
+    bool finite = false;
     struct report_drawing drawing;
     struct panel panel = {.drawing = &drawing, .report = report, .plot = plot, .family = SIZE_MAX};
     nvdp_status status = NVDP_OK;
@@ -608,6 +629,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
             if (plot->by_family) panel.family = k % families;
             if (!is_shown(&panel)) continue;
             if (pass == 1) plot->draw(&panel);
+            finite |= plot->draw != draw_scatter || has_finite(&panel);
             panel.place += plot->parts;
         }
         if (pass == 1) break;
@@ -620,6 +642,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
         status = report_drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
                                       across, plot->legend, &drawing);
     }
+    drawing.figure.empty = !finite;
     nvdp_status ended = report_drawing_end(&drawing, figures);
     free(panel.spot);
     return status != NVDP_OK ? status : ended;

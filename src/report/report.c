@@ -115,16 +115,6 @@ const char *report_directory(const struct report *report) {
 
 /* --- for a terminal --- */
 
-/* Returns true if an earlier table has the same note. */
-static bool said_before(const struct report_table *table, int tables, const char *note) {
-    for (int k = 0; k < tables; k++) {
-        for (size_t i = 0; i < table[k].notes; i++) {
-            if (strcmp(table[k].note[i], note) == 0) return true;
-        }
-    }
-    return false;
-}
-
 /* Prints the tables, then each different note once. */
 static void print_tables(const struct report_table *table, FILE *to) {
     for (int k = 0; k < REPORT_TABLES; k++) {
@@ -134,7 +124,7 @@ static void print_tables(const struct report_table *table, FILE *to) {
     }
     for (int k = 0; k < REPORT_TABLES; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
-            if (!said_before(table, k, table[k].note[i]))
+            if (!report_said_before(table, k, table[k].note[i]))
                 report_table_put_note(table[k].note[i], to);
         }
     }
@@ -222,7 +212,7 @@ static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report,
     report->figure_notice = NULL;
     for (size_t i = 0; i < figures->count; i++) {
         const struct report_figure *figure = &figures->item[i];
-        bool draw = report->figures && report->figure_notice == NULL;
+        bool draw = report->figures && report->figure_notice == NULL && !figure->empty;
         if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
         NVDP_RETURN_IF_FAILED(
             nvdp__draw(ctx, draw ? report->gnuplot : NULL, folder, figure, &report->figure_notice));

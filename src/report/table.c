@@ -241,6 +241,15 @@ void report_table_text(const struct report_table *table, FILE *to) {
     }
 }
 
+bool report_said_before(const struct report_table *table, int tables, const char *note) {
+    for (int k = 0; k < tables; k++) {
+        for (size_t i = 0; i < table[k].notes; i++) {
+            if (strcmp(table[k].note[i], note) == 0) return true;
+        }
+    }
+    return false;
+}
+
 /* --- common part of the formats for programs --- */
 
 struct format {
@@ -399,18 +408,38 @@ void report_table_latex(const struct report_table *table, FILE *to) {
 
 /* --- HTML --- */
 
-static void put_html_row(const struct report_table *table, const struct report_row *row, FILE *to) {
-    static const struct format format = {
-        nvdp__put_html, "<tr>",     "",         "</tr>\n", {"<td>", "<td class=\"number\">"},
-        "</td>",        "<strong>", "</strong>"};
+/* Whether a part of the table has the column: the first, which names the rows, stands in both. */
+static bool in_part(const struct report_table *table, size_t column, bool later) {
+    return column == 0 || table->column[column].later == later;
+}
+
+static size_t part_columns(const struct report_table *table, bool later) {
+    size_t count = 0;
+    for (size_t k = 0; k < table->columns; k++) {
+        count += in_part(table, k, later);
+    }
+    return count;
+}
+
+static void put_html_row(const struct report_table *table, const struct report_row *row, bool later,
+                         FILE *to) {
     if (row->heading) {
         fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\">",
-                table->columns);
+                part_columns(table, later));
         nvdp__put_html(to, cell_text(row, 0));
         fputs("</th></tr>\n", to);
         return;
     }
-    put_row(&format, table, row, to);
+    fputs("<tr>", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        bool strong = row->cell[k].strong;
+        if (!in_part(table, k, later)) continue;
+        fprintf(to, "<td%s>%s", table->column[k].number ? " class=\"number\"" : "",
+                strong ? "<strong>" : "");
+        nvdp__put_html(to, cell_text(row, k));
+        fputs(strong ? "</strong></td>" : "</td>", to);
+    }
+    fputs("</tr>\n", to);
 }
 
 /* Writes a column's name with the unit below. */
@@ -424,23 +453,24 @@ static void put_html_name(const struct report_column *column, FILE *to) {
     nvdp__put_html(to, unit + 1);
 }
 
-void report_table_html(const struct report_table *table, FILE *to) {
+static void put_html_part(const struct report_table *table, bool later, FILE *to) {
     fputs("<div class=\"wide\"><table>\n<caption>", to);
     nvdp__put_html(to, table->title);
-    fputs("</caption>\n<thead><tr>", to);
+    fprintf(to, "%s</caption>\n<thead><tr>", later ? " (continued)" : "");
     for (size_t k = 0; k < table->columns; k++) {
+        if (!in_part(table, k, later)) continue;
         fprintf(to, "<th scope=\"col\"%s>", table->column[k].number ? " class=\"number\"" : "");
         put_html_name(&table->column[k], to);
         fputs("</th>", to);
     }
     fputs("</tr></thead>\n<tbody>\n", to);
     for (size_t i = 0; i < table->rows; i++) {
-        put_html_row(table, &table->row[i], to);
+        put_html_row(table, &table->row[i], later, to);
     }
     fputs("</tbody>\n</table></div>\n", to);
-    for (size_t k = 0; k < table->notes; k++) {
-        fputs("<p class=\"note\">", to);
-        nvdp__put_html(to, table->note[k]);
-        fputs("</p>\n", to);
-    }
+}
+
+void report_table_html(const struct report_table *table, FILE *to) {
+    put_html_part(table, false, to);
+    if (part_columns(table, true) > 1) put_html_part(table, true, to);
 }

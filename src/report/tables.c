@@ -30,38 +30,39 @@ struct column {
     enum report_quantity quantity;
     int better; /* +1: larger is better; -1: smaller is better; 0: not compared */
     unsigned in;
+    int rank; /* in Table 1 of the page, which shows the columns with the smallest ranks first */
 };
 
 static const struct column all_columns[] = {
-    {"setting", "", SETTING, 0, 0, FIRST | PUBLISHED | SECOND},
-    {"seeds", "", SEEDS, 0, 0, FIRST | SECOND},
-    {"validation", "", VALIDATION, 0, 0, SECOND},
-    {"score", "", SCORE, 0, 1, FIRST | SECOND},
-    {"best of", "seeds", BEST, 0, 1, FIRST | SECOND},
-    {"score", "best of seeds", BEST, 0, 1, PUBLISHED},
-    {"named", "share", NUMBER, REPORT_LINKED, -1, FIRST | SECOND},
-    {"exact eps", "worst", NUMBER, REPORT_EXACT_MAX, -1, FIRST | SECOND},
-    {"exact eps", "mean", NUMBER, REPORT_EXACT_MEAN, -1, FIRST | SECOND},
-    {"RD max", "[nats]", NUMBER, REPORT_SUM_MAX, -1, FIRST | SECOND},
-    {"infinite", "pairs", SHARE, REPORT_INFINITE, 0, FIRST | SECOND},
-    {"RD max", "of the finite", NUMBER, REPORT_SUM_MAX_FINITE, 0, FIRST | SECOND},
-    {"bound", "[nats]", NUMBER, REPORT_BOUND, -1, FIRST | SECOND},
-    {"certified", "eps", NUMBER, REPORT_CERTIFIED, -1, FIRST | SECOND},
-    {"guess", ".1 % becomes", SHARE, REPORT_GUESS, -1, FIRST | SECOND},
-    {"bits", "at most", NUMBER, REPORT_BITS, -1, SECOND},
-    {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND},
-    {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND},
-    {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND},
-    {"BDP", "k=1.1", BEST_NUMBER, REPORT_BDP_PUBLISHED, -1, PUBLISHED},
-    {"RD max", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX, -1, PUBLISHED},
-    {"RD mean", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MEAN, -1, PUBLISHED},
-    {"infinite", "pairs", BEST_SHARE, REPORT_INFINITE, 0, PUBLISHED},
-    {"RD max", "finite /comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX_FINITE, 0, PUBLISHED},
-    {"RD max", "/comp.dim.", NUMBER, REPORT_UNIT_MAX, -1, SECOND},
-    {"RD mean", "/comp.dim.", NUMBER, REPORT_UNIT_MEAN, -1, SECOND},
-    {"effective", "vectors", NUMBER, REPORT_VECTORS, 0, SECOND},
-    {"reader", "", READER, REPORT_REUSE, 0, SECOND},
-    {"attack", "", READER, REPORT_ATTACK, 0, SECOND},
+    {"setting", "", SETTING, 0, 0, FIRST | PUBLISHED | SECOND, 1},
+    {"seeds", "", SEEDS, 0, 0, FIRST | SECOND, 10},
+    {"validation", "", VALIDATION, 0, 0, SECOND, 0},
+    {"score", "", SCORE, 0, 1, FIRST | SECOND, 2},
+    {"best of", "seeds", BEST, 0, 1, FIRST | SECOND, 12},
+    {"score", "best of seeds", BEST, 0, 1, PUBLISHED, 0},
+    {"named", "share", NUMBER, REPORT_LINKED, -1, FIRST | SECOND, 5},
+    {"exact eps", "worst", NUMBER, REPORT_EXACT_MAX, -1, FIRST | SECOND, 7},
+    {"exact eps", "mean", NUMBER, REPORT_EXACT_MEAN, -1, FIRST | SECOND, 13},
+    {"RD max", "[nats]", NUMBER, REPORT_SUM_MAX, -1, FIRST | SECOND, 8},
+    {"infinite", "pairs", SHARE, REPORT_INFINITE, 0, FIRST | SECOND, 14},
+    {"RD max", "of the finite", NUMBER, REPORT_SUM_MAX_FINITE, 0, FIRST | SECOND, 15},
+    {"bound", "[nats]", NUMBER, REPORT_BOUND, -1, FIRST | SECOND, 6},
+    {"certified", "eps", NUMBER, REPORT_CERTIFIED, -1, FIRST | SECOND, 3},
+    {"guess", ".1 % becomes", SHARE, REPORT_GUESS, -1, FIRST | SECOND, 4},
+    {"bits", "at most", NUMBER, REPORT_BITS, -1, SECOND, 0},
+    {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND, 11},
+    {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND, 9},
+    {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND, 16},
+    {"BDP", "k=1.1", BEST_NUMBER, REPORT_BDP_PUBLISHED, -1, PUBLISHED, 0},
+    {"RD max", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX, -1, PUBLISHED, 0},
+    {"RD mean", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MEAN, -1, PUBLISHED, 0},
+    {"infinite", "pairs", BEST_SHARE, REPORT_INFINITE, 0, PUBLISHED, 0},
+    {"RD max", "finite /comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX_FINITE, 0, PUBLISHED, 0},
+    {"RD max", "/comp.dim.", NUMBER, REPORT_UNIT_MAX, -1, SECOND, 0},
+    {"RD mean", "/comp.dim.", NUMBER, REPORT_UNIT_MEAN, -1, SECOND, 0},
+    {"effective", "vectors", NUMBER, REPORT_VECTORS, 0, SECOND, 0},
+    {"reader", "", READER, REPORT_REUSE, 0, SECOND, 0},
+    {"attack", "", READER, REPORT_ATTACK, 0, SECOND, 0},
 };
 enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
 
@@ -275,6 +276,18 @@ static void add_task(struct report_table *table, const struct report *report, si
     }
 }
 
+/* Marks the columns that the page shows in a second table: the first has seven, with the method. */
+static void postpone(struct report_table *table, const struct choice *choice) {
+    enum { WIDTH = 7 };
+    for (size_t k = 0; table->status == NVDP_OK && k < choice->columns; k++) {
+        int before = 1; /* the method */
+        for (size_t j = 0; j < choice->columns; j++) {
+            before += choice->column[j]->rank < choice->column[k]->rank;
+        }
+        table->column[k + 1].later = before >= WIDTH;
+    }
+}
+
 static struct report_table fill(struct nvdp_context *ctx, const struct report *report, unsigned in,
                                 const char *name, const char *title) {
     struct report_table table = report_table_begin(ctx, name, title);
@@ -283,6 +296,7 @@ static struct report_table fill(struct nvdp_context *ctx, const struct report *r
     for (size_t k = 0; k < choice.columns; k++) {
         report_table_column(&table, true, choice.column[k]->name, choice.column[k]->unit);
     }
+    if (in == FIRST) postpone(&table, &choice);
     for (size_t task = 0; task < report->tasks; task++) {
         add_task(&table, report, task, &choice);
     }

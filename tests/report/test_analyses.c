@@ -247,10 +247,22 @@ Test(analyses, attacks) {
     support_contains(text, "VIOLATION: two shows more than is exact, proven or promised.");
     support_lacks(text, "VIOLATION: near");
     free(text);
+    /* on the page as bars before the table, with the warnings below it */
+    text = report_written("attacks", "index.html");
+    const char *bar = "<span>near, nearest, first: 12.50 %</span><div><i style=\"width:12.5%\"></i>"
+                      "<b style=\"left:20.1%\"></b></div>";
+    support_contains(text, bar);
+    support_contains(text, "two, pair, which of two texts: 62.50 %");
+    cr_expect(strstr(text, bar) < strstr(text, "Tables</h2>"));
+    const char *warning = strstr(text, "VIOLATION: link shows more than is exact");
+    cr_assert_not_null(warning);
+    cr_expect(warning < strstr(text, "How to read the tables</h2>"));
+    free(text);
     nvdp_context_free(ctx);
 }
 
-/* The share of identified texts is first on the page, for each method's selected setting, and in the tables. */
+/* The share of identified texts stands in the sentence of each method's selected setting, before the tables, and in the
+ * tables. */
 Test(analyses, linkage) {
     static const struct made_run measured[] = {{.name = "a",
                                                 .seed = 1,
@@ -270,9 +282,12 @@ Test(analyses, linkage) {
     for (size_t i = 0; i < 2; i++)
         made_run("linked", &measured[i]);
     char *text = report_written("linked", "index.html");
-    const char *line = "nvdp: someone who has the model and the 40 measured texts names the right "
-                       "text for 21 % of the samples (chance 2.5 %).</li>";
+    const char *line =
+        "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound was recorded, "
+        "and the largest measured divergence is 3.00 nats; someone who has the model and the 40 "
+        "measured texts names the right text for 21 % of the samples (chance 2.5 %).</li>";
     support_contains(text, line);
+    cr_expect(strstr(text, line) < strstr(text, "Tables</h2>"));
     cr_expect(strstr(text, line) < strstr(text, "What was run</h2>"));
     support_lacks(text, "for 12.5 % of the samples");
     free(text);
@@ -288,6 +303,8 @@ Test(analyses, linkage) {
     bare.seed = 0;
     made_run("linked", &bare);
     text = report_written("linked", "index.html");
-    support_contains(text, line);
+    support_contains(text, "and the largest measured divergence is 3.00 nats (1 of 2 seeds); "
+                           "someone who has the model and the 40 measured texts names the right "
+                           "text for 21 % of the samples (chance 2.5 %).</li>");
     free(text);
 }

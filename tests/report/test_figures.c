@@ -336,12 +336,89 @@ Test(figures, drawn) {
         free(bytes);
     }
     char *page = read_in("drawn", "index.html");
-    support_contains(page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px\"><svg");
+    support_contains(
+        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--least:310px\"><svg");
     support_contains(page, "rd_mean_sum-gpPt");
     support_lacks(page, "<?xml");
     support_lacks(page, "<script");
     support_lacks(page, "src=");
     support_lacks(page, "href=\"http");
+    free(page);
+}
+
+/* A figure without a finite point is not drawn and not on the page, which names it; its data stay. */
+Test(figures, none_without_a_finite_point) {
+    static const struct made_run infinite[] = {{.name = "a",
+                                                .lambda = 1,
+                                                .score = .8,
+                                                .rd_max = INFINITY,
+                                                .rd_mean = INFINITY,
+                                                .share = .5,
+                                                .bdp_best = INFINITY,
+                                                .bdp_published = 11},
+                                               {.name = "base", .method = "base", .score = .9}};
+    for (size_t i = 0; i < 2; i++)
+        made_run("empty", &infinite[i]);
+    (void)write_with("empty", "gnuplot");
+    char *page = read_in("empty", "index.html");
+    support_contains(page, "left out because none of their values is finite: "
+                           "<code>fig2_bdp_best</code>, <code>fig3_rd_max</code>, "
+                           "<code>fig3_rd_max_sum</code>, <code>rd_mean_sum</code>.</p>");
+    support_lacks(page, "id=\"rd_mean_sum\"");
+    free(page);
+    cr_expect(exists_in("empty", "figures/rd_mean_sum.dat"));
+    cr_expect(!exists_in("empty", "figures/rd_mean_sum.svg"));
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) return;
+    cr_expect(exists_in("empty", "figures/fig2_bdp.svg"));
+}
+
+/* Picture, sentences, tables, how to read them; only then the other figures. */
+Test(figures, order_of_the_page) {
+    static const char *const order[] = {
+        "<h2 id=\"picture\">", "<h2 id=\"methods\">", "<h2 id=\"tables\">", "<h2 id=\"reading\">",
+        "<h2 id=\"figures\">", "<h2 id=\"run\">",     "<h2 id=\"runs\">"};
+    make("order");
+    (void)write_with("order", "gnuplot");
+    char *page = read_in("order", "index.html");
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        cr_assert_not_null(strstr(page, order[i]), "%s", order[i]);
+        if (i > 0) cr_expect_lt(strstr(page, order[i - 1]), strstr(page, order[i]));
+    }
+    if (system("gnuplot --version >/dev/null 2>&1") == 0) {
+        const char *figure = strstr(page, "<figure id=\"fig3_rd_max_sum\">");
+        cr_assert_not_null(figure);
+        cr_expect_lt(figure, strstr(page, "<table>"));
+        cr_expect_null(strstr(figure + 1, "<figure id=\"fig3_rd_max_sum\">"));
+        cr_expect_gt(strstr(page, "<figure id=\"training\">"), strstr(page, order[4]));
+    }
+    free(page);
+}
+
+/* One sentence per method, of its selected setting: what is proven is rounded up. */
+Test(figures, a_sentence_per_method) {
+    static const struct made_run clipped = {.name = "v",
+                                            .method = "vib-fixed",
+                                            .score = .7,
+                                            .rd_max = 8,
+                                            .rd_mean = 2,
+                                            .bound = 19.8,
+                                            .nvib = "\"clip_sequence\": 3"};
+    make("sentences");
+    made_run("sentences", &clipped);
+    char *page = report_written("sentences", "index.html");
+    support_contains(page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>");
+    support_contains(page, "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are "
+                           "shared without noise, so the texts are not private; no attack on it "
+                           "was measured.</li>");
+    support_contains(page, "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
+                           "proven bound was recorded, and the measured divergence is infinite for "
+                           "50.0 % of the pairs of texts; no attack on it was measured.</li>");
+    support_contains(page, "<li><strong>vib-fixed</strong> at C 3");
+    support_contains(page, "; for one sample of any two texts, epsilon is proven to be at most ");
+    size_t sentences = 0;
+    for (const char *at = page; (at = strstr(at, "<li><strong>")) != NULL; at++)
+        sentences++;
+    cr_expect_eq(sentences, 3);
     free(page);
 }
 

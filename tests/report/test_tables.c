@@ -356,6 +356,35 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
     free(text);
 }
 
+static size_t count_between(const char *from, const char *end, const char *word) {
+    size_t count = 0;
+    while ((from = strstr(from, word)) != NULL && from < end) {
+        count++;
+        from++;
+    }
+    return count;
+}
+
+/* On the page the first table has at most seven columns, and its second part the others. */
+Test(tables, few_columns_on_the_page) {
+    make("narrow");
+    char *csv = report_written("narrow", "tables/table1.csv");
+    const size_t columns = count_between(csv, strchr(csv, '\r'), ","); /* one is the task */
+    free(csv);
+    char *page = report_written("narrow", "index.html");
+    const char *first = strstr(page, "<table>"), *second = strstr(first + 1, "<table>");
+    const char *end = strstr(second, "</table>");
+    const size_t in_first = count_between(first, second, "<th scope=\"col\""),
+                 in_second = count_between(second, end, "<th scope=\"col\"");
+    cr_expect_eq(in_first, 7);
+    cr_expect_eq(in_first + in_second, columns + 1); /* the methods stand in both */
+    support_contains(second, "sums in nats (continued)</caption>");
+    cr_expect_eq(count_between(first, second, ">RD max<br>[nats]</th>"), 1);
+    cr_expect_eq(count_between(second, end, ">infinite<br>pairs</th>"), 1);
+    cr_expect_eq(count_between(first, second, "</td>"), 7 * 4); /* a row per method */
+    free(page);
+}
+
 /* Columns of infinite pairs appear only if there are such pairs. */
 Test(tables, infinite_pairs) {
     make("infinite");
@@ -489,6 +518,14 @@ Test(tables, cautions) {
     support_contains(text, "CAUTION: sst2 was measured on 4 texts in some runs, on 40 in others: ");
     support_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
     support_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
+    free(text);
+    text = report_written("cautions", "index.html"); /* below the table, once */
+    const char *reading = strstr(text, "How to read the tables</h2>");
+    cr_assert_not_null(reading);
+    cr_expect_eq(count_between(text, reading, "1 of 7 runs chose their epoch on the test"), 1);
+    cr_expect_eq(count_between(text, reading, "CAUTION: sst2 was measured on 4 texts"), 1);
+    cr_expect_null(strstr(reading, "chose their epoch on the test texts"));
+    cr_expect_not_null(strstr(reading, "score: 100 times the metric"));
     free(text);
     static const char *const unlike[] = {OTHER("2", "all"), OTHER("1.1", "same-length")};
     for (size_t i = 0; i < 2; i++) {
