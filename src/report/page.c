@@ -2,7 +2,7 @@
  * every run; report_page() assembles them. */
 #include "report/parts.h"
 
-#include "base/bound.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <stdlib.h>
