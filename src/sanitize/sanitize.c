@@ -755,6 +755,7 @@ static nvdp_status begin(struct sanitize *work) {
         NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
             ctx, "out", options->out,
             options->source.text != NULL ? options->source.text : options->source.data));
+        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, options->out));
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));

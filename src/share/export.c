@@ -211,6 +211,7 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
     const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
                                 options->out};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, made[i]));
         for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
             NVDP_RETURN_IF_FAILED(
                 nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));

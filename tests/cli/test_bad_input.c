@@ -430,6 +430,7 @@ static const char *const writers[] = {
     "privacy RUN --quiet --limit 10 --posteriors-out %s/posteriors.h5",
     "export RUN --quiet --no-ledger --split dev --limit 10 --out %s/shared.h5",
     "encode --quiet --model MODEL --jsonl TEXTS --out %s/hidden.h5",
+    "sanitize --quiet --text TEXTS --mechanism laplace --eta 1 --model MODEL --out %s/v.h5",
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 
@@ -463,7 +464,9 @@ Test(bad_input, a_folder_that_cannot_be) {
     support_write_text(folder, "not a folder");
     for (size_t i = 0; i < WRITERS; i++) {
         refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
-        refused(1, PARTS("/no/such/folder", "No such file or directory"),
+        refused(1,
+                PARTS("/no/such/folder", "No such file or directory; make its folder first: "
+                                         "mkdir -p /no/such/folder"),
                 writer(i, run, "/no/such/folder"));
     }
     const char *args = text("train %s --quiet --out %s/run", program_train_options(), folder);
