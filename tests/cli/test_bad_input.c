@@ -216,7 +216,8 @@ Test(bad_input, rows_of_a_task) {
     rows_refused("", PARTS("train.tsv:1: empty file: expected a header line"));
     rows_refused("sentence\tlabel\n", PARTS("train.tsv: expected rows, found none"));
     rows_refused("sentence\tlabel\ngood\t1\nbad\n",
-                 PARTS("train.tsv:3: expected 2 columns, found 1"));
+                 PARTS("train.tsv:3: expected 2 columns, found 1; training with --skip-bad-rows "
+                       "skips such rows"));
     rows_refused("sentence\tlabel\ngood\t1\textra\n",
                  PARTS("train.tsv:2: expected 2 columns, found 3"));
     rows_refused("sentence\tscore\ngood\t1\n",
@@ -266,6 +267,9 @@ Test(bad_input, rows_of_a_user_s_own) {
     refused(3, PARTS("train.tsv", "'label'", "expected at least 2 different", "'yes'"), args);
     support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
     refused(3, PARTS("dev.tsv:2: label '0': expected one of "), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t0.5\nbad\t1\n");
+    refused(3, PARTS("train.tsv: column 'label'", "such as '0.5'; --regression takes"), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
     args = text("%s --regression", args);
     refused(3, PARTS("train.tsv:2: score 'yes': expected a finite number"), args);
     support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tnan\nbad\t1\n");
