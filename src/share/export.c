@@ -234,7 +234,23 @@ static nvdp_status find_ledger(struct export *export, struct options *options) {
     return NVDP__MADE(export->ledger_key);
 }
 
+/* A name with an ending of no format, such as .npz, would be HDF5 in disguise. A name without one
+ * is HDF5. */
+static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
+    const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
+    const char *ending = strrchr(name, '.');
+    if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
+        return NVDP_OK;
+    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
+        if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "{out}: %s: expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet, found "
+                      "the ending %s",
+                      out, ending);
+}
+
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
+    NVDP_RETURN_IF_FAILED(check_ending(ctx, options->out));
     NVDP_RETURN_IF_FAILED(check_places(ctx, options));
     if (options->overwrite) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));

@@ -479,6 +479,14 @@ Test(bad_input, a_folder_that_cannot_be) {
             text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
+Test(bad_input, a_shared_file_of_no_format) {
+    const char *file = inside(out_folder(), "shared.npz");
+    refused(2,
+            PARTS("--out", file, "expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet",
+                  "found the ending .npz"),
+            text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
+}
+
 /* What a file is made from would be gone: no --overwrite asks for that. */
 static void spared(const char *path, const char *option, const char *args) {
     char *before = support_read(path);
