@@ -481,10 +481,26 @@ Test(bad_input, a_folder_that_cannot_be) {
 
 Test(bad_input, a_shared_file_of_no_format) {
     const char *file = inside(out_folder(), "shared.npz");
-    refused(2,
-            PARTS("--out", file, "expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet",
-                  "found the ending .npz"),
-            text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
+    refused(
+        2,
+        PARTS("--out", file, "expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet",
+              "found the ending .npz"),
+        text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
+}
+
+Test(bad_input, a_folder_that_is_no_run) {
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("no_run"));
+    cr_assert_eq(mkdir(folder, 0777), 0);
+    refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json there\n"),
+            text("privacy %s", folder));
+    support_write_text(inside(folder, "state.ckpt"), "");
+    refused(3, PARTS("a training began there, but without run.json it cannot be resumed"),
+            text("privacy %s", folder));
+    support_write_text(inside(folder, "pretrain.json"), "{}");
+    refused(3, PARTS("it is a pretraining that was stopped or killed"), text("privacy %s", folder));
+    support_write_text(inside(folder, "result.json"), "{}");
+    refused(3, PARTS("it is a pretrained model"), text("privacy %s", folder));
 }
 
 /* What a file is made from would be gone: no --overwrite asks for that. */
