@@ -40,6 +40,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE", "a file with one text per line, in place of a task", NULL,
      SOURCE(text)},
+    {"input", NVDP_OPTION_TEXT, "FILE", "the same as --text",
+     .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {0},
 };
 
