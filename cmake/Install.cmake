@@ -3,6 +3,16 @@
 include(CMakePackageConfigHelpers)
 set(nvdp_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nvdp)
 
+# Nothing of a component is installed while its file is missing: only some targets were built.
+foreach(pair library:nvdp_shared dev:nvdp_static program:nvdp)
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 component)
+  list(GET pair 1 target)
+  install(CODE "if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+  message(FATAL_ERROR \"$<TARGET_FILE_NAME:${target}> is not built. Build everything first: cmake --build ${PROJECT_BINARY_DIR}. \"
+    \"Or install the program and its library: cmake --install ${PROJECT_BINARY_DIR} --component program, and --component library\")
+endif()" COMPONENT ${component})
+endforeach()
 install(TARGETS nvdp_shared EXPORT nvdpTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
   NAMELINK_COMPONENT dev)
 install(TARGETS nvdp_static EXPORT nvdpStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)

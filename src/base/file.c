@@ -80,6 +80,25 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
     return nvdp__fail_errno(ctx, EEXIST, "%s: cannot write", path);
 }
 
+nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
+    nvdp_status status = NVDP_OK;
+    char *target = path != NULL ? target_of(ctx, path) : NULL;
+    if (path == NULL) return NVDP_OK;
+    NVDP_TRY(NVDP__MADE(target));
+    const char *folder = dirname(target); /* modifies target */
+    struct stat info;
+    const int err = stat(folder, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (err == ENOENT)
+        status =
+            nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: %s; make its folder first: mkdir -p %s",
+                       path, strerror(err), folder);
+    else if (err != 0)
+        status = nvdp__fail_errno(ctx, err, "%s: cannot write", path);
+cleanup:
+    free(target);
+    return status;
+}
+
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
                               struct nvdp__output *out) {
     nvdp_status status = NVDP_OK;

@@ -54,6 +54,20 @@ nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) 
                       run, run);
 }
 
+nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run) {
+    if (holds(ctx, run, "run.json")) return NVDP_OK;
+    const bool pretrained = holds(ctx, run, "pretrain.json");
+    const bool ended = !holds(ctx, run, "state.ckpt") || holds(ctx, run, "result.json");
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s: expected the folder of a run of nvdp train, found no run.json there%s", run,
+        pretrained && ended ? ": it is a pretrained model"
+        : pretrained        ? ": it is a pretraining that was stopped or killed, or still goes on"
+        : ended             ? ""
+                            : ": a training began there, but without run.json it cannot be "
+                              "resumed: train again");
+}
+
 /* True if both paths lead to the same folder. */
 static bool same_folder(const char *a, const char *b) {
     struct stat of_a, of_b;

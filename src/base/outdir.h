@@ -21,7 +21,9 @@ void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
  * but not result.json, which is written last. Its model is from some epoch, and resuming would
  * replace it. */
 nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run);
-/* The same for the folder RUN/model under any name; accepts other folders. */
+/* Fails with NVDP_ERR_INPUT if the folder has no run.json, and says what else it may be. */
+nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run);
+/* The same as nvdp__outdir_check_ended for the folder RUN/model under any name; accepts other folders. */
 nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model);
 /* Removes the named files and folders if they exist; a name with * in its last part is a
  * pattern. */

@@ -651,6 +651,7 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, options->input));
+    NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     NVDP_TRY(open_model(ctx, &encode));
     const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model};
     NVDP_TRY(nvdp__encode_input_read(ctx, options->input, &limits, &input));

@@ -126,8 +126,11 @@ static int account_run(struct cli *cli) {
         return cli_error(
             cli, CLI_FAILURE,
             "%s: its training texts have no guarantee: it was not trained privately (nvdp "
-            "train --dp-batch), or without noise",
-            cli->arg[0]);
+            "train --dp-batch), or without noise. What its samples tell of a text: nvdp privacy "
+            "%s. What private training would cost: nvdp account --epsilon E --sample-rate Q "
+            "--steps "
+            "N --delta D",
+            cli->arg[0], cli->arg[0]);
     int code = CLI_SUCCESS;
     if (cli->json) {
         json_t *object = cli_training_json(&training);

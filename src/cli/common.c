@@ -237,6 +237,12 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
     CLI_TRY(cli_ranks_begin(cli));
+    for (size_t i = 0; i < cli->settings; i++) { /* - is standard input, where texts are named */
+        const char *name = cli->setting[i].option->name, *value = cli->setting[i].value;
+        if (cli->config == NULL || value == NULL || strcmp(value, "-") != 0) continue;
+        if (strcmp(name, "input") == 0 || strcmp(name, "text") == 0 || strcmp(name, "jsonl") == 0)
+            CLI_DO(cli, nvdp_config_set(cli->config, name, "/dev/stdin"));
+    }
     if (!cli_given(cli, "threads")) return CLI_SUCCESS;
     CLI_DO(cli, nvdp_context_set_threads(cli->ctx, atoi(nvdp_config_get(cli->config, "threads"))));
     return CLI_SUCCESS;

@@ -363,10 +363,10 @@ static bool read_number(const struct cli *cli, double *value, const char **unit)
     if (end == cli->arg[0]) return false;
     while (*end == ' ')
         end++;
-    *unit = *end != '\0' ? end : cli->args > 1 ? cli->arg[1] : "nats";
+    *unit = *end != '\0' ? end : cli->args > 1 ? cli->arg[1] : "";
     return (*end == '\0' || cli->args == 1) && cli->args <= 2 &&
-           (strcmp(*unit, "nats") == 0 || strcmp(*unit, "epsilon") == 0) && *value >= 0 &&
-           *value <= 1e9;
+           (**unit == '\0' || strcmp(*unit, "nats") == 0 || strcmp(*unit, "epsilon") == 0) &&
+           *value >= 0 && *value <= 1e9;
 }
 
 static int run(struct cli *cli) {
@@ -392,6 +392,9 @@ static int run(struct cli *cli) {
     number *= (double)values.releases;
     if (cli->json) return cli_print_json(cli, to_json(&values, number));
     print(&values, number);
+    if (*unit == '\0')
+        printf("\n%s was taken as nats. An epsilon: nvdp explain '%s epsilon'\n", cli->arg[0],
+               cli->arg[0]);
     return CLI_SUCCESS;
 }
 

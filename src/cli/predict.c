@@ -2,20 +2,18 @@
 #include "common.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A seed reproduces the predictions, so the bottleneck's noise protects nobody in them. */
 static const char not_private[] =
     "none: whoever has the model can repeat the noise, which comes from --seed; nvdp export writes "
     "samples to give away";
 
-static int predict_texts(struct cli *cli, const char *input) {
+static int predict_texts(struct cli *cli) {
     static const char *const others[] = {"split", "data", "limit", NULL};
     const char *other = cli_given_one(cli, others, true),
                *out = nvdp_config_get(cli->config, "out");
     size_t texts = 0;
     if (other != NULL) return cli_usage(cli, "expected either --input or --%s", other);
-    if (strcmp(input, "-") == 0) CLI_DO(cli, nvdp_config_set(cli->config, "input", "/dev/stdin"));
     CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, cli_write, stdout, &texts));
     if (out == NULL) return CLI_SUCCESS; /* the predictions went to stdout, so no summary follows */
     if (cli->json)
@@ -31,7 +29,7 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, NULL));
     const char *input = nvdp_config_get(cli->config, "input");
     const char *other = cli_given_one(cli, of_texts, true);
-    if (input != NULL) return predict_texts(cli, input);
+    if (input != NULL) return predict_texts(cli);
     if (other != NULL) return cli_usage(cli, "option --%s needs --input", other);
     char *written = NULL;
     CLI_DO(cli, nvdp_predict(cli->ctx, cli->config, &written));

@@ -257,9 +257,11 @@ static int check_outputs(struct cli *cli, const struct values *values) {
                                 values->pairs,
                                 values->out};
     enum { INPUTS = 3, FILES = 6 };
-    for (size_t made = INPUTS; made < FILES; made++)
+    for (size_t made = INPUTS; made < FILES; made++) {
+        CLI_DO(cli, nvdp__check_folder_of(cli->ctx, file[made]));
         for (size_t kept = 0; kept < made; kept++)
             CLI_DO(cli, nvdp__refuse_same(cli->ctx, option[made - INPUTS], file[made], file[kept]));
+    }
     return CLI_SUCCESS;
 }
 

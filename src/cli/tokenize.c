@@ -10,7 +10,7 @@
 enum { MAX_TOKENS = 1 << 20 };
 
 struct values {
-    const char *model;
+    const char *model, *input;
     size_t max_length;
     bool jsonl;
     bool special;
@@ -22,6 +22,7 @@ static const struct nvdp_option options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor tokenizer.json",
      AT(model), .group = "Options:"},
+    {"input", NVDP_OPTION_TEXT, "FILE", "read this file; -: standard input", "-", AT(input)},
     {"jsonl", NVDP_OPTION_FLAG, NULL,
      "lines are objects with text, pair, max_length; print input_ids and types", AT(jsonl)},
     {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
@@ -46,7 +47,7 @@ __attribute__((format(printf, 2, 3))) static int bad_line(const struct tokenize 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return cli_error(work->cli, CLI_BAD_INPUT, "stdin:%zu: %s", work->line, text);
+    return cli_error(work->cli, CLI_BAD_INPUT, "%s:%zu: %s", work->values->input, work->line, text);
 }
 
 /* --- plain lines --- */
@@ -142,7 +143,8 @@ static int all_lines(struct tokenize *work) {
         }
         if (read < 0) {
             if (ferror(stdin))
-                code = cli_error(work->cli, CLI_FAILURE, "stdin: %s", strerror(errno));
+                code = cli_error(work->cli, CLI_FAILURE, "%s: cannot read: %s", work->values->input,
+                                 strerror(errno));
             break;
         }
         work->line++;
@@ -155,12 +157,16 @@ static int all_lines(struct tokenize *work) {
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.max_length = 512};
+    struct values values = {.input = "-", .max_length = 512};
     CLI_TRY(cli_begin(cli, &values));
     if (values.model == NULL) return cli_usage(cli, "option --model is needed");
     if (values.max_length < 3 || values.max_length > MAX_TOKENS)
         return cli_usage(cli, "option --max-length: expected a whole number from 3 to %d",
                          MAX_TOKENS);
+    if (strcmp(values.input, "-") == 0)
+        values.input = "stdin";
+    else if (freopen(values.input, "r", stdin) == NULL)
+        return cli_error(cli, CLI_FAILURE, "%s: cannot read: %s", values.input, strerror(errno));
     struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
     int code = all_lines(&work);
@@ -171,9 +177,9 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .summary = "word pieces or ids of the lines on stdin",
-    .description = "Prints the word pieces of every line on stdin, separated by spaces; with "
-                   "--jsonl the ids and types of every object.",
+    .summary = "word pieces or ids of the lines of a file, or on stdin",
+    .description = "Prints the word pieces of every line of a file, or on stdin, separated by "
+                   "spaces; with --jsonl the ids and types of every object.",
     .examples = "Examples:\n"
                 "  echo 'An unaffable text' | nvdp tokenize --model bert\n"
                 "  echo '{\"text\": \"one\", \"pair\": \"two\", \"max_length\": 16}' | \\\n"

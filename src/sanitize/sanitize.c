@@ -41,6 +41,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE", "a file with one text per line, in place of a task", NULL,
      SOURCE(text), .traits = NVDP_TRAIT_BASIC},
+    {"input", NVDP_OPTION_TEXT, "FILE", "the same as --text",
+     .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {0},
 };
 
@@ -759,6 +761,7 @@ static nvdp_status begin(struct sanitize *work) {
         NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
             ctx, "out", options->out,
             options->source.text != NULL ? options->source.text : options->source.data));
+        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, options->out));
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));

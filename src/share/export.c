@@ -211,6 +211,7 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
     const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
                                 options->out};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, made[i]));
         for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
             NVDP_RETURN_IF_FAILED(
                 nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
@@ -233,7 +234,23 @@ static nvdp_status find_ledger(struct export *export, struct options *options) {
     return NVDP__MADE(export->ledger_key);
 }
 
+/* A name with an ending of no format, such as .npz, would be HDF5 in disguise. A name without one
+ * is HDF5. */
+static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
+    const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
+    const char *ending = strrchr(name, '.');
+    if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
+        return NVDP_OK;
+    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
+        if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "{out}: %s: expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet, found "
+                      "the ending %s",
+                      out, ending);
+}
+
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
+    NVDP_RETURN_IF_FAILED(check_ending(ctx, options->out));
     NVDP_RETURN_IF_FAILED(check_places(ctx, options));
     if (options->overwrite) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));

@@ -353,17 +353,29 @@ static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
 /* More classes than this that are all numbers suggest scores. */
 enum { MANY_NUMBERS = 10 };
 
-static void suggest_regression(const struct reader *reader, size_t classes,
-                               const struct nvdp__field *name) {
+/* Refuses labels that are all numbers if one of them, such as 3.7, is not a whole one. A table
+ * that is read in parts is not trained on: its labels may be either. */
+static nvdp_status check_numbers(const struct reader *reader, size_t classes,
+                                 const struct nvdp__field *name) {
     double number;
-    if (classes <= MANY_NUMBERS) return;
-    for (size_t i = 0; i < classes; i++)
-        if (!nvdp__field_number(name[i], &number)) return;
-    nvdp__log(
-        reader->ctx, NVDP_LOG_WARNING,
-        "%s: column '%s' has %zu different labels, all of them numbers: each is a class of its "
-        "own; {regression} takes them as scores",
-        reader->chunks.tsv.path, reader->layout.label, classes);
+    const struct nvdp__field *score = NULL;
+    const char *path = reader->chunks.tsv.path;
+    if (reader->chunks.input != NULL) return NVDP_OK;
+    for (size_t i = 0; i < classes; i++) {
+        if (!nvdp__field_number(name[i], &number)) return NVDP_OK;
+        if (score == NULL && number != floor(number)) score = &name[i];
+    }
+    if (score != NULL)
+        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+                          "%s: column '%s': expected names of classes, found numbers such as %s; "
+                          "{regression} takes them as scores",
+                          path, reader->layout.label, nvdp__quote_field(*score).text);
+    if (classes > MANY_NUMBERS)
+        nvdp__log(reader->ctx, NVDP_LOG_WARNING,
+                  "%s: column '%s' has %zu different labels, all of them numbers: each is a class "
+                  "of its own; {regression} takes them as scores",
+                  path, reader->layout.label, classes);
+    return NVDP_OK;
 }
 
 /* Turns the distinct values of `count` labels, in order, into classes. */
@@ -380,7 +392,7 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
                           "%s: column '%s': expected at least 2 different labels, found only %s",
                           reader->chunks.tsv.path, reader->layout.label,
                           nvdp__quote_field(name[0]).text);
-    suggest_regression(reader, classes, name);
+    NVDP_RETURN_IF_FAILED(check_numbers(reader, classes, name));
     NVDP_RETURN_IF_FAILED(
         nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
     rows->task.labels = rows->labels;
@@ -453,8 +465,13 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     int64_t index = reader->index++;
     if (!pending && whole) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
     if (tsv->fields != reader->columns)
-        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu",
-                          tsv->path, tsv->line, reader->columns, tsv->fields);
+        return nvdp__fail(
+            reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s", tsv->path,
+            tsv->line, reader->columns, tsv->fields,
+            whole && reader->use == NVDP__LABELS_REQUIRED && !reader->config->skip_bad_rows
+                ? nvdp__with_options(reader->ctx, "; training with {skip-bad-rows} skips such rows")
+                      .text
+                : "");
     if (lacks_gold(reader)) {
         rows->skipped++;
         return NVDP_OK;

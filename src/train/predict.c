@@ -92,6 +92,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "option {input}: expected a split of the task, found texts of %s",
                             config->input));
+    NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
                ? nvdp__strdup(ctx, config->out)
@@ -292,6 +293,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     if (options.out == NULL && write == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none"));
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
+    NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
     NVDP_TRY(open_texts(ctx, &options, &run));
     if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
     if (!nvdp__mul(run.dataset->count * run.model->info.outputs, options.draws, &values))

@@ -162,6 +162,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such run directory",
                           config->run == NULL ? "" : config->run);
     }
+    NVDP_TRY(nvdp__outdir_check_run(ctx, config->run));
     NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
     if (bottleneck) NVDP_TRY(check_bottleneck(ctx, config->run, &opened.config));
     NVDP_TRY(nvdp__outdir_check_ended(ctx, config->run));

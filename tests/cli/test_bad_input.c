@@ -216,7 +216,8 @@ Test(bad_input, rows_of_a_task) {
     rows_refused("", PARTS("train.tsv:1: empty file: expected a header line"));
     rows_refused("sentence\tlabel\n", PARTS("train.tsv: expected rows, found none"));
     rows_refused("sentence\tlabel\ngood\t1\nbad\n",
-                 PARTS("train.tsv:3: expected 2 columns, found 1"));
+                 PARTS("train.tsv:3: expected 2 columns, found 1; training with --skip-bad-rows "
+                       "skips such rows"));
     rows_refused("sentence\tlabel\ngood\t1\textra\n",
                  PARTS("train.tsv:2: expected 2 columns, found 3"));
     rows_refused("sentence\tscore\ngood\t1\n",
@@ -266,6 +267,9 @@ Test(bad_input, rows_of_a_user_s_own) {
     refused(3, PARTS("train.tsv", "'label'", "expected at least 2 different", "'yes'"), args);
     support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
     refused(3, PARTS("dev.tsv:2: label '0': expected one of "), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t0.5\nbad\t1\n");
+    refused(3, PARTS("train.tsv: column 'label'", "such as '0.5'; --regression takes"), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
     args = text("%s --regression", args);
     refused(3, PARTS("train.tsv:2: score 'yes': expected a finite number"), args);
     support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tnan\nbad\t1\n");
@@ -430,6 +434,7 @@ static const char *const writers[] = {
     "privacy RUN --quiet --limit 10 --posteriors-out %s/posteriors.h5",
     "export RUN --quiet --no-ledger --split dev --limit 10 --out %s/shared.h5",
     "encode --quiet --model MODEL --jsonl TEXTS --out %s/hidden.h5",
+    "sanitize --quiet --text TEXTS --mechanism laplace --eta 1 --model MODEL --out %s/v.h5",
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 
@@ -463,13 +468,39 @@ Test(bad_input, a_folder_that_cannot_be) {
     support_write_text(folder, "not a folder");
     for (size_t i = 0; i < WRITERS; i++) {
         refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
-        refused(1, PARTS("/no/such/folder", "No such file or directory"),
+        refused(1,
+                PARTS("/no/such/folder", "No such file or directory; make its folder first: "
+                                         "mkdir -p /no/such/folder"),
                 writer(i, run, "/no/such/folder"));
     }
     const char *args = text("train %s --quiet --out %s/run", program_train_options(), folder);
     refused(1, PARTS(folder, "Not a directory"), args);
     refused(1, PARTS(folder, "cannot write a run there: Not a directory"),
             text("train %s --overwrite --out %s", program_train_options(), folder));
+}
+
+Test(bad_input, a_shared_file_of_no_format) {
+    const char *file = inside(out_folder(), "shared.npz");
+    refused(
+        2,
+        PARTS("--out", file, "expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet",
+              "found the ending .npz"),
+        text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
+}
+
+Test(bad_input, a_folder_that_is_no_run) {
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("no_run"));
+    cr_assert_eq(mkdir(folder, 0777), 0);
+    refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json there\n"),
+            text("privacy %s", folder));
+    support_write_text(inside(folder, "state.ckpt"), "");
+    refused(3, PARTS("a training began there, but without run.json it cannot be resumed"),
+            text("privacy %s", folder));
+    support_write_text(inside(folder, "pretrain.json"), "{}");
+    refused(3, PARTS("it is a pretraining that was stopped or killed"), text("privacy %s", folder));
+    support_write_text(inside(folder, "result.json"), "{}");
+    refused(3, PARTS("it is a pretrained model"), text("privacy %s", folder));
 }
 
 /* Output must not overwrite its own input; --overwrite does not ask for that. */

@@ -31,10 +31,12 @@ Test(explain, bounds_stand_above_the_example) {
     struct outcome o = program_expect(0, "explain 23 nats");
     support_contains(o.out, "of 872 texts, names the right one");
     support_contains(o.out, "all from log 872 = 6.77");
+    support_lacks(o.out, "was taken as nats");
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
     support_contains(o.out, "6 nats between the samples of any two texts, either way: a Renyi "
                             "divergence of order 2");
+    support_contains(o.out, "2 was taken as nats. An epsilon: nvdp explain '2 epsilon'");
     program_release(&o);
     static const char *const wrong[] = {"",       "-- -1",       "many",
                                         "2 bits", "2 nats more", "2 --order .5"};

@@ -33,6 +33,31 @@ Test(tokenize, pieces_of_plain_lines) {
     gives("--max-length 4", "the film was good\n", "the film\n");
 }
 
+Test(tokenize, a_file) {
+    const char *path = support_scratch_path("lines.txt");
+    support_write_text(path, "the film\n");
+    struct outcome o = program_expect(0, "tokenize --model %s --input %s", program_model(), path);
+    cr_assert_str_eq(o.out, "the film\n");
+    program_release(&o);
+    o = program_expect(1, "tokenize --model %s --input %s.none", program_model(), path);
+    support_contains(o.err, ".none: cannot read: No such file or directory");
+    program_release(&o);
+    support_write_text(path, "{\"text\": \"the film\"}\n");
+    o = program_expect(0, "encode --quiet --model %s --jsonl - --out %s <%s", program_model(),
+                       support_scratch_path("a.h5"), path);
+    program_release(&o);
+    o = program_expect(0, "encode --quiet --model %s --input - --out %s <%s", program_model(),
+                       support_scratch_path("b.h5"), path);
+    program_release(&o);
+    o = program_expect(
+        0,
+        "sanitize --quiet --input - --mechanism laplace-nearest --eta 1e6 --model %s "
+        "<%s",
+        program_model(), path);
+    support_contains(o.out, "film");
+    program_release(&o);
+}
+
 Test(tokenize, ids_and_types_of_json_lines) {
     gives("--jsonl", "{\"text\": \"the film\", \"pair\": null, \"max_length\": 8}\n",
           "{\"input_ids\": [2, 6, 7, 3], \"token_type_ids\": [0, 0, 0, 0]}\n");

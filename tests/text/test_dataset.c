@@ -213,6 +213,8 @@ Test(dataset, named_files) {
     nvdp_dataset_free(dataset);
 }
 
+#define SKIPS "; training with --skip-bad-rows skips such rows"
+
 static void refuse(const struct nvdp_dataset_config *config, const char *text,
                    const char *message) {
     struct nvdp_dataset *dataset = NULL;
@@ -233,9 +235,9 @@ Test(dataset, refusals) {
            ":1: missing column 'label': found columns 'sentence', 'y'");
     refuse(&config, "sentence\tlabel\tsentence\ncat\t1\tb\n",
            ":1: expected one column 'sentence', found it as 1 and 3");
-    refuse(&config, "sentence\tlabel\ncat\t1\nmat\n", ":3: expected 2 columns, found 1");
-    refuse(&config, "sentence\tlabel\ncat\t1\n\n", ":3: expected 2 columns, found 1");
-    refuse(&config, "sentence\tlabel\ncat\t1\t2\n", ":2: expected 2 columns, found 3");
+    refuse(&config, "sentence\tlabel\ncat\t1\nmat\n", ":3: expected 2 columns, found 1" SKIPS);
+    refuse(&config, "sentence\tlabel\ncat\t1\n\n", ":3: expected 2 columns, found 1" SKIPS);
+    refuse(&config, "sentence\tlabel\ncat\t1\t2\n", ":2: expected 2 columns, found 3" SKIPS);
     refuse(&config, "sentence\tlabel\ncat\t7\n", ":2: label '7': expected one of 0, 1");
     refuse(&config, "sentence\tlabel\ncat\t\n", ":2: label '': expected one of 0, 1");
     config = text_config(NVDP_TASK_QNLI);
@@ -247,7 +249,7 @@ Test(dataset, refusals) {
     refuse(&config, "sentence1\tsentence2\tscore\na\tb\thigh\n",
            ":2: score 'high': expected a number from 0 to 5");
     config = text_config(NVDP_TASK_COLA);
-    refuse(&config, "s\t1\t\tcat\ns\tcat\n", ":2: expected 4 columns, found 2");
+    refuse(&config, "s\t1\t\tcat\ns\tcat\n", ":2: expected 4 columns, found 2" SKIPS);
     refuse(&config, "s\tx\t\tcat\n", ":1: label 'x': expected one of 0, 1");
     config = text_config(NVDP_TASK_TSV);
     config.columns = (struct nvdp_task_options){"t", NULL, "y", false};

@@ -253,11 +253,18 @@ Test(table, odd_texts_are_counted) {
               heard.text);
     heard.text[0] = '\0';
     nvdp_dataset_free(load(ctx, "train.tsv",
-                           "y\tt\n1\ta\n2\ta\n3\ta\n4\ta\n5\ta\n6\ta\n7\ta\n8\ta\n9\ta\n1.5\ta\n"
-                           "2.5\ta\n",
+                           "y\tt\n1\ta\n2\ta\n3\ta\n4\ta\n5\ta\n6\ta\n7\ta\n8\ta\n9\ta\n10\ta\n"
+                           "11\ta\n",
                            NVDP_OK));
     cr_expect(strstr(heard.text, "has 11 different labels, all of them numbers") != NULL, "%s",
               heard.text);
     cr_expect(strstr(heard.text, "--regression") != NULL);
+    cr_assert_null(load(ctx, "train.tsv", "y\tt\n1\ta\n3.7\ta\n", NVDP_ERR_INPUT));
+    cr_expect(strstr(nvdp_context_error(ctx),
+                     "column 'y': expected names of classes, found numbers "
+                     "such as '3.7'; --regression takes them as scores"),
+              "%s", nvdp_context_error(ctx));
+    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\n1.0\ta\n0.0\ta\n", NVDP_OK));
+    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\n1.5\ta\nnone\ta\n", NVDP_OK));
     nvdp_context_free(ctx);
 }
