@@ -24,7 +24,7 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
      "santext-plus: share of the vocabulary, the rarest tokens, that is sensitive", "0.9",
      AT(sensitive), .min = 1e-9, .max = 1},
     {"sensitive-from", NVDP_OPTION_TEXT, "FILE",
-     "santext-plus: public text, a text a line, that tells which tokens are rare", NULL,
+     "santext-plus: public text, one text per line, which shows which tokens are rare", NULL,
      AT(sensitive_from)},
     {"sensitive-list", NVDP_OPTION_TEXT, "FILE",
      "santext-plus: the sensitive tokens themselves, one a line", NULL, AT(sensitive_list)},

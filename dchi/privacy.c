@@ -15,7 +15,7 @@
 
 /* ---- the orders ---- */
 
-/* How the sum over outputs y of w_a e^(k (t - h)) is computed; k = order - 1, t = log w_a/w_b, h
+/* Computing the sum over outputs y of w_a e^(k (t - h)); k = order - 1, t = log w_a/w_b, h
  * >= |t|. */
 enum way {
     BASE,    /* from a quotient of stored powers of every token */

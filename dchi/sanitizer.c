@@ -454,7 +454,8 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
         sanitizer->sensitives++;
     }
     if (sanitizer->sensitives == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a token a line, found none", path));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one token per line, found none", path));
     NVDP_TRY(make_mechanism(ctx, sanitizer));
 cleanup:
     nvdp__lines_close(&lines);

@@ -1,4 +1,4 @@
-"""What the notebooks share: where the files are, how they are read, how figures look."""
+"""Shared by the notebooks: paths of files, readers, and the style of figures."""
 
 import json
 import os

@@ -49,7 +49,7 @@ static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                    -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
 
 /* Second difference of x^-j, summed over Stirling's series, for arguments >= stirling_from. With
- * r_c = p/c and likewise r_q, there is no division by s,
+ * r_c = p/c, r_q = p/q, there is no division by s,
  *
  *     (c^-j - p^-j) / s = -p^-j k (r_c + ... + r_c^j),
  *

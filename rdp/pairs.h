@@ -258,8 +258,8 @@ struct nvdp__divergence_source {
     nvdp_status (*fill)(void *of, double order, double *matrix);
     void *of;
 };
-/* nvdp_privacy_measure() from a source. Of `shape`, whose lengths are public, it reads offset,
- * dim, kappa and method. The source handles different lengths. epsilon [N, N]: of every pair;
+/* Does what nvdp_privacy_measure() does, from a source. It reads offset, dim, kappa and method of
+ * `shape`, whose lengths are public. The source handles different lengths. epsilon [N, N]: of every pair;
  * NULL: not needed. */
 nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          const struct nvdp_posteriors *shape,

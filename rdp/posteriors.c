@@ -89,7 +89,7 @@ static nvdp_status check_offsets(struct nvdp_context *ctx, const struct nvdp_pos
                               set->offset[i], set->offset[i + 1]);
         if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__rows(set, i) > set->length)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "dataset offset, row %zu: expected at most %zu rows a text (the "
+                              "dataset offset, row %zu: expected at most %zu rows per text (the "
                               "hidden length), found %zu",
                               i + 1, set->length, nvdp__rows(set, i));
     }

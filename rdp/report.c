@@ -119,7 +119,8 @@ static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
         json_pack("{s:o, s:s, s:i, s:I, s:I, s:I}", "delta", number(from->delta), "from", "renyi",
                   "releases", from->releases, "texts", (json_int_t)from->texts, "pairs",
                   (json_int_t)from->pairs, "infinite", (json_int_t)from->infinite),
-        &from->sum, "the least that the divergences' orders give, a bound of the exact value");
+        &from->sum,
+        "smallest over the orders of the divergences, an upper bound of the exact value");
 }
 
 static json_t *pack_column(const struct nvdp_bdp_column *from,
@@ -607,18 +608,17 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
                   "floor", "moment k", "max X", "log M", "log S", "inf texts");
     print_column(to, "published k", &report->published);
     print_column(to, "best k", &report->best);
-    nvdp__fprintf(
-        to,
-        "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
-        "%zu, Student t = %s.\n",
-        report->published.worst.m, say(t, report->published.worst.t));
+    nvdp__fprintf(to,
+                  "  floor: log(1/delta)/k, the epsilon of equal texts at this k.  Population m = "
+                  "%zu, Student t = %s.\n",
+                  report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
         nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n",
                       report->infinite_published.of);
         print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
-        nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
+        nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the smallest order.\n",
                       report->infinite_best.of);
         print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
     }

@@ -6,7 +6,7 @@
 #include <nvdp/privacy.h>
 #include <stddef.h>
 
-/* What a condition of a theorem needs of a mechanism, where the condition does not hold. */
+/* The property that a mechanism lacks when a condition of a theorem does not hold. */
 enum nvdp__need {
     NVDP__NEED_NOISE,  /* a method that adds noise */
     NVDP__NEED_SEALED, /* nothing but the sample is read */

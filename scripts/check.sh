@@ -17,6 +17,13 @@ part() { # part TITLE COMMAND...
 
 sources() { git ls-files --cached --others --exclude-standard '*.c' '*.h'; }
 
+wording() {
+    python3 scripts/prose.py || return 1
+    git ls-files '*.c' '*.h' '*.inc' '*.md' '*.py' '*.sh' '*.cmake' | grep -v '^tests/golden/' |
+        xargs codespell --quiet-level 3 --ignore-regex '\\[nt]' \
+            --ignore-words-list fpr,dout,nd,ot,te,ore,bu,ther,each,ody,lamda,modle,trian,arithmetics,extit,seach,occurences
+}
+
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
 # Checks the sources of the clang build with their compiler options. base.c defines the functions that analyzer.h redefines, so
@@ -46,6 +53,7 @@ sanitized() {
     fi
 }
 
+part "wording (prose.py, codespell)" wording
 part "layout (clang-format)" layout
 part "documentation (Doxygen)" scripts/docs.sh
 part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"

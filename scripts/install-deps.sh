@@ -13,7 +13,7 @@ case ${1:-} in
 --encoder) packages="python3 python3-pip" ;;
 --deb) packages="$packages dpkg-dev file" ;;
 --mpi) packages="libopenmpi-dev openmpi-bin" ;;
---check) packages="$packages doxygen clang clang-format clang-tidy libclang-rt-dev libomp-dev libopenmpi-dev openmpi-bin git" ;;
+--check) packages="$packages doxygen clang clang-format clang-tidy codespell libclang-rt-dev libomp-dev libopenmpi-dev openmpi-bin git" ;;
 *)
     echo "usage: install-deps.sh [--check|--docs|--encoder|--mpi|--deb]" >&2
     exit 2

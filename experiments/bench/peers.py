@@ -1,4 +1,4 @@
-"""What compare.sh measures nvdp against: one peer doing one piece of work, timed; prints one JSON object.
+"""Times one piece of work of one peer for compare.sh, and prints one JSON object.
 
 usage: peers.py train|encode PEER PRECISION MODEL BATCHES.jsonl [--sort] [--dropout X] [--threads N] [--cache FOLDER]
        peers.py pairs PEER TEXTS COMPONENTS DIM [--threads N]

@@ -4,7 +4,7 @@
 usage: codes.py PREDICTIONS.tsv DEV.tsv     (of nvdp predict BASE --split dev; STS-B's file with the scores)
 
 A code gives each prediction a vector of length C; Gaussian noise is added, and the mean of the predictions given what arrived (each
-equally likely beforehand) is the reading.  Two codes: an arc, on which the prediction's rank is the angle, the best length of some;
+equally likely a priori) is the reading.  Two codes: an arc, on which the prediction's rank is the angle, the best length of some;
 and, where there is torch, the vectors in 16 dimensions that Adam finds for 60 groups of predictions, beginning with an arc.  Prints
 Pearson's correlation of the readings with the scores for each C."""
 import sys

@@ -1,9 +1,9 @@
 #!/bin/bash
-# What the grids of text privatization need, and what their reports show beside the runs (README.md in this folder). Run from the project's folder:
+# Makes the files that the grids of text privatization need, and the numbers that their reports show beside the runs (README.md in this folder). Run from the project's folder:
 #   text-privatization.sh sanitize          privatized folders of SanText's Table 1, measured        -> sanitized/
 #   text-privatization.sh pretrain          models of Qu's Tables 6 and 7, and SanText's Table 3      -> adaptive/
 #   text-privatization.sh analyse SWEEP     Qu's Table 3 and Figures 3, 4; SanText's Figures 4, 5     -> SWEEP/analyses/
-# What is there already is left as it is. Smaller runs: set TASKS, ETAS, EPSILONS, STEPS, BATCH, LIMIT and the others below.
+# Keeps files that exist. Smaller runs: set TASKS, ETAS, EPSILONS, STEPS, BATCH, LIMIT and the others below.
 set -euo pipefail
 NVDP=${NVDP:-build/release/nvdp}
 MODEL=${MODEL:-models/bert-base-uncased}    # an encoder with its masked-LM head

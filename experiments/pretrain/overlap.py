@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether held-out texts occur in training texts: runs of ten words that both have, by held-out document.
+"""Checks if held-out texts occur in training texts: runs of ten words that both have, by held-out document.
 
 usage: overlap.py --train TEXT... --held-out TEXT...      (plain or .xz; documents begin at "<doc ..." or " = Title = ")
 

@@ -74,7 +74,7 @@ def read(path):
 
 
 def pretrain(options, setting):
-    """Where the model is, its epsilon (None: no promise) and its loss on the held-out text."""
+    """Returns the folder of the model, its epsilon (None without a guarantee) and its loss on the held-out text."""
     noise, batch, steps = setting
     out = f"{options.out}/model/{name_of(setting)}"
     if setting == PUBLIC:
@@ -110,7 +110,7 @@ def measure(options, setting):
 
 
 def gain(found, setting):
-    """Of F1 over the public model's tagger with the same seed: mean, and half of its 95 % interval."""
+    """Returns the mean gain in F1 over the tagger of the public model with the same seed, and half of its 95 % interval."""
     gains = [score - before for score, before in zip(found[setting]["scores"], found[PUBLIC]["scores"])]
     return statistics.mean(gains), STUDENT * statistics.stdev(gains) / len(SEEDS) ** 0.5
 

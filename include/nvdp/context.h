@@ -38,7 +38,7 @@ enum nvdp_log_level {
     NVDP_LOG_WARNING /**< a possible problem of the result */
 };
 
-/** How messages name an option. */
+/** Notation of options in messages. */
 enum nvdp_option_style {
     NVDP_OPTION_STYLE_NAME,  /**< `max_pairs`: a key of JSON, an argument in Python */
     NVDP_OPTION_STYLE_DASHES /**< `--max-pairs`: as on a command line */
@@ -116,7 +116,7 @@ void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *
  * @param style NVDP_OPTION_STYLE_NAME in a new context */
 void nvdp_context_set_option_style(struct nvdp_context *ctx, enum nvdp_option_style style);
 
-/** How messages name options.
+/** Sets the notation of options in messages.
  * @param ctx context; NULL: that of a new one
  * @return the style */
 enum nvdp_option_style nvdp_context_option_style(const struct nvdp_context *ctx);

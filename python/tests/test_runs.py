@@ -211,7 +211,7 @@ def test_run_with_token_noise(compact, tmp_path):
 
 
 def test_preset_of_the_options(compact, tmp_path):
-    """What the documentation calls needs no preset; the epoch is stopped, which is enough to see the options."""
+    """The documented call needs no preset. The epoch is stopped early: the options are known by then."""
 
     def stop(_progress):
         raise RuntimeError("enough")

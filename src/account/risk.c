@@ -1,4 +1,4 @@
-/* What an attacker can learn about one training example from a trained model, by the trade-off curve of training.
+/* Bounds what an attacker can learn about one training example from a trained model, by the trade-off curve of training.
  *
  * P: the run's output if the example is in the training set; Q: if it is zeroed out. With
  *

@@ -657,7 +657,7 @@ static nvdp_status check_ratio(const struct nvdp__input *input) {
     if (nvdp__may_unpack(stored, input->xz.total_out)) return NVDP_OK;
     return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
                       "%s: expected xz data that unpack to 16 MiB, or to %d times their %" PRIu64
-                      " bytes, found more: xz -d unpacks them beforehand",
+                      " bytes, found more: unpack them first with xz -d",
                       input->path, NVDP__MAX_UNPACK_RATIO, stored);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include <errno.h>
+#include <limits.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +39,15 @@ void nvdp__outdir_unlock(DIR *lock) {
     closedir(lock);
 }
 
-/* True if DIRECTORY/name exists; false also if memory runs out. */
-static bool holds(struct nvdp_context *ctx, const char *directory, const char *name) {
-    char *path = nvdp__join(ctx, directory, name);
-    const bool there = path != NULL && nvdp__exists(path);
-    free(path);
-    return there;
+/* True if DIRECTORY/name exists.  A path that no system call takes does not. */
+static bool holds(const char *directory, const char *name) {
+    char path[PATH_MAX];
+    const int length = nvdp__snprintf(path, sizeof path, "%s/%s", directory, name);
+    return length > 0 && (size_t)length < sizeof path && nvdp__exists(path);
 }
 
 nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) {
-    if (!holds(ctx, run, "run.json") || holds(ctx, run, "result.json")) return NVDP_OK;
+    if (!holds(run, "run.json") || holds(run, "result.json")) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_STATE,
                       "%s: expected a run that has ended, found no result.json: it was stopped or "
                       "killed, or is still training; finish it with: nvdp train --resume %s",
@@ -55,9 +55,9 @@ nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) 
 }
 
 nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run) {
-    if (holds(ctx, run, "run.json")) return NVDP_OK;
-    const bool pretrained = holds(ctx, run, "pretrain.json");
-    const bool ended = !holds(ctx, run, "state.ckpt") || holds(ctx, run, "result.json");
+    if (holds(run, "run.json")) return NVDP_OK;
+    const bool pretrained = holds(run, "pretrain.json");
+    const bool ended = !holds(run, "state.ckpt") || holds(run, "result.json");
     return nvdp__fail(
         ctx, NVDP_ERR_INPUT,
         "%s: expected the folder of a run of nvdp train, found no run.json there%s", run,

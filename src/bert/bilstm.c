@@ -2,8 +2,8 @@
  * Feyisetan et al. 2020, Qu et al. 2021): fixed word embeddings, dropout, layers of both
  * directions.
  *
- * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o. Of its two biases, which
- * it adds, only the first is stored. */
+ * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o. PyTorch adds two
+ * biases; only their first is stored. */
 #include "bert/row.h"
 
 #include "tensor/per_example.h"
@@ -148,7 +148,7 @@ struct lstm_cache {
     struct {
         float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
         float *read;               /* [T, E or 2H] inputs of products, in the batch's order */
-        float *before[DIRECTIONS]; /* [T, H] likewise */
+        float *before[DIRECTIONS]; /* [T, H] states before each token, in the batch's order */
     } layer[];
 };
 

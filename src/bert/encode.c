@@ -71,7 +71,8 @@ static const struct nvdp_option file_rows[] = {
 };
 static const struct nvdp_option encoder_rows[] = {
     {"max-length", NVDP_OPTION_INTEGER, "N",
-     "tokens a text is cut to where its line does not say; 0: as the model's folder says "
+     "maximum number of tokens per text, unless its line says otherwise; 0: as the model's folder "
+     "says "
      "(max_seq_length, model_max_length), else as many as it takes",
      "0", AT(max_length), .unit = "tokens"},
     {"pool", NVDP_OPTION_CHOICE, "P",
@@ -262,7 +263,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
         blank++;
     if (blank == size) return NVDP_OK;
     if (size > LINE_LIMIT)
-        return FAIL(reader, "expected at most %d bytes a line, found %zu", (int)LINE_LIMIT, size);
+        return FAIL(reader, "expected at most %d bytes per line, found %zu", (int)LINE_LIMIT, size);
     json_error_t error;
     json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (object == NULL && json_error_code(&error) == json_error_out_of_memory)

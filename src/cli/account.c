@@ -126,7 +126,8 @@ static int account_run(struct cli *cli) {
         return cli_error(
             cli, CLI_FAILURE,
             "%s: its training texts have no guarantee: it was not trained privately (nvdp "
-            "train --dp-batch), or without noise. What its samples tell of a text: nvdp privacy "
+            "train --dp-batch), or without noise. For what its samples reveal about a text: nvdp "
+            "privacy "
             "%s. What private training would cost: nvdp account --epsilon E --sample-rate Q "
             "--steps "
             "N --delta D",

@@ -97,7 +97,7 @@ static int audit(struct cli *cli, const struct values *v, struct nvdp_samples *p
     CLI_DO(cli, nvdp_samples_read(cli->ctx, v->q, q));
     if (p->dim != q->dim)
         return cli_error(cli, CLI_BAD_INPUT,
-                         "%s: expected %zu numbers a sample, as in %s, found %zu", v->q, p->dim,
+                         "%s: expected %zu numbers per sample, as in %s, found %zu", v->q, p->dim,
                          v->p, q->dim);
     if (p->count < NVDP_AUDIT_FEWEST || q->count < NVDP_AUDIT_FEWEST)
         return cli_error(cli, CLI_BAD_INPUT, "%s: expected at least %d samples, found %zu",

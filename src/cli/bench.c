@@ -41,14 +41,14 @@ static const struct nvdp_option options[] = {
      .default_value = NULL},
     {"task", NVDP_OPTION_TEXT, "TASK",
      "with --data: sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli", .default_value = NULL},
-    {"max-length", NVDP_OPTION_INTEGER, "N", "with --data: tokens a text is cut to",
+    {"max-length", NVDP_OPTION_INTEGER, "N", "with --data: maximum number of tokens per text",
      .default_value = "128", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "directory whose sizes are taken (weights stay random) and, with --data, whose "
      "vocabulary",
      .default_value = NULL},
     {"write-batches", NVDP_OPTION_TEXT, "F.jsonl",
-     "write the timed batches' token ids, a batch a line",
+     "write the timed batches' token ids, one batch per line",
      NVDP_OPTION_AT(struct values, config.batches)},
 
     {"texts", NVDP_OPTION_INTEGER, "N", "texts, whose ordered pairs are gone through", RD(texts),

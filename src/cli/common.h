@@ -205,7 +205,7 @@ enum cli_analysis {
     CLI_ANALYSE_MASK
 };
 extern const char *const cli_analyses[];
-/* Of the command's configuration: prints a table, or JSON. */
+/* Analyzes with the configuration of the command, and prints a table or JSON. */
 int cli_analyse(struct cli *cli, enum cli_analysis which);
 
 #endif

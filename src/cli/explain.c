@@ -336,7 +336,8 @@ static void print(const struct values *v, double nats) {
         "larger than a\ndivergence of an order above 1; the others: no processing raises a "
         "divergence (van Erven & Harremoes 2014),\nof two outcomes; at order 1 that is Fano's "
         "inequality (Polyanskiy & Verdu 2010). A bound of 100 % says\nnothing: what is possible is "
-        "told by nvdp privacy --exact, what is done by nvdp attack --kind reidentify.");
+        "shown by nvdp privacy --exact, and what an attacker does by nvdp attack --kind "
+        "reidentify.");
 }
 
 static json_t *to_json(const struct values *v, double nats) {

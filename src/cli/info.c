@@ -23,7 +23,7 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_info = {
     .name = "info",
-    .summary = "tell what a file or directory is",
+    .summary = "describe a file or directory",
     .args = "FILE",
     .description = "Tells in a few lines what a file or directory is: safetensors, HDF5 of any "
                    "kind, Parquet that nvdp export wrote, a vocabulary, a key, a ledger; the "

@@ -53,7 +53,7 @@ const struct cli_command cli_command_predict = {
     .description =
         "Writes a run's predictions for a split: index and prediction, separated by a "
         "tab, as GLUE's leaderboard takes them; of task ner the words with their "
-        "tags and the predicted ones, a word a line. With --input, predicts new texts: "
+        "tags and the predicted ones, one word per line. With --input, predicts new texts: "
         "a JSON object a line with label and probability, or score, through the "
         "bottleneck's noise as eval does, averaged over --samples draws of it. Predictions "
         "are not private: their noise comes from --seed, so that they can be repeated.",

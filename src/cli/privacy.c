@@ -199,7 +199,7 @@ static int certify(struct cli *cli) {
     if (noise_of(cli->arg[0]) != NO_NOISE)
         return cli_usage(cli,
                          "--certify: expected a run with a bottleneck, found one with token-noise, "
-                         "whose users noise their texts themselves: nvdp privacy %s tells what is "
+                         "whose users noise their texts themselves: nvdp privacy %s shows what is "
                          "proven and measured of it",
                          cli->arg[0]);
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));

@@ -128,7 +128,7 @@ const struct cli_command cli_command_sanitize = {
     .name = "sanitize",
     .summary = "privatize texts token by token: SanText and d_chi mechanisms",
     .description =
-        "Writes a task's files, in their own layout, or a text a line, again with every token of "
+        "Writes a task's files in their own layout, or one text per line, with every token of "
         "their texts drawn by a mechanism of text privatization; labels and other columns stay as "
         "they are. Without --task and --text it reads standard input. Draws come from the "
         "operating system's generator: two calls never give the same texts. Says what that "

@@ -201,7 +201,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
     if (json_object_get(entry, "sha256") == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "private training: expected a model to begin from whose run tells which texts it saw, "
+            "private training: expected a start model whose run names the texts it saw, "
             "found one of an earlier version, that may have seen these (train it again, or begin "
             "from a public model)");
     if (overlap->rows > 0 && overlap->rows < seen.texts->rows)
@@ -214,7 +214,7 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         "or with noise from a seed: what it learned of them stays, whatever noise is added "
         "now (train that with {dp-batch} and {target-epsilon}, begin from a public model, or leave "
         "those texts out)",
-        run != NULL ? run : "a pretraining that its config.json tells of", texts);
+        run != NULL ? run : "a pretraining that its config.json names", texts);
 }
 
 /* Returns whether the training of an entry saw the texts, or may have seen them. */

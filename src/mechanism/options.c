@@ -65,7 +65,7 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
      "pad every text to L components (hidden) or release n (public)", "hidden", AT(length_policy),
      .choices = policies, .traits = NVDP_TRAIT_BOTTLENECK},
     {"length", NVDP_OPTION_INTEGER, "L",
-     "hidden policy: tokens a text is padded to; 0: --max-length", "0", AT(length),
+     "hidden policy: length in tokens to which texts are padded; 0: --max-length", "0", AT(length),
      .unit = "tokens", .max = MAX_LENGTH, .traits = NVDP_TRAIT_BOTTLENECK},
     NVDP__POOL_ROW(AT(pool), .traits = NVDP_TRAIT_BOTTLENECK),
     {"query", NVDP_OPTION_CHOICE, "Q",

@@ -69,7 +69,7 @@ static const struct nvdp_option pretrain_options[] = {
                     .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"plant", NVDP_OPTION_TEXT, "FILE",
      "plant the secrets that this JSON file lists or asks for into the text; planted.json, beside "
-     "the model, tells what nvdp attack --kind exposure then looks for",
+     "the model, lists what nvdp attack --kind exposure then looks for",
      NULL, AT(plant)},
 
     {"vocab-size", NVDP_OPTION_INTEGER, "N",

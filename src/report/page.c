@@ -33,7 +33,7 @@ static const char style[] =
     "td strong{background:var(--best);padding:0 .25em;border-radius:.2em}\n"
     "figure{margin:1.2em 0;background:#fff;color:#222;border:1px solid var(--line);"
     "border-radius:.5em;padding:.8em}\n"
-    "figure>div{overflow-x:auto}figure svg{width:100%;min-width:var(--least);height:auto;"
+    "figure>div{overflow-x:auto}figure svg{width:100%;min-width:var(--narrowest);height:auto;"
     "max-height:95vh}figcaption{font-size:.88rem;color:#444;max-width:56rem}\n"
     ".bar{margin:.5em 0;overflow:visible}.bar span{font-size:.85rem}.bar "
     "div{position:relative;height:.8em;"
@@ -188,7 +188,7 @@ static void choose_pictures(const struct report_page *page, size_t picture[PICTU
 static void put_figure(FILE *to, const struct report_page *page, size_t i) {
     const struct report_figure *figure = &page->figures->item[i];
     /* One panel alone does not fill the page; many on a small screen shrink to half their size, then scroll. */
-    fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx;--least:%dpx\">%s</div>\n",
+    fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx;--narrowest:%dpx\">%s</div>\n",
             figure->name, figure->width * 6 / 5, figure->width / 2, page->svg[i]);
     fputs("<figcaption><strong>", to);
     nvdp__put_html(to, figure->title);

@@ -232,7 +232,7 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
                 block, look.open, look.colour);
 }
 
-/* Whether any value or bound in the panel is finite. */
+/* Returns true if any value or bound in the panel is finite. */
 static bool has_finite(const struct panel *panel) {
     bool found = false;
     for (REPORT_EACH_GROUP(panel->report, group)) {
@@ -590,7 +590,8 @@ static const struct plot plots[] = {
      "The exact epsilon is averaged over drawn pairs of texts. " HOW_TO_READ,
      "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
     {"trade_off", "Trade-off curves, exact",
-     "A test decides from which of two texts a sample comes. The curves show the largest rate of "
+     "A test decides which of two texts is the source of a sample. The curves show the largest "
+     "rate of "
      "true positives that any test has at a rate of false positives, for the worst pair of texts "
      "and for the pair whose epsilon is nearest to the mean. Each line is a seed of a method at "
      "its chosen setting. The dotted line is a test that sees nothing.",

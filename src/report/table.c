@@ -408,7 +408,7 @@ void report_table_latex(const struct report_table *table, FILE *to) {
 
 /* --- HTML --- */
 
-/* Whether a part of the table has the column: the first, which names the rows, stands in both. */
+/* Returns true if a part of the table has the column. Both parts have the first column, which names the rows. */
 static bool in_part(const struct report_table *table, size_t column, bool later) {
     return column == 0 || table->column[column].later == later;
 }

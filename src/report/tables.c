@@ -377,7 +377,7 @@ static void note_privacy(struct report_table *table, const struct report *report
         report_table_note(table,
                           "guess: proven, on average over texts and noise: what anybody guesses "
                           "right .1 %% of the time without a text's sample, they guess right at "
-                          "most that often with it. bits: the most that a sample carries "
+                          "most that often with it. bits: upper bound on what a sample carries "
                           "about its text on average. Single guesses can be nearly certain.");
     report_table_note(table,
                       "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "

@@ -119,7 +119,7 @@ static const struct nvdp_option option_rows[] = {
      "also write the public part of the model, to start readers from", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
     {"samples", NVDP_OPTION_INTEGER, "S",
-     "samples a text; each is a release and adds to the divergence", "1", AT(samples), .min = 1,
+     "samples per text; each is a release and adds to the divergence", "1", AT(samples), .min = 1,
      .max = 65536},
     {"grid", NVDP_OPTION_CHOICE, "G",
      "fixed: exact noise on whole steps, as a proof needs it; or float16, which older readers take",
@@ -156,7 +156,8 @@ static const struct nvdp_option option_rows[] = {
 
     NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
-     "write it into the file: computed without noise, it helps others to tell which texts these "
+     "write it into the file: computed without noise, it helps others to find out which texts "
+     "these "
      "are",
      NULL, AT(publish)},
     NVDP__BDP_DELTA_ROW(AT(delta)),

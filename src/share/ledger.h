@@ -1,7 +1,7 @@
 /* The ledger counts every release of a text before anyone can have it (docs/formats.md, "ledger/2").
  *
- * The file grows by one record per export.  It holds a keyed hash of each text's tokens: without the key nobody can
- * test guesses of texts against it, or change a record unnoticed.  A record is on disk before the first value of its
+ * The file grows by one record per export.  It holds a keyed hash of each text's tokens: testing guesses of
+ * texts against the ledger, or changing a record unnoticed, needs the key.  A record is on disk before the first value of its
  * release is drawn, and is never removed: an export that fails afterwards has been counted. */
 #ifndef NVDP_SRC_SHARE_LEDGER_H
 #define NVDP_SRC_SHARE_LEDGER_H

@@ -6,7 +6,7 @@
  *     h_t          = sigmoid(o) tanh(c_t)
  *
  * h and c are 0 before the first token of a text; the backward direction reads from the last
- * token to the first. One product computes W x + b for all tokens and both directions beforehand
+ * token to the first. One product computes W x + b for all tokens and both directions first
  * (dense.c). The rest depends on the previous step: a product of the rows of one position, and
  * the gates. A work item is one direction of a few texts; one thread computes it from the first
  * step to the last. */

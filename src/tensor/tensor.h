@@ -15,7 +15,7 @@ struct nvdp__rowwise;
 struct nvdp__linear;
 struct nvdp__per_example;
 
-/* How the bfloat16 products of attention are computed (bf16.h): by AVX512_BF16 instructions, by
+/* Kernels of the bfloat16 products of attention (bf16.h): by AVX512_BF16 instructions, by
  * plain C if the processor lacks them, or by AMX. */
 enum nvdp__bf16_unit { NVDP__BF16_VECTORS, NVDP__BF16_PLAIN, NVDP__BF16_TILES };
 

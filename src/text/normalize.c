@@ -348,7 +348,7 @@ static void take_folded(struct nvdp__words *words) {
     }
 }
 
-/* Prepares the run at `at`. In most texts a run up to white space is plain ASCII. Otherwise its
+/* Prepares the run at `at`. Usually the run up to white space is plain ASCII. Otherwise its
  * characters depend on each other (a final sigma, the order of accents) and are folded together. */
 static nvdp_status start_run(struct nvdp__words *words) {
     while (words->at < words->size && kind_at(words, words->at) == BYTE_SPACE) {

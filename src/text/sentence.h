@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-/* How the hidden states of a text become one vector. */
+/* Poolings: they make one vector from the hidden states of a text. */
 enum nvdp__pooling {
     NVDP__POOLING_AUTO, /* as the folder states */
     NVDP__POOLING_NONE, /* no pooling */

@@ -51,8 +51,8 @@ static const struct nvdp_option task_options[] = {
     NVDP__LABEL_COLUMN_ROW(AT(columns.label_column), .parent = "columns", .key = "label"),
     {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores", NULL, AT(columns.regression),
      .parent = "columns"},
-    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to", "128", AT(max_length),
-     .unit = "tokens", .min = 3, .max = 4096, .traits = NVDP_TRAIT_BASIC},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "maximum number of tokens per text", "128",
+     AT(max_length), .unit = "tokens", .min = 3, .max = 4096, .traits = NVDP_TRAIT_BASIC},
     {"limit-train", NVDP_OPTION_INTEGER, "N", "train on a seeded sample of N rows; 0: all", "0",
      AT(limit_train), .unit = "texts"},
     {"limit-dev", NVDP_OPTION_INTEGER, "N",
@@ -221,7 +221,7 @@ static const struct nvdp_option optimizer_options[] = {
     {"no-prefix-cache", NVDP_OPTION_FLAG, NULL,
      "compute frozen layers' states in each step, keep none", NULL, AT(no_prefix_cache),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"eval-batch", NVDP_OPTION_INTEGER, "N", "texts a batch of evaluation", "32", AT(eval_batch),
+    {"eval-batch", NVDP_OPTION_INTEGER, "N", "texts per batch in evaluation", "32", AT(eval_batch),
      .unit = "texts", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
     {"eval-draws", NVDP_OPTION_INTEGER, "N", "noise draws of the final score", "5", AT(eval_draws),
      .unit = "draws", .min = 1, .max = 10000},
@@ -475,7 +475,8 @@ static const struct nvdp_option draws_options[] = {
 };
 static const struct nvdp_option prediction_options[] = {
     {"input", NVDP_OPTION_TEXT, "F",
-     "in place of a split: new texts, a text a line (of pairs two, apart by a tab), - for standard "
+     "in place of a split: new texts, one per line (a pair is two, separated by a tab), - for "
+     "standard "
      "input; or a table (.tsv, .csv, .jsonl) with the task's columns.  A JSON object a text comes "
      "out",
      NULL, RUN(input), .group = "New texts:"},

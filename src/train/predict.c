@@ -167,7 +167,8 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *
         NVDP_TRY(add_line(ctx, &lines, &line, info->task.pair, &texts));
     }
     if (texts.count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a text a line, found none", path));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one text per line, found none", path));
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
                                      texts.count, (const char *const *)texts.text,
                                      info->task.pair ? (const char *const *)texts.pair : NULL,

@@ -127,7 +127,7 @@ static void print_time(const void *result, struct nvdp_result_lines *to) {
 
 const struct nvdp_result_table nvdp__result_train = {
     .name = "train",
-    .help = "what nvdp train tells of a finished run",
+    .help = "results of a finished run of nvdp train",
     .sized = true,
     .rows =
         (const struct nvdp_result_row[]){

@@ -141,7 +141,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
     if (noise == NVDP__NOISE_NONE) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "%s: expected a run with a bottleneck, found one with token-noise %s, whose "
-                      "users noise their texts themselves: nvdp privacy tells what is proven and "
+                      "users noise their texts themselves: nvdp privacy shows what is proven and "
                       "measured of it%s",
                       directory, nvdp__text_noise_names[noise],
                       nvdp__token_row(noise)->on_sequence

@@ -107,7 +107,7 @@ Test(gradient, gelu_without_dropout) {
     check_all(&config, &pass);
 }
 
-/* Where words are given, backward leaves their gradient in their place. */
+/* Backward replaces given word vectors by their gradient. */
 Test(gradient, of_given_words) {
     const struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create(&config, 3, true, false);

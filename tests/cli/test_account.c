@@ -131,7 +131,7 @@ Test(account, of_a_run) {
     program_release(&outcome);
     outcome = program_expect(1, "account %s", bare);
     support_contains(outcome.err, "its training texts have no guarantee");
-    support_contains(outcome.err, "What its samples tell of a text: nvdp privacy ");
+    support_contains(outcome.err, "For what its samples reveal about a text: nvdp privacy ");
     program_release(&outcome);
     outcome = program_expect(1, "account %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "no such directory");

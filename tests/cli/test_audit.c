@@ -59,7 +59,7 @@ Test(audit, refusals) {
     support_contains(outcome.err, "few.npy: expected at least 100 samples, found 99");
     program_release(&outcome);
     outcome = program_expect(3, "audit --samples-p %s --samples-q %s/other_order.npy", p, corpus);
-    support_contains(outcome.err, "expected 2 numbers a sample, as in ");
+    support_contains(outcome.err, "expected 2 numbers per sample, as in ");
     program_release(&outcome);
     outcome = program_expect(3, "audit --samples-p %s/object.npy --samples-q %s", corpus, p);
     support_contains(outcome.err, "object.npy: header: expected float32 or float64");

@@ -530,7 +530,7 @@ Test(bad_input, output_in_the_place_of_input) {
     refused(2, PARTS("pairs: expected another place than"),
             text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
                  inside(out_folder(), "both.h5")));
-    refused(3, PARTS("/dev/null: expected a text a line, found none"), /* also as output */
+    refused(3, PARTS("/dev/null: expected one text per line, found none"), /* also as output */
             text("predict %s --input /dev/null --out /dev/null", run));
 }
 
@@ -609,7 +609,7 @@ Test(bad_input, pipes_as_input) {
     program_release(&outcome);
     outcome = program_shell("sh -c \"true | %s/nvdp predict %s --input -\"", NVDP_BINARY_DIR, run);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
-    support_contains(outcome.err, "/dev/stdin: expected a text a line, found none");
+    support_contains(outcome.err, "/dev/stdin: expected one text per line, found none");
     program_release(&outcome);
 }
 

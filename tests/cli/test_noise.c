@@ -34,7 +34,7 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
         o = program_expect(2, "%s %s", work[i], run);
         support_contains(o.err, named);
-        support_contains(o.err, "nvdp privacy tells what is proven");
+        support_contains(o.err, "nvdp privacy shows what is proven");
         cr_expect_eq(strstr(o.err, "nvdp sanitize writes") != NULL, sanitized);
         cr_expect_eq(strstr(o.err, "nvdp sanitize --analyse inversion") != NULL, sanitized);
         program_release(&o);

@@ -108,7 +108,7 @@ Test(predict, new_texts_through_the_noise) {
     snprintf(options, sizeof options, "--input %s", texts);
     refused(3, run, options, "texts.txt:2: expected a text without a tab, found one");
     support_write_text(texts, "");
-    refused(3, run, options, "texts.txt: expected a text a line, found none");
+    refused(3, run, options, "texts.txt: expected one text per line, found none");
     support_write(texts, "good\na\0b\n", 9);
     refused(3, run, options, "texts.txt:2: expected a text, found a NUL byte");
     refused(1, run, "--input /no/such/file", "/no/such/file");

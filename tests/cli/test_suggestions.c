@@ -17,10 +17,10 @@ static struct {
 static size_t commands;
 
 /* Names that are not options: CSS variables, an example of any option. */
-static const char *const others[] = {"src/report/page.c --ink",   "src/report/page.c --soft",
-                                     "src/report/page.c --paper", "src/report/page.c --line",
-                                     "src/report/page.c --card",  "src/report/page.c --mark",
-                                     "src/report/page.c --best",  "src/cli/manual.c --option"};
+static const char *const others[] = {
+    "src/report/page.c --ink",  "src/report/page.c --soft",      "src/report/page.c --paper",
+    "src/report/page.c --line", "src/report/page.c --card",      "src/report/page.c --mark",
+    "src/report/page.c --best", "src/report/page.c --narrowest", "src/cli/manual.c --option"};
 
 static void read_commands(void) {
     struct outcome list = program_expect(0, "--help");
@@ -94,7 +94,7 @@ static void check(const struct place *place, const char *text) {
         for (size_t k = 0; k < commands && !found; k++)
             found = (owner == COMMANDS || owner == k) && has(command[k].help, name, size, any);
         if (!found)
-            cr_expect(false, "%s:%zu: nvdp %s --help tells of no --%.*s", place->path, place->line,
+            cr_expect(false, "%s:%zu: nvdp %s --help has no --%.*s", place->path, place->line,
                       owner < COMMANDS ? command[owner].name : "...", (int)size, name);
         *place->wrong += !found;
         at = name + size - 1;

@@ -146,8 +146,8 @@ Test(verify, says_where_there_is_no_useful_guarantee) {
     cr_assert_str_eq(json_string_value(json_object_get(object, "training_texts")), "maybe");
     json_decref(object);
     program_release(&o);
-    o = program_expect(0, "export %s --split train,dev --out %s.2 --budget-samples 9 --json", run,
-                       shared);
+    o = program_expect(0, "export %s --split train,dev --out %s.2.h5 --budget-samples 9 --json",
+                       run, shared);
     object = program_object(&o);
     has(object, "useful", false);
     cr_assert_str_eq(json_string_value(json_object_get(object, "training_texts")), "some");

@@ -153,8 +153,8 @@ Test(lineage, where_little_is_known) {
     write_file("y/config.json", "{\"nvdp_pretraining\": {\"text\": [{"
                                 "\"sha256\": \"" A "\"}], \"init\": "
                                 "{\"pretraining\": {\"text\": [{\"sha256\": \"" B "\"}]}}}}");
-    refuses(ctx, "y", A, "that its config.json tells of");
-    refuses(ctx, "y", B, "that its config.json tells of");
+    refuses(ctx, "y", A, "that its config.json names");
+    refuses(ctx, "y", B, "that its config.json names");
     promises(ctx, "y", C, 0);
     /* runs without a list */
     write_file("z/model/config.json", "{}");

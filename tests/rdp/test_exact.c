@@ -134,7 +134,7 @@ static double uniform(struct nvdp__stream *stream, double low, double high) {
     return low + (high - low) * nvdp__stream_uniform(stream);
 }
 
-/* Draws a pair from near to far means, with like to unlike variances. */
+/* Draws one pair, from near to far means, with like to unlike variances. */
 static struct pair random_pair(struct nvdp__stream *stream, size_t n, size_t m, double distance,
                                double unlike) {
     struct pair pair = {.n = n, .m = m};

@@ -26,7 +26,7 @@ static struct nvdp_exact_point of_equal_weights(double a, double b, double epsil
     return made;
 }
 
-/* Where the loss has an end, epsilon comes close to it: the differences above leave 1e-10 of
+/* If the loss has an end, epsilon comes close to it: the differences above leave 1e-10 of
  * 1e-16. */
 Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
     static const double pairs[][2] = {{100, 101}, {101, 100}, {102, 100}, {100, 103},

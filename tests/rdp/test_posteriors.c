@@ -46,7 +46,7 @@ Test(posteriors, check_names_what_is_wrong) {
     set->length = 0;
     expect(ctx, set, "attribute length");
     set->length = 1;
-    expect(ctx, set, "expected at most 1 rows a text");
+    expect(ctx, set, "expected at most 1 rows per text");
     set->length = 5;
     size_t last = set->offset[1];
     set->offset[1] = set->offset[2] + 1;

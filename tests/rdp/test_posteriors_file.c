@@ -270,7 +270,7 @@ Test(posteriors_file, faults_are_named) {
     REFUSE("dataset offset, row 3: expected 5 (the rows of mu), found 4", f.offset[3] = 4);
     REFUSE("dataset offset, row 0: expected 0, found 1", f.offset[0] = 1);
     REFUSE("dataset offset, row 2: expected at least 3, found 2", f.offset[1] = 3);
-    REFUSE("dataset offset, row 3: expected at most 2 rows a text (the hidden length), found 3",
+    REFUSE("dataset offset, row 3: expected at most 2 rows per text (the hidden length), found 3",
            f.length = 2);
     REFUSE("dataset alpha, row 0: expected a pseudo-count > 0", f.alpha0 = 0);
     REFUSE("dataset alpha, row 0: expected a pseudo-count > 0", f.alpha0 = NAN);

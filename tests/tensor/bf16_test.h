@@ -8,7 +8,7 @@
 /* Skips the running test where there are no bfloat16 products. */
 void bf16_or_skip(void);
 /* Creates a device with bfloat16 products, ctx NULL; release it with nvdp__device_release. The
- * kinds: vectors on one thread and on two; on one thread the plain form and AMX's tiles. Where
+ * kinds: vectors on one thread and on two; on one thread the plain form and AMX's tiles. If
  * the processor lacks instructions, the plain form is used. */
 enum { BF16_ONE, BF16_TWO, BF16_PLAIN, BF16_TILES, BF16_DEVICES };
 struct nvdp__device bf16_device(int which);
