@@ -337,7 +337,7 @@ Test(figures, drawn) {
     }
     char *page = read_in("drawn", "index.html");
     support_contains(
-        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--least:310px\"><svg");
+        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--narrowest:310px\"><svg");
     support_contains(page, "rd_mean_sum-gpPt");
     support_lacks(page, "<?xml");
     support_lacks(page, "<script");
