@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include <errno.h>
-#include <limits.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
