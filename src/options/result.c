@@ -188,15 +188,14 @@ static json_t *list_json(const struct place *at, const struct entry *entry) {
 
 static json_t *value_json(const struct place *at, const struct entry *entry) {
     const struct nvdp_result_row *row = entry->row;
-    const void *value = row->real == NULL ? member(at, row) : NULL;
     switch (row->type) {
     case NVDP_RESULT_REAL:
         return entry->absent == NVDP_ABSENT_ERROR ? json_real(real(at, row))
                                                   : nvdp__json_number(real(at, row));
     case NVDP_RESULT_COUNT:
-        return json_integer(whole(value, row->width));
+        return json_integer(whole(member(at, row), row->width));
     case NVDP_RESULT_FLAG:
-        return json_boolean(*(const bool *)value);
+        return json_boolean(*(const bool *)member(at, row));
     case NVDP_RESULT_INTERVAL:
         return json_pack(
             "[o, o]", nvdp__json_number(real(at, row)),
