@@ -116,7 +116,7 @@ void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *
  * @param style NVDP_OPTION_STYLE_NAME in a new context */
 void nvdp_context_set_option_style(struct nvdp_context *ctx, enum nvdp_option_style style);
 
-/** Sets the notation of options in messages.
+/** Returns the notation of options in messages.
  * @param ctx context; NULL: that of a new one
  * @return the style */
 enum nvdp_option_style nvdp_context_option_style(const struct nvdp_context *ctx);

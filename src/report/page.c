@@ -1,5 +1,5 @@
-/* The report as one self-contained HTML page. Sections in order: runs at a glance, how to read the tables, figures,
- * every run; report_page() assembles them. */
+/* The report as one self-contained HTML page. report_page() at the end puts the sections in order: the picture, a sentence
+ * per method, tables, how to read them, other figures, what was run, remarks, every run. */
 #include "report/parts.h"
 
 #include "base/sentence.h"
