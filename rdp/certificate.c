@@ -423,15 +423,15 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
     if (from->theorem == NVDP_THEOREM_SEQUENCE)
         nvdp__fprintf(
             to,
-            "It is a Gaussian mechanism: the means of a text, in standard deviations of the "
-            "noise, have norm C = %s at most; its privacy loss curve is that of mu-GDP with "
-            "mu = %s. ",
+            "The mechanism is Gaussian: the means of a text, in standard deviations of the "
+            "noise, have norm C = %s at most. Its privacy loss curve is that of mu-GDP with "
+            "mu = %s.\n",
             nvdp__bound(a, from->radius, NVDP__UP), nvdp__bound(b, from->mu, NVDP__UP));
     else
         nvdp__fprintf(
             to,
-            "It follows from Renyi divergences: at order %.4g no two texts are more than %s "
-            "nats apart by the vectors of a sample and %s by its weights. ",
+            "The proof uses Renyi divergences: at order %.4g no two texts are more than %s "
+            "nats apart by the vectors of a sample and %s by its weights.\n",
             from->order, nvdp__bound(a, from->vectors, NVDP__UP),
             nvdp__bound(b, from->weights, NVDP__UP));
 }
@@ -448,21 +448,21 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
     nvdp__fprintf(to,
                   useful
-                      ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not. "
+                      ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not.\n"
                       : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
-                        "texts be told apart. ",
+                        "texts be told apart.\n",
                   nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
                   nvdp__samples_text((size_t)from->releases, samples));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
-        fputc(' ', to);
+        fputc('\n', to);
     }
-    nvdp__fprintf(to, "On average %s at most %s bits about the text. ",
+    nvdp__fprintf(to, "On average %s at most %s bits about the text.\n",
                   from->releases == 1 ? "a sample carries" : "all samples together carry",
                   nvdp__bound(a, from->information / M_LN2, NVDP__UP));
     say_why(from, to);
-    fputs("The proof assumes exact arithmetic, which exact noise provides. The attacker may know "
-          "the model. Not covered: the texts that the encoder was trained on, labels, and the "
+    fputs("The proof assumes exact arithmetic, which our noise sampler provides. The attacker may "
+          "know the model.\nNot covered: the texts that the encoder was trained on, labels, and the "
           "number and order of texts.",
           to);
 }

@@ -205,139 +205,128 @@ nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run
 
 /* ---- the statement ---- */
 
-static void write_adjacency(FILE *to, const struct nvdp_dp_facts *facts,
-                            const struct nvdp_account *account) {
-    static const char *const shows[] = {
-        [NVDP_DP_PUBLIC_NOT_TOLD] =
-            " If any of these follows from the number of examples N, then N is public",
-        [NVDP_DP_PUBLIC_RATE] = " The number of examples N is public: the probability is B/N, and "
-                                "the number of steps and a default delta follow from it",
-        [NVDP_DP_PUBLIC_DIVISOR] =
-            " The number of examples N is public: sums and their noise are divided by Q N, which "
-            "shows N to whoever sees the model, and a default delta follows from it"};
-    char replaced[NVDP__BOUND_TEXT];
-    fputs(". It protects one training example against whoever sees the model, every state of it on "
-          "the way included",
-          to);
-    if (facts->example != NULL) nvdp__fprintf(to, "; an example is %s", facts->example);
-    nvdp__fprintf(
-        to,
-        ". Adjacent (zero-out): two training sets, in one of which the example counts as none, "
-        "in its place and with a gradient of 0; probabilities, divisor, noise and number of "
-        "steps are the same for both.%s, and adding or removing an example, which changes it, "
-        "is not "
-        "covered.",
-        shows[facts->shows]);
-    if (facts->risk != NULL)
-        nvdp__fprintf(
-            to,
-            " Replacing an example by another costs more: epsilon %s at delta %g, by group "
-            "privacy.",
-            nvdp__bound(replaced, facts->risk->replaced_epsilon, NVDP__UP), account->delta);
-    fputc(' ', to);
-}
-
-static void tell_risk(FILE *to, const struct nvdp_account_risk *risk) {
-    char share[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
-    if (risk == NULL) return;
-    nvdp__fprintf(
-        to,
-        "What that means on average for whoever has the model and knows everything else, the "
-        "other examples included: whether the example was trained on, which they guess right "
-        "50 %% of the time without the model, they guess right at most %s of the time with it",
-        nvdp__share_bound(share, risk->membership, NVDP__UP));
-    for (size_t i = 0; i < risk->guesses; i++) {
-        nvdp__fprintf(to, "%s%s", i == 0 ? "; anything else about it, guessed right " : ", ",
-                      nvdp__share_bound(share, risk->guess[i].baseline, NVDP__UP));
-        nvdp__fprintf(to, " of the time without it, at most %s",
-                      nvdp__share_bound(share, risk->guess[i].bound, NVDP__UP));
-    }
-    nvdp__fprintf(
-        to,
-        ". mu is %s: with a false positive rate b no test finds the example with a higher "
-        "probability than Phi(Phi^-1(b) + mu) + delta. ",
-        nvdp__bound(mu, risk->mu, NVDP__UP));
-}
-
-static void tell_steps(FILE *to, const struct nvdp_dp_run *run, const struct nvdp_dp_facts *facts) {
-    for (size_t i = 0; i < run->phases; i++) {
-        const struct nvdp_dp_steps *phase = &run->phase[i];
-        nvdp__fprintf(
-            to,
-            "%sEach of %llu steps drew every example with probability %g, independently of all "
-            "others (Poisson sampling; the divisor of the sum does not depend on how many "
-            "came), ",
-            i > 0 ? "Then: " : "", (unsigned long long)phase->steps, phase->rate);
-        if (facts->clip > 0)
-            nvdp__fprintf(to, "clipped each example's gradient to norm %g, ", facts->clip);
-        else
-            fputs("clipped each example's gradient to norm C, ", to);
-        nvdp__fprintf(
-            to, "and added Gaussian noise of %g times that norm to every coordinate of the sum. ",
-            phase->noise);
-    }
-    if (facts->shards > 1)
-        nvdp__fprintf(to, "The noise is that of %llu workers together. ",
-                      (unsigned long long)facts->shards);
-}
-
-struct told {
+struct statement {
     const struct nvdp_dp_run *run;
     const struct nvdp_dp_facts *facts;
     const struct nvdp_account *account;
 };
 
-static void tell_all(const void *of, FILE *to) {
-    const struct told *told = of;
-    const struct nvdp_dp_run *run = told->run;
-    const struct nvdp_dp_facts *facts = told->facts;
-    const struct nvdp_account *account = told->account;
+static void write_answer(FILE *to, const struct statement *of) {
+    const struct nvdp_account *account = of->account;
+    const uint64_t examples = of->facts->examples;
     char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT];
+    fputs(of->facts->seeded ? "INSECURE: the noise comes from a seed, and who knows the seed can "
+                              "remove it. With other noise, the"
+                            : "Proven: the",
+          to);
+    nvdp__fprintf(to,
+                  " training is (epsilon %s, delta %g)-differentially private for one training "
+                  "example, against whoever sees the model and all of its states.",
+                  nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta);
+    if (of->facts->example != NULL) nvdp__fprintf(to, " An example is %s.", of->facts->example);
+    if (examples > 0) nvdp__fprintf(to, " There are %llu examples.", (unsigned long long)examples);
+    fputc('\n', to);
+    if (examples > 0 && account->delta * (double)examples >= 1)
+        nvdp__fprintf(to,
+                      "WARNING: delta is not below 1/N = %.3g. Such a delta allows some examples "
+                      "to be published as they are.\n",
+                      1 / (double)examples);
+    nvdp__fprintf(to,
+                  "Epsilon is from the privacy loss distribution, rounded up; Renyi divergences "
+                  "give %s",
+                  nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
+    if (account->rdp_order > 1) nvdp__fprintf(to, " (order %g)", account->rdp_order);
+    fputs(".", to);
+    if (of->run->besides > 0) {
+        struct nvdp_dp_guarantee rest = {0, 0};
+        for (size_t i = 0; i < of->run->besides; i++) {
+            rest.epsilon += of->run->beside[i].epsilon;
+            rest.delta += of->run->beside[i].delta;
+        }
+        nvdp__fprintf(to,
+                      " It includes epsilon %s and delta %g of earlier computations on the "
+                      "examples.",
+                      nvdp__bound(pld, rest.epsilon, NVDP__UP), rest.delta);
+    }
+    fputc('\n', to);
+}
+
+static void write_risk(FILE *to, const struct nvdp_account_risk *risk) {
+    char share[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    if (risk == NULL) return;
     nvdp__fprintf(
         to,
-        "The training is (epsilon %s, delta %g)-differentially private by its privacy loss "
-        "distribution, rounded up; by Renyi divergences epsilon is %s",
-        nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta,
-        nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
-    if (account->rdp_order > 1) nvdp__fprintf(to, " (order %g)", account->rdp_order);
-    write_adjacency(to, facts, account);
-    tell_risk(to, facts->risk);
-    tell_steps(to, run, facts);
-    if (facts->examples > 0)
-        nvdp__fprintf(
-            to, "There are %llu examples: 1/N is %.3g%s. ", (unsigned long long)facts->examples,
-            1 / (double)facts->examples,
-            account->delta * (double)facts->examples >= 1
-                ? ", and delta is not below it, so that the statement allows some examples to "
-                  "be published as they are"
-                : "");
-    if (run->besides > 0) {
-        struct nvdp_dp_guarantee rest = {0, 0};
-        for (size_t i = 0; i < run->besides; i++) {
-            rest.epsilon += run->beside[i].epsilon;
-            rest.delta += run->beside[i].delta;
-        }
-        nvdp__fprintf(
-            to,
-            "Epsilon and delta include what else saw the examples: epsilon %s and delta %g by "
-            "itself. ",
-            nvdp__bound(pld, rest.epsilon, NVDP__UP), rest.delta);
+        "An attacker who has the model and knows all other examples guesses whether an example "
+        "was used: right 50 %% of the time without the model, at most %s with it. ",
+        nvdp__share_bound(share, risk->membership, NVDP__UP));
+    for (size_t i = 0; i < risk->guesses; i++) {
+        nvdp__fprintf(to, "%s%s", i == 0 ? "Any other guess about it: right " : "; ",
+                      nvdp__share_bound(share, risk->guess[i].baseline, NVDP__UP));
+        nvdp__fprintf(to, " without, at most %s with the model",
+                      nvdp__share_bound(share, risk->guess[i].bound, NVDP__UP));
     }
-    fputs("Not covered: what the model that training began from knew of these examples, unless it "
-          "is counted above; other models that were made of them (folds, seeds, a sweep), each of "
-          "which adds its own epsilon; whatever else was chosen by looking at these examples "
-          "(settings, the number of steps, an epoch by a score on private data, a vocabulary that "
-          "was not private); other people's texts that repeat the same facts; what a batch's time "
-          "or memory tells; the texts that the finished model is given. The noise is added in "
-          "floating point.",
-          to);
-    if (facts->seeded)
-        fputs(" INSECURE: the noise comes from a seed. Who knows it can undo it.", to);
+    nvdp__fprintf(to, "%sThese are averages; mu is %s.\n", risk->guesses > 0 ? ". " : "",
+                  nvdp__bound(mu, risk->mu, NVDP__UP));
+}
+
+static void write_adjacency(FILE *to, const struct statement *of) {
+    static const char *const shows[] = {
+        [NVDP_DP_PUBLIC_NOT_TOLD] =
+            "If any of these follows from the number of examples N, then N is public",
+        [NVDP_DP_PUBLIC_RATE] = "The number of examples N is public, since the probability is B/N",
+        [NVDP_DP_PUBLIC_DIVISOR] = "The number of examples N is public, since sums and their noise "
+                                   "are divided by Q N"};
+    const struct nvdp_account_risk *risk = of->facts->risk;
+    char replaced[NVDP__BOUND_TEXT];
+    nvdp__fprintf(
+        to,
+        "Neighbours (zero-out): the same examples, but one has a gradient of 0; probabilities, "
+        "divisor, noise and steps are the same. %s. Adding or removing an example is not covered",
+        shows[of->facts->shows]);
+    if (risk != NULL)
+        nvdp__fprintf(to, "; replacing one costs epsilon %s at delta %g",
+                      nvdp__bound(replaced, risk->replaced_epsilon, NVDP__UP), of->account->delta);
+    fputs(".\n", to);
+}
+
+static void write_mechanism(FILE *to, const struct statement *of) {
+    const struct nvdp_dp_facts *facts = of->facts;
+    char norm[64] = "norm C";
+    if (facts->clip > 0) nvdp__snprintf(norm, sizeof norm, "norm %g", facts->clip);
+    fputs("Mechanism: ", to);
+    for (size_t i = 0; i < of->run->phases; i++) {
+        const struct nvdp_dp_steps *phase = &of->run->phase[i];
+        nvdp__fprintf(to, "%s%llu steps that draw each example with probability %g, noise %g",
+                      i > 0 ? ", then " : "", (unsigned long long)phase->steps, phase->rate,
+                      phase->noise);
+    }
+    nvdp__fprintf(
+        to,
+        ". Draws are independent (Poisson sampling), gradients are clipped to %s, and the "
+        "noise is Gaussian in units of that norm, added in floating point",
+        norm);
+    if (facts->shards > 1)
+        nvdp__fprintf(to, " by %llu workers together", (unsigned long long)facts->shards);
+    fputs(".\n", to);
+}
+
+static void write_all(const void *statement, FILE *to) {
+    const struct statement *of = statement;
+    write_answer(to, of);
+    write_risk(to, of->facts->risk);
+    write_adjacency(to, of);
+    write_mechanism(to, of);
+    fputs(
+        "Not covered: what the starting model knew of the examples; other models made from them "
+        "(folds, seeds, a sweep), whose epsilons add up; choices made by looking at them "
+        "(settings, an epoch, a vocabulary); other people's texts with the same facts; timing and "
+        "memory; the texts that the finished model is given.",
+        to);
 }
 
 nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                    const struct nvdp_dp_facts *facts,
                                    const struct nvdp_account *account, char **text) {
-    const struct told told = {run, facts, account};
-    return nvdp__printed(ctx, tell_all, &told, text);
+    const struct statement statement = {run, facts, account};
+    return nvdp__printed(ctx, write_all, &statement, text);
 }

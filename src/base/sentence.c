@@ -48,20 +48,36 @@ void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {
     va_end(args);
 }
 
-void nvdp__print_wrapped(FILE *to, const char *text) {
-    size_t column = 0;
-    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
-        size_t length = strcspn(word, " ");
-        if (column > 0) {
-            bool fits = column + 1 + length <= WIDTH;
-            putc(fits ? ' ' : '\n', to);
-            column = fits ? column + 1 : 0;
-        }
-        nvdp__fprintf(to, "%.*s", (int)length, word);
+/* Writes one line of a text after `before`, wrapped; `carried` begins what is carried over. Returns the end of the
+ * line. */
+static const char *print_line(FILE *to, const char *word, const char *before, const char *carried) {
+    size_t column = strlen(before);
+    fputs(before, to);
+    for (bool first = true; *word != '\0' && *word != '\n'; word += strspn(word, " ")) {
+        const size_t length = strcspn(word, " \n");
+        const bool fits = first || column + 1 + length <= WIDTH;
+        if (!fits) nvdp__fprintf(to, "\n%s", carried);
+        column = fits ? column + !first : strlen(carried);
+        nvdp__fprintf(to, "%s%.*s", fits && !first ? " " : "", (int)length, word);
         column += length;
         word += length;
+        first = false;
     }
     putc('\n', to);
+    return word;
+}
+
+static void print_lines(FILE *to, const char *text, const char *before, const char *carried) {
+    for (const char *end = print_line(to, text, before, carried); *end == '\n' && end[1] != '\0';)
+        end = print_line(to, end + 1, before, carried);
+}
+
+void nvdp__print_wrapped(FILE *to, const char *text) {
+    print_lines(to, text, "", strchr(text, '\n') != NULL ? "  " : "");
+}
+
+void nvdp__print_quoted(FILE *to, const char *text) {
+    print_lines(to, text, "> ", ">   ");
 }
 
 /* ---- bounds as text ---- */

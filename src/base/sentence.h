@@ -24,8 +24,11 @@ __attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char 
                                                            const char *format, ...);
 __attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const char *name,
                                                                 const char *format, va_list args);
-/* Writes a text, broken at spaces into lines of at most 78 characters. */
+/* Writes a text, broken at spaces into lines of at most 78 characters. In a text of several lines, such as a statement,
+ * what is carried over is indented. */
 void nvdp__print_wrapped(FILE *to, const char *text);
+/* The same for a text of somebody else: every line begins with "> ", so that no line can be taken for the program's. */
+void nvdp__print_quoted(FILE *to, const char *text);
 
 /* ---- bounds as text: rounded in the safe direction, always with the same number of digits ---- */
 

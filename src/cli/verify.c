@@ -73,7 +73,7 @@ static void print(const struct nvdp_verification *found) {
     }
     if (found->statement[0] != '\0') {
         printf("\nThe file says:\n");
-        nvdp__print_wrapped(stdout, found->statement);
+        nvdp__print_quoted(stdout, found->statement);
     }
     putchar('\n');
     nvdp__print_wrapped(

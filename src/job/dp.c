@@ -362,21 +362,14 @@ void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
               left_out);
 }
 
-static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
-/* Sentences of the statement. PUBLIC is in every statement, the others only if they apply. */
-static const char PUBLIC[] =
-    "Also public are, of a classifier, the names of its classes, those that are in other parts of "
-    "the train file included. An example whose gradient is no finite number counts as one without "
-    "a gradient; how often that was is in metrics.jsonl alone.";
-static const char SAMPLED[] = " Which of the train file's examples these are was chosen among all "
-                              "of them (limit_train, folds): one more in the file may change "
-                              "others, and of that nothing is promised.";
-static const char CHOSEN[] = " WARNING: the epoch was chosen by its score on "
-                             "validation texts; where these are private too, "
-                             "they are outside of the statement.";
-static const char UNUSED[] = "Validation and test texts have no part in these steps";
-static const char BEFORE[] =
-    "; what part they had in the training before, that one's statement tells";
+static const char NOT_PRIVATE[] = "Nothing is proven: no noise was added, and the training is not "
+                                  "private.";
+/* Sentences of the statement that are there if they apply. */
+static const char SAMPLED[] = " It also does not cover which examples of the train file were used "
+                              "(limit_train, folds).";
+static const char CHOSEN[] = "\nWARNING: the epoch was chosen by its score on validation texts. If "
+                             "these are private too, nothing here covers them.";
+static const char BEFORE[] = ", except as the statement of the training before says";
 
 /* Encodes infinite numbers as null because JSON has none. */
 static json_t *number(double value) {
@@ -439,13 +432,13 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
         }
         NVDP_TRY(nvdp_account_statement(dp->ctx, RUN(dp, steps), &facts, &account, &account_text));
     }
-    whole = nvdp__format(
-        dp->ctx,
-        "%s Of this run's folder the statement covers %s and nothing else: losses, scores and "
-        "counts in the other files were computed from the texts without noise. %s%s %s%s%s.%s\n",
-        dp->noise > 0 ? account_text : NOT_PRIVATE, scope->covers, PUBLIC,
-        scope->sampled ? SAMPLED : "", scope->began, UNUSED,
-        has(&dp->before[NVDP__DP_START]) ? BEFORE : "", scope->chosen ? CHOSEN : "");
+    whole = nvdp__format(dp->ctx,
+                         "%s%s%s\nOf this folder it covers %s only; losses, scores and counts in "
+                         "other files have no noise, and class names are public. Validation and "
+                         "test texts were not trained on%s.\n%s\n",
+                         dp->noise > 0 ? account_text : NOT_PRIVATE, scope->sampled ? SAMPLED : "",
+                         scope->chosen ? CHOSEN : "", scope->covers,
+                         has(&dp->before[NVDP__DP_START]) ? BEFORE : "", scope->began);
     NVDP_TRY(NVDP__MADE(whole));
     object =
         json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:s,s:s,s:f,s:b,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",

@@ -339,52 +339,45 @@ static void write_history(const void *of, FILE *to) {
         fputs("Training began from random weights", to);
         if (entries > 0) fputs(", with a vocabulary that was trained on ", to);
         name_all(to, lineage, entries, false, NULL);
-        fputs(". ", to);
     } else if (entries == 0) {
-        nvdp__fprintf(
-            to,
-            "It is not recorded what the model that training began from, %s, had learned from: "
-            "whatever it knew of these examples is not covered. ",
-            end_of(model));
-    } else {
         nvdp__fprintf(to,
-                      "The model that training began from, %s, had learned without privacy from ",
+                      "Training began from %s, whose own training texts are not recorded: what it "
+                      "knew of these examples is not covered",
+                      end_of(model));
+    } else {
+        nvdp__fprintf(to, "Training began from %s, which had learned without privacy from ",
                       end_of(model));
         if (name_all(to, lineage, entries, false, NULL) == 0) fputs("nothing that is recorded", to);
-        fputs(". ", to);
     }
+    fputc('.', to);
     if (compared > 0) {
-        fputs(compared == open ? "Compared text by text, by their words without capitals, none of "
-                                 "these examples is among them"
-                               : "Compared text by text, by their words without capitals, none of "
-                                 "these examples is among those of ",
-              to);
-        if (compared < open) name_all(to, lineage, entries, false, &by_text);
-        nvdp__fprintf(
-            to,
-            " (of pairs not both texts; examples of fewer than %d words do not count unless "
-            "they are a tenth of all). A text that was changed or cut otherwise is not "
-            "recognized. ",
-            NVDP__SEEN_LONG);
+        fputs(" None of these examples is among ", to);
+        if (compared < open)
+            name_all(to, lineage, entries, false, &by_text);
+        else
+            fputs("those texts", to);
+        nvdp__fprintf(to,
+                      " (compared by words; pairs as a whole; examples of fewer than %d words only "
+                      "if they are a tenth of all; a changed or cut text is not recognized).",
+                      NVDP__SEEN_LONG);
     }
     if (open > compared) {
-        fputs("Only whole files could be compared with ", to);
+        fputs(" Only whole files were compared with ", to);
         name_all(to, lineage, entries, false, compared > 0 ? &by_file : NULL);
-        fputs(", and none is the file of these examples; what they have in common otherwise is not "
-              "covered. ",
+        fputs(", and they differ from the file of these examples; single texts in both are not "
+              "covered.",
               to);
     }
     if (private > 0) {
-        fputs("With privacy the model had learned from ", to);
+        fputs(" It had learned with privacy from ", to);
         name_all(to, lineage, entries, true, NULL);
-        fputs("; that is counted if these examples, or the same file, were among them. ", to);
+        fputs(", which is counted if these examples were among them.", to);
     }
-    if (model != NULL && entries > 0)
-        fputs("Whatever came before is not recorded, and not covered. ", to);
+    if (model != NULL && entries > 0) fputs(" Earlier training is not recorded.", to);
 }
 
-nvdp_status nvdp__lineage_story(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
-                                size_t entries, const char *model, bool own, char **out) {
+nvdp_status nvdp__lineage_sentences(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
+                                    size_t entries, const char *model, bool own, char **out) {
     const struct history history = {lineage, entries, model, own};
     return nvdp__printed(ctx, write_history, &history, out);
 }

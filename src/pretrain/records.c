@@ -104,7 +104,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
         t->config.length,
         t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it" : "");
     char *began = NULL;
-    nvdp_status status = nvdp__lineage_story(
+    nvdp_status status = nvdp__lineage_sentences(
         t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);
     const struct nvdp__dp_scope scope = {
         .example = example,

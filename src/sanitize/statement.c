@@ -7,7 +7,9 @@
 #include "base/sentence.h"
 
 #include <math.h>
+#include <nvdp/guarantee.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double share(uint64_t part, uint64_t all) {
     return all > 0 ? (double)part / (double)all : 0;
@@ -166,53 +168,76 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 
 /* ---- the statement in plain English ---- */
 
-static void append_mechanism(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const struct nvdp_sanitizer_info *info = &done->info;
-    const struct nvdp__token_row *row = row_of(done);
-    nvdp__append(
-        writer,
-        "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
-        "vectors have %zu dimensions. ",
-        (unsigned long long)done->texts, done->texts == 1 ? "" : "s", row->citation, info->tokens,
-        info->pieces ? "WordPieces" : "words", done->source, info->dim);
-    if (!row->uses_eta) {
-        nvdp__append(writer, "What comes out says nothing of a text but its length%s. ",
-                     info->own_words ? ", and of all texts together which words they have" : "");
-        return;
-    }
-    nvdp__append(
-        writer,
-        "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
-        "log ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
-        row->scale, info->eta, row->uses_p ? "a sensitive" : "a", info->eta);
-}
-
 /* States which words can be output, and what that reveals by itself. */
 static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
         nvdp__append(
             writer,
-            "NOT PRIVATE, the choice of words: of the table's %zu words only the %zu that occur "
-            "in these texts come out, as in Yue et al. (2021). Every word that comes out shows "
-            "that some of these texts has it. No number here covers that: each of them "
-            "compares two words of this list. ",
+            "NOT PRIVATE, the choice of words: of the table's %zu words only the %zu that occur in "
+            "these texts come out, as in Yue et al. (2021). Every word that comes out shows that "
+            "some of these texts has it, which no number here includes.\n",
             info->table, info->tokens);
     else if (done->from != NULL)
-        nvdp__append(
-            writer,
-            "Of the table's %zu words only those that occur in %s come out. That file is taken "
-            "to be public: the output shows which words it has. ",
-            info->table, done->from);
+        nvdp__append(writer,
+                     "Of the table's %zu words only those that occur in %s come out. That file is "
+                     "taken to be public: the output shows which words it has.\n",
+                     info->table, done->from);
 }
 
-/* Counts the words that can be output but never occur in the input. */
-static void append_unmatched(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    if (done->info.unmatched > 0)
+/* Names the tokens without protection, in a mechanism that protects only the sensitive ones. */
+static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    if (!row_of(done)->uses_p) return;
+    nvdp__append(writer,
+                 "No guarantee for the %zu of %zu tokens that are not sensitive: %.3g%% of these "
+                 "texts' tokens stay as they are with probability %g. Two texts that differ in one "
+                 "of them have an infinite divergence.%s\n",
+                 info->tokens - info->sensitive, info->tokens,
+                 100 * share(done->kept, done->tokens), 1 - info->p,
+                 strcmp(done->chosen, "sensitive-from-data") == 0
+                     ? " Which tokens are sensitive was counted on the private texts: that choice "
+                       "is not private."
+                     : "");
+}
+
+static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    const struct nvdp__token_row *row = row_of(done);
+    const double worst = info->eta * done->geometry.diameter_bound;
+    char upper[NVDP__BOUND_TEXT];
+    if (!row->uses_eta) {
+        nvdp__append(writer, "Proven: the output says nothing about a text but its length%s.\n",
+                     info->own_words ? ", and of all texts together which words they have" : "");
+        return;
+    }
+    nvdp__append(writer,
+                 "%s: epsilon is at most %s for one %stoken (local differential privacy), and n "
+                 "times that for a text of n tokens.\n",
+                 worst > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts" : "Proven",
+                 nvdp__bound(upper, worst, NVDP__UP), row->uses_p ? "sensitive " : "");
+    nvdp__append(writer,
+                 "Proven for two tokens: no output distinguishes token x from x' by a log ratio "
+                 "above %g |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
+                 info->eta);
+}
+
+static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    const struct nvdp__token_row *row = row_of(done);
+    nvdp__append(writer,
+                 "Contents: %llu text%s, privatized token by token by mechanism %s over the %zu %s "
+                 "of %s, whose vectors have %zu dimensions.",
+                 (unsigned long long)done->texts, done->texts == 1 ? "" : "s", row->citation,
+                 info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
+    if (row->uses_eta)
+        nvdp__append(writer, " Noise: %s %g nats per unit of distance.", row->scale, info->eta);
+    if (info->unmatched > 0)
         nvdp__append(writer,
-                     "%zu of the words are found in no text, which is read in lower case, without "
-                     "accents and with punctuation apart: they come out and never go in. ",
-                     done->info.unmatched);
+                     " %zu of the words come out but never go in, as texts are read in lower case, "
+                     "without accents and with punctuation apart.",
+                     info->unmatched);
+    nvdp__append(writer, "\n");
 }
 
 /* States the log ratios between a word without a vector and another word. */
@@ -221,101 +246,65 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
     const double bound = nvdp__sanitized_oov_epsilon(done);
     char upper[NVDP__BOUND_TEXT];
     if (!row->uses_eta && !done->info.drops) return;
-    nvdp__append(writer, "All of this is about two %s with vectors. %s ",
-                 done->info.pieces ? "WordPieces" : "words",
-                 done->info.pieces ? "A word without WordPieces" : "A word without a vector");
-    if (done->info.drops) {
-        nvdp__append(writer, "is left out: the length shows with certainty that none with a vector "
-                             "stood there. ");
-        return;
-    }
-    nvdp__append(writer, "%s a uniform draw: nothing tells two such words apart, but ",
-                 row->gives_vectors ? "gets the noised vector of" : "becomes");
-    if (isfinite(bound))
-        nvdp__append(writer,
-                     "one of them and another word are told apart by a log ratio of up to %s. ",
-                     nvdp__bound(upper, bound, NVDP__UP));
-    else if (row->uses_p)
-        nvdp__append(writer,
-                     "an output can show with certainty that it was one of them, or none. ");
+    nvdp__append(writer, "A word without %s ", done->info.pieces ? "WordPieces" : "a vector");
+    if (done->info.drops)
+        nvdp__append(writer, "is left out: the length shows with certainty that no word with a "
+                             "vector stood there.");
     else
-        nvdp__append(writer, "between one of them and another word no bound is proven. ");
+        nvdp__append(writer, "%s a uniform draw. Two such words cannot be told apart; %s%s.",
+                     row->gives_vectors ? "gets the noised vector of" : "becomes",
+                     isfinite(bound) ? "such a word and another one can, by a log ratio of up to "
+                     : row->uses_p ? "an output can show with certainty whether it was such a word"
+                                   : "for such a word and another one no bound is proven",
+                     isfinite(bound) ? nvdp__bound(upper, bound, NVDP__UP) : "");
+    if (done->unknown > 0)
+        nvdp__append(writer, " %.3g%% of the words were such.",
+                     100 * share(done->unknown, words(done)));
+    nvdp__append(writer, "\n");
 }
 
-static void append_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+static void append_measured(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
+    char far[NVDP__BOUND_TEXT];
     if (!row_of(done)->uses_eta) return;
-    const double worst = done->info.eta * geometry->diameter_bound;
-    char far[NVDP__BOUND_TEXT], upper[NVDP__BOUND_TEXT], lower[NVDP__BOUND_TEXT];
     nvdp__append(writer,
-                 "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
-                 "(medians over %zu tokens), at most %s. ",
+                 "Distances: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
+                 "(medians of %zu tokens), at most %s.",
                  geometry->nearest_median, geometry->pair_median, geometry->tokens,
                  nvdp__bound(far, geometry->diameter_bound, NVDP__UP));
-    nvdp__append(
-        writer,
-        "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
-        "of at most %s for one token (of the %zu, two have %s), and n times that for a text of n: "
-        "no protection by itself. What is left is the protection of a token among its neighbours. ",
-        nvdp__bound(upper, worst, NVDP__UP), geometry->tokens,
-        nvdp__bound(lower, done->info.eta * geometry->pair_max, NVDP__DOWN));
-}
-
-static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const struct nvdp_sanitizer_info *info = &done->info;
-    if (!row_of(done)->uses_p) return;
-    nvdp__append(
-        writer,
-        "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
-        "tokens, are left as they are with probability %g: whoever sees one of them knows that it "
-        "was there, and the divergence of two texts that differ in one is infinite. ",
-        info->sensitive, info->tokens - info->sensitive, 100 * share(done->kept, done->tokens),
-        1 - info->p);
-    if (strcmp(done->chosen, "sensitive-from-data") == 0)
+    if (done->info.equal > 0)
+        nvdp__append(writer, " %zu tokens have the vector of another one.", done->info.equal);
+    nvdp__append(writer, "\n");
+    if (done->sampled > 0)
         nvdp__append(writer,
-                     "Which tokens are sensitive was counted on the private texts themselves: that "
-                     "choice is not private. ");
-}
-
-static void append_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const struct nvdp_sanitizer_info *info = &done->info;
-    if (done->sampled > 0 && row_of(done)->uses_eta)
-        nvdp__append(
-            writer,
-            "Of these texts' own tokens a draw gives the token itself with probability N_w = "
-            "%.3g%s, and S_w = %.3g different ones come out in %zu draws (means over %zu "
-            "tokens drawn from the texts). ",
-            done->same, row_of(done)->gives_vectors ? ", by its nearest neighbour" : "",
-            done->distinct, done->draws, done->sampled);
-    if (done->unknown > 0)
-        nvdp__append(writer, "%.3g%% of the words had no vector and %s. ",
-                     100 * share(done->unknown, words(done)),
-                     info->drops ? "were left out" : "became uniform draws");
-    if (info->equal > 0)
-        nvdp__append(writer, "%zu tokens have the vector of another one. ", info->equal);
-    nvdp__append(writer, "Public, and no part of these numbers: the number and order of the texts, "
-                         "how many tokens each has, labels, ids and all columns that were not "
-                         "privatized. These numbers were computed from the texts without noise. ");
+                     "Measured on %zu tokens of these texts: a draw gives the token itself%s with "
+                     "probability N_w = %.3g, and %zu draws give S_w = %.3g different tokens.\n",
+                     done->sampled,
+                     row_of(done)->gives_vectors ? ", by its nearest neighbour," : "", done->same,
+                     done->draws, done->distinct);
 }
 
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
-    struct nvdp__writer writer = {out, size, 0};
+    struct nvdp__writer made = {out, size, 0}, *writer = &made;
+    const bool seeded = strcmp(done->generator, "os") != 0;
     out[0] = '\0';
-    if (strcmp(done->generator, "os") != 0)
-        nvdp__append(
-            &writer,
-            "INSECURE, for tests and experiments alone: the draws come from a seed. Whoever "
-            "knows the seed can undo the draws, and two outputs with one seed reveal "
-            "differences to anyone. ");
-    append_words(&writer, done);
-    append_mechanism(&writer, done);
-    append_scale(&writer, done);
-    append_plus(&writer, done);
-    append_unknown(&writer, done);
-    append_unmatched(&writer, done);
-    append_corpus(&writer, done);
-    if (strcmp(done->generator, "os") == 0)
-        nvdp__append(&writer,
-                     "Every draw came from the operating system's generator and is not repeated; a "
-                     "second privatization of the same texts would add to what this one reveals.");
+    if (seeded)
+        nvdp__append(writer,
+                     "INSECURE, for tests and experiments alone: the draws come from a seed. "
+                     "Whoever knows the seed can undo the draws, and two outputs with one "
+                     "seed reveal differences to anyone.\n");
+    append_words(writer, done);
+    append_plus(writer, done);
+    append_proof(writer, done);
+    append_contents(writer, done);
+    append_unknown(writer, done);
+    append_measured(writer, done);
+    nvdp__append(writer,
+                 "Public, and covered by no number here: the number and order of the texts, how "
+                 "many tokens each has, labels, ids and all columns that were not privatized. The "
+                 "counts above were computed from the texts without noise.");
+    if (!seeded)
+        nvdp__append(writer, "\nEvery draw came from the operating system's generator and is not "
+                             "repeated. A second privatization of the same texts would reveal "
+                             "more.");
 }

@@ -20,7 +20,7 @@ static const char *size_category(size_t texts) {
 /* The texts of a card, escaped for Markdown, YAML, Python and shell so that no name can end its own quotation. */
 struct card_words {
     char *name, *quoted, *verify, *reuse; /* the file name as code and as a string; commands */
-    char *task, *method, *format, *statement;
+    char *task, *method, *format;
 };
 
 static char *plain_text(const struct nvdp__release *release, const char *text) {
@@ -50,9 +50,8 @@ static nvdp_status card_words(const struct nvdp__release *release, const char *n
     out->task = plain_text(release, nvdp__attributes_text(&release->attributes, "task"));
     out->method = plain_text(release, nvdp__attributes_text(&release->attributes, "method"));
     out->format = plain_text(release, nvdp__attributes_text(&release->attributes, "nvdp_format"));
-    out->statement = plain_text(release, nvdp__attributes_text(&release->attributes, "statement"));
     return NVDP__MADE(out->name, out->quoted, out->verify, out->reuse, out->task, out->method,
-                      out->format, out->statement);
+                      out->format);
 }
 
 static void card_words_release(struct card_words *words) {
@@ -63,7 +62,26 @@ static void card_words_release(struct card_words *words) {
     free(words->task);
     free(words->method);
     free(words->format);
-    free(words->statement);
+}
+
+/* Writes the lines of the statement as a list. */
+static nvdp_status write_statement(struct nvdp__output *to, const struct nvdp__release *release) {
+    nvdp_status status = NVDP_OK;
+    char *item = NULL, *next = NULL;
+    char *lines =
+        nvdp__strdup(release->ctx, nvdp__attributes_text(&release->attributes, "statement"));
+    NVDP_TRY(NVDP__MADE(lines));
+    for (char *line = strtok_r(lines, "\n", &next); line != NULL;
+         line = strtok_r(NULL, "\n", &next)) {
+        NVDP_TRY(NVDP__MADE(item = plain_text(release, line)));
+        NVDP_TRY(nvdp__output_printf(to, "- %s\n", item));
+        free(item);
+        item = NULL;
+    }
+cleanup:
+    free(item);
+    free(lines);
+    return status;
 }
 
 static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__release *release,
@@ -85,10 +103,12 @@ static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__releas
         "---\n\n# Noisy embeddings of %zu texts\n\n%s%s%s\n\n%s holds %zu random sample%s of each "
         "of %zu texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts "
         "are "
-        "not in it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
+        "not in it.\n\n## What it reveals\n\n",
         shape->texts, bold, facts->guarantee, bold, words->name, shape->samples,
         shape->samples == 1 ? "" : "s", shape->texts, words->task, shape->dim, words->method,
-        words->format, words->statement));
+        words->format));
+    NVDP_RETURN_IF_FAILED(write_statement(to, release));
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(to, "\n## Loading\n\n"));
     NVDP_RETURN_IF_FAILED(release->format->example(to, shape, words->quoted));
     return nvdp__output_printf(to,
                                "\n## Checking\n\n%s computes again whatever the file says of "

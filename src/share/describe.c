@@ -38,7 +38,8 @@ static size_t sequence(const unsigned char *at) {
     return length;
 }
 
-/* Returns text from a file as a printable JSON string: control characters and broken UTF-8 become '?'. */
+/* Returns text from a file as a printable JSON string: ends of lines become spaces, other control characters and
+ * broken UTF-8 '?'. */
 json_t *nvdp__shown(const char *text) {
     char *copy = strdup(text);
     if (copy == NULL) return NULL;
@@ -48,7 +49,7 @@ json_t *nvdp__shown(const char *text) {
             continue;
         }
         size_t length = *at >= 0x80 ? sequence(at) : 0;
-        if (length == 0) *at = '?';
+        if (length == 0) *at = *at == '\n' ? ' ' : '?';
         at += length > 0 ? length : 1;
     }
     json_t *value = json_string(copy);

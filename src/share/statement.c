@@ -98,7 +98,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     return NVDP_OK;
 }
 
-/* --- the sentences of the statement --- */
+/* --- the lines of the statement --- */
 
 static const char *number(double value, char text[32]) {
     if (isinf(value)) {
@@ -109,103 +109,56 @@ static const char *number(double value, char text[32]) {
     return text;
 }
 
-static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    const struct nvdp__nvib_config *nvib = &facts->info->nvib;
-    nvdp__append(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
-                 facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
-                 nvdp_method_name(facts->info->method));
-    if (facts->form.single) {
-        nvdp__append(writer,
-                     "A sample is one vector of the whole text, whose length does not show. ");
-    } else if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
-        nvdp__append(
-            writer,
-            "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
-            nvib->length);
-    } else {
-        nvdp__append(writer, "Lengths are public. ");
-    }
-    nvdp__append(
-        writer,
-        "The number and order of the texts, their row numbers and splits%s are public, and no part "
-        "of the numbers below. ",
-        facts->labels ? ", and their exact labels" : "");
-}
-
-static const char *shared_parts(const struct nvdp__form *form) {
-    if (form->weights) return "weights and vectors together";
-    return form->single ? "its vector" : "all vectors together";
-}
-
-static void append_measured(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    const struct nvdp_privacy_report *report = &facts->privacy;
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
-    char a[32], b[32];
-    if (!facts->measured) {
-        nvdp__append(writer, "No divergence was measured. ");
-        return;
-    }
-    if (!facts->publish) {
-        nvdp__append(writer,
-                     "What was measured of these texts is told to their owner alone: numbers that "
-                     "are computed from texts without noise help to tell which texts they are. ");
-        return;
-    }
-    char sentence[NVDP_LINKAGE_SENTENCE];
-    nvdp_linkage_sentence(&report->linkage, sentence);
-    nvdp__append(
-        writer,
-        "Measured, not proven: s%s Over all ordered pairs of %zu of the texts, the Renyi "
-        "divergence of order %g of one sample of a text, %s, is at most %s and on average %s nats",
-        sentence + 1, pairs->texts, pairs->order, shared_parts(&facts->form),
-        number(pairs->sum.max, a), number(pairs->sum.mean, b));
-    if (pairs->infinite > 0)
-        nvdp__append(writer, " (%s%% of the pairs infinite)",
-                     number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
-    if (facts->samples > 1)
-        nvdp__append(writer, "; %zu releases of a text together: %zu times that, at most %s",
-                     facts->samples, facts->samples,
-                     number((double)facts->samples * pairs->sum.max, a));
-    nvdp__append(
-        writer,
-        ". Bayesian DP of all samples of a text, best moment, worst of the measured texts: epsilon "
-        "%s at delta %g%s. ",
-        number(report->best.worst.epsilon, a), facts->delta,
-        report->small_population ? " (too few texts to trust)" : "");
-    nvdp__append(
-        writer,
-        "These numbers hold for these texts, are no bound for others, and are published "
-        "without noise, rounded up: to who knows the encoder and some of the texts they help to "
-        "tell the others. Another file of the same texts, or a text that occurs "
-        "twice, adds to them. ");
-}
-
 double nvdp__release_bound(const struct nvdp__release_facts *facts) {
     return nvdp__method_bound(facts->info->method, &facts->info->nvib, facts->bound_order);
 }
 
-static void append_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+/* Adds what is proven beyond the first line: the guess bound, or, without a certificate, the bound of the clip. */
+static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    if (!nvdp__clips_sequence(clip)) {
-        if (!facts->certified) nvdp__append(writer, "No worst-case bound is claimed. ");
-        return;
-    }
-    double bound = nvdp__release_bound(facts);
-    double vectors = nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence);
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    if (facts->certified && facts->counted && facts->spent.again > 0)
+        nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
+                     nvdp__bound(a, facts->certificate.epsilon, NVDP__UP), facts->certificate.delta,
+                     nvdp__samples_text(facts->samples, samples));
+    if (facts->certified && facts->useful && facts->guesses[0] != '\0')
+        nvdp__append(writer, "%s\n", facts->guesses);
+    if (facts->certified)
+        nvdp__append(writer, "The proof assumes exact arithmetic, which our noise sampler "
+                             "provides. The attacker may know the model.\n");
+    if (facts->certified || !nvdp__clips_sequence(clip)) return;
     nvdp__append(
         writer,
-        "%s in one sample no two texts, measured or not, are "
-        "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
-        "most and every variance is 1. ",
-        facts->insecure_seed   ? "Would hold with noise from the operating system's generator:"
+        "%s no two texts are more than %s nats apart in one sample, at order %g%s: all means of a "
+        "text together have norm %s at most, and every variance is 1.\n",
+        facts->insecure_seed   ? "With noise from the operating system's generator,"
         : facts->grids != NULL ? "Proven:"
-                               : "Proven, but for the rounding of numbers:",
-        nvdp__bound(a, vectors, NVDP__UP), facts->bound_order,
-        isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
-                       "pseudo-counts, comes on top and is not in this bound"
-                     : "",
+                               : "Proven for exact arithmetic, which this file's noise lacks:",
+        nvdp__bound(a, nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence), NVDP__UP),
+        facts->bound_order,
+        isinf(nvdp__release_bound(facts)) ? ", by its vectors (its weights are not covered)" : "",
         nvdp__bound(b, clip->sequence, NVDP__UP));
+}
+
+static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    const struct nvdp__nvib_config *nvib = &facts->info->nvib;
+    nvdp__append(writer,
+                 "Contents: %zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
+                 facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+                 nvdp_method_name(facts->info->method));
+    if (facts->form.single)
+        nvdp__append(writer, "A sample is one vector, which hides the length of the text.\n");
+    else if (nvib->length_policy == NVDP_LENGTH_HIDDEN)
+        nvdp__append(writer,
+                     "Lengths are hidden up to %zu tokens, special tokens included; longer texts "
+                     "are cut.\n",
+                     nvib->length);
+    else
+        nvdp__append(writer, "Lengths are public.\n");
+    nvdp__append(writer,
+                 "Public, and covered by no number here: the number and order of the texts, their "
+                 "row numbers and splits%s.\n",
+                 facts->labels ? ", and their exact labels" : "");
 }
 
 /* Counts samples in other files, and in other rows of this file. */
@@ -213,9 +166,8 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
-        nvdp__append(writer,
-                     "No ledger counts this file: other files of these texts may exist, and "
-                     "all samples of a text add up. ");
+        nvdp__append(writer, "Other files of these texts may exist, since no ledger counts this "
+                             "one. All samples of a text add up.\n");
         return;
     }
     nvdp__append(writer, "By its sender's ledger %s of these texts %s shared before",
@@ -229,7 +181,7 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
                      nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
     else if (spent->samples > facts->samples)
         nvdp__append(writer, ", and nothing is proven of them together");
-    nvdp__append(writer, ". ");
+    nvdp__append(writer, ".\n");
 }
 
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
@@ -240,97 +192,121 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    nvdp__append(writer, "All of this is about what a sample tells of its own text. ");
-    if (facts->training == NVDP__TRAINING_ALL)
-        nvdp__append(writer, "These texts are of split train, on which the encoder was trained. ");
-    else if (facts->training == NVDP__TRAINING_SOME)
-        nvdp__append(writer, "Some of these texts are of split train, on which the encoder was "
-                             "trained. ");
-    else
-        nvdp__append(writer,
-                     "The encoder was trained on texts of task %s, and some of these may be among "
-                     "them. ",
+    nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
+    if (facts->training == NVDP__TRAINING_MAYBE)
+        nvdp__append(writer, "It was trained on task %s, maybe on some of these texts. ",
                      facts->info->task.name);
-    nvdp__append(
-        writer,
-        "No number here, and no certificate, covers what the encoder learned from a text that it "
-        "was trained on: the model, if it is given away or attacked, may reveal such texts, and so "
-        "may samples of other texts. Only training with differential privacy limits that, and %s. ",
-        facts->private_training
-            ? "this training was differentially private with respect to its train texts, as a "
-              "statement of its owner says; what the model knew before it began is not part of it"
-            : "this encoder was not trained with differential privacy");
+    else
+        nvdp__append(writer, "%s. ",
+                     facts->training == NVDP__TRAINING_ALL
+                         ? "It was trained on these texts, which are of split train"
+                         : "It was trained on some of these texts, which are of split train");
+    nvdp__append(writer,
+                 facts->private_training
+                     ? "Only training with differential privacy limits that. Its owner states that "
+                       "this encoder was trained so; what it knew before is not part of that.\n"
+                     : "Only training with differential privacy limits that, and this encoder was "
+                       "not trained so.\n");
 }
 
 static void append_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    if (facts->insecure_seed) {
-        nvdp__append(
-            writer,
-            "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
-            "with one seed reveal differences to anyone.");
-    } else {
-        nvdp__append(writer,
-                     "The noise comes from the operating system's generator and was not kept.");
-    }
     char text[NVDP__BOUND_TEXT];
     const struct nvdp__release_grids *grids = facts->grids;
+    if (facts->insecure_seed)
+        nvdp__append(writer, "INSECURE: the noise comes from a seed. Who knows it can remove the "
+                             "noise; two files with one seed reveal differences to anyone.");
+    else
+        nvdp__append(writer, "The noise comes from the operating system's generator and was not "
+                             "kept.");
     if (grids == NULL) {
         nvdp__append(writer,
-                     " Noise was added in double, values then rounded to float16. Normals of a "
-                     "floating-point generator end, here at 8.57 standard deviations: far out "
-                     "there are values that one text can have and another cannot, which the "
-                     "numbers above leave out.");
-        return;
+                     " It was added in floating point and ends at 8.57 standard deviations: "
+                     "beyond them, some values are possible for one text and not for "
+                     "another, which no number here includes.");
+    } else if (!facts->insecure_seed) {
+        nvdp__append(
+            writer,
+            " Released values are exact Gaussian draws rounded to a grid of %.3g; rounding "
+            "reveals nothing.",
+            ldexp(1, grids->z.exponent));
+        if (facts->form.weights)
+            nvdp__append(writer,
+                         " The error of the weight sampler is at most %s in total variation.",
+                         nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
     }
-    if (facts->insecure_seed) return;
-    nvdp__append(
-        writer,
-        " Noise is exact: what a value is rounded to, a multiple of %.12g for every text, has "
-        "the probability that the Gaussian gives it, however far out.",
-        ldexp(1, grids->z.exponent));
-    if (facts->form.weights)
-        nvdp__append(writer,
-                     " The weights' draws are within %s of a Dirichlet's in total variation, which "
-                     "adds (1 + e^epsilon) times that to a delta.",
-                     nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
+    nvdp__append(writer, "\n");
 }
 
-void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out) {
+void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
-    nvdp__append(&writer, "%s ", facts->guarantee);
+    nvdp__append(&writer, "%s\n", facts->guarantee);
+    append_proof(&writer, facts);
     append_contents(&writer, facts);
-}
-
-void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out) {
-    struct nvdp__writer writer = {.out = out, .size = size};
-    out[0] = '\0';
-    append_measured(&writer, facts);
-}
-
-void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t size, char *out) {
-    struct nvdp__writer writer = {.out = out, .size = size};
-    out[0] = '\0';
-    append_bound(&writer, facts);
-    if (facts->certified) nvdp__append(&writer, "%s ", facts->proof);
     append_count(&writer, facts);
     append_training(&writer, facts);
     append_noise(&writer, facts);
 }
 
+static const char *shared_parts(const struct nvdp__form *form) {
+    if (form->weights) return "weights and vectors together";
+    return form->single ? "its vector" : "all vectors together";
+}
+
+void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct nvdp__writer made = {.out = out, .size = size}, *writer = &made;
+    const struct nvdp_privacy_report *report = &facts->privacy;
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    char a[32], b[32], sentence[NVDP_LINKAGE_SENTENCE];
+    out[0] = '\0';
+    if (!facts->measured || !facts->publish) {
+        nvdp__append(writer, facts->measured
+                                 ? "What was measured on these texts is not published: numbers "
+                                   "that are computed without noise help to identify the texts."
+                                 : "Nothing was measured on these texts.");
+        return;
+    }
+    nvdp_linkage_sentence(&report->linkage, sentence);
+    nvdp__append(
+        writer,
+        "Measured on these texts, not proven for others: s%s The Renyi divergence of order "
+        "%g between two of %zu texts (one sample, %s) is at most %s and on average %s "
+        "nats",
+        sentence + 1, pairs->order, pairs->texts, shared_parts(&facts->form),
+        number(pairs->sum.max, a), number(pairs->sum.mean, b));
+    if (pairs->infinite > 0)
+        nvdp__append(writer, " (%s%% of the pairs infinite)",
+                     number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+    if (facts->samples > 1)
+        nvdp__append(writer, "; of %zu samples at most %s", facts->samples,
+                     number((double)facts->samples * pairs->sum.max, a));
+    nvdp__append(writer,
+                 ". Bayesian DP of the worst text: epsilon %s at delta %g%s. These numbers are "
+                 "rounded up and have no noise: to a reader who knows some of the texts they help "
+                 "to identify the others.",
+                 number(report->best.worst.epsilon, a), facts->delta,
+                 report->small_population ? " (too few texts to trust)" : "");
+}
+
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
-    nvdp__statement_opening(facts, size, out);
-    size_t used = strlen(out);
-    nvdp__statement_middle(facts, size - used, out + used);
-    used += strlen(out + used);
-    nvdp__statement_closing(facts, size - used, out + used);
+    nvdp__statement_computed(facts, size, out);
+    const size_t used = strlen(out);
+    nvdp__statement_measured(facts, size - used, out + used);
+}
+
+/* --- the certificate --- */
+
+static void write_guesses(const void *certificate, FILE *to) {
+    const struct nvdp_certificate *of = certificate;
+    if (of->guesses > 0)
+        nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const double delta = 1e-5;
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
-    char *proof = NULL;
+    char *guesses = NULL;
     options.bdp.delta = delta;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
@@ -341,9 +317,9 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, &made, &proof));
-    nvdp__snprintf(facts->proof, sizeof facts->proof, "%s", proof);
-    free(proof);
+    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &guesses));
+    nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", guesses);
+    free(guesses);
     facts->certified = true;
     return NVDP_OK;
 }

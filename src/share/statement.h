@@ -43,7 +43,7 @@ struct nvdp__release_facts {
     struct nvdp_limits limits;          /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
-    char proof[2048];                    /* the certificate in plain English */
+    char guesses[640];                   /* its guess bound in plain English; "": it has none */
     bool useful; /* set by nvdp__release_guarantee(), like the next member */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
@@ -69,12 +69,12 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 4 };
-/* Write the three parts of a statement: the opening, the measurements, the closing. */
-void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out);
-void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out);
-void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t size, char *out);
-/* Writes the statement in plain English, cut to `size` bytes. */
+enum { NVDP__STATEMENT_WORDS = 5 };
+/* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
+void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
+void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);
+/* Writes the statement in plain English, cut to `size` bytes: at most ten lines, of which the first one is the
+ * guarantee.  The file's attributes hold the numbers behind it. */
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out);
 
 #endif

@@ -38,9 +38,10 @@ struct verify {
 /* --- checks --- */
 
 /* Replaces characters that could control a terminal. */
-static void make_printable(char *text) {
+/* Replaces what a terminal could obey, except `kept` (0: nothing). */
+static void make_printable(char *text, char kept) {
     for (; *text != '\0'; text++) {
-        if (*text < 0x20 || *text > 0x7e) *text = '?';
+        if ((*text < 0x20 && *text != kept) || *text > 0x7e) *text = '?';
     }
 }
 
@@ -56,7 +57,7 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     va_start(args, found);
     nvdp__vsnprintf(made->found, sizeof made->found, found, args);
     va_end(args);
-    make_printable(made->found);
+    make_printable(made->found, 0);
 }
 
 static enum nvdp_verdict verdict_of(bool holds) {
@@ -425,7 +426,7 @@ static void check_training(struct verify *v) {
     else
         check(v, verdict_of(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
               expected);
-    make_printable(found);
+    make_printable(found, 0);
 }
 
 /* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
@@ -539,32 +540,28 @@ static nvdp_status check_certificate(struct verify *v) {
 
 /* --- the statement --- */
 
-/* Checks the words between the opening and the closing of a statement. */
-static bool middle_fits(struct verify *v, const char *middle, size_t size) {
-    static const char measured[] = "Measured, not proven: ";
-    if (has(v, "divergence_texts"))
-        return size > strlen(measured) && strncmp(middle, measured, strlen(measured)) == 0;
+/* Checks the line of what was measured: word for word if nothing is published, else by its beginning. */
+static bool measured_fits(struct verify *v, const char *line) {
+    static const char measured[] = "Measured on these texts, not proven for others: ";
+    if (has(v, "divergence_texts")) return strncmp(line, measured, strlen(measured)) == 0;
     for (int i = 0; i < 2; i++) {
         char whole[NVDP_STATEMENT_SIZE];
         struct nvdp__release_facts facts = v->facts;
         facts.measured = i == 1;
         facts.publish = false;
-        nvdp__statement_middle(&facts, sizeof whole, whole);
-        if (strlen(whole) == size && strncmp(middle, whole, size) == 0) return true;
+        nvdp__statement_measured(&facts, sizeof whole, whole);
+        if (strcmp(line, whole) == 0) return true;
     }
     return false;
 }
 
 /* Compares word by word, except for the measurements. */
 static bool statement_fits(struct verify *v, const char *text, bool private_training) {
-    char begin[NVDP_STATEMENT_SIZE], end[NVDP_STATEMENT_SIZE];
-    const size_t size = strlen(text);
+    char computed[NVDP_STATEMENT_SIZE];
     v->facts.private_training = private_training;
-    nvdp__statement_opening(&v->facts, sizeof begin, begin);
-    nvdp__statement_closing(&v->facts, sizeof end, end);
-    const size_t head = strlen(begin), tail = strlen(end);
-    return size >= head + tail && strncmp(text, begin, head) == 0 &&
-           strcmp(text + size - tail, end) == 0 && middle_fits(v, text + head, size - head - tail);
+    nvdp__statement_computed(&v->facts, sizeof computed, computed);
+    const size_t size = strlen(computed);
+    return strncmp(text, computed, size) == 0 && measured_fits(v, text + size);
 }
 
 static void check_statement(struct verify *v, bool known) {
@@ -572,7 +569,7 @@ static void check_statement(struct verify *v, bool known) {
     char text[NVDP_STATEMENT_SIZE];
     const bool there = text_of(v, "statement", sizeof text, text);
     nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
-    make_printable(v->found.statement);
+    make_printable(v->found.statement, '\n');
     if (!there)
         check(v, NVDP_VERDICT_OPEN, what, "there is none");
     else if (!known)

@@ -170,30 +170,32 @@ static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_w
         nvdp__private_example(options, options->max_words);
     char *limit, *text;
     if (options->max_words == 0)
-        limit = nvdp__format(ctx, "Nothing is said of whole documents: all of their words count.");
+        limit =
+            nvdp__format(ctx, "Nothing is proven for a whole document: all of its words count.");
     else
-        limit = nvdp__format(
-            ctx,
-            "Of a document the first %llu words count: for a whole document epsilon is "
-            "%.4g and delta %.3g%s.",
-            (unsigned long long)options->max_words, document.epsilon, document.delta,
-            document.delta >= 1 ? nothing : "");
+        limit = nvdp__format(ctx,
+                             "For a whole document, of which the first %llu words count: epsilon "
+                             "%.4g, delta %.3g%s.",
+                             (unsigned long long)options->max_words, document.epsilon,
+                             document.delta, document.delta >= 1 ? nothing : "");
     if (limit == NULL) return NULL;
     text = nvdp__format(
         ctx,
-        "The vocabulary is (epsilon %g, delta %g)-differentially private where one word of the "
-        "texts is replaced by another: Laplace noise of scale %g on the count of every word, and "
-        "only words whose noised count reaches %.6g were learned from (n = %llu words that there "
-        "could be). For all words of a window of %zu tokens, by group privacy, epsilon is %.4g and "
-        "delta %.3g%s; where a window is added or removed, as private training counts, %.4g and "
-        "%.3g. %s The noise is the operating system's, exact, on a grid that the texts do not "
-        "change. This is about vocab.txt alone: weights that are trained on the texts, their "
-        "losses, the texts' digests in pretrain.json, the cache folder, and the time that all took "
-        "are outside of it.",
-        options->epsilon, options->delta, 2 / options->epsilon,
-        1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible,
-        length, window.epsilon, window.delta, window.delta >= 1 ? nothing : "", removed.epsilon,
-        removed.delta, limit);
+        "Proven: the vocabulary is (epsilon %g, delta %g)-differentially private for one word of "
+        "the texts that is replaced by another.\n"
+        "For all words of a window of %zu tokens, by group privacy: epsilon %.4g, delta %.3g%s; "
+        "for "
+        "a window that is added or removed, as private training counts: %.4g, %.3g.\n"
+        "%s\n"
+        "Mechanism: Laplace noise of scale %g on the count of every word; only words whose noisy "
+        "count reaches %.6g were used (at most %llu different words are possible). The noise is "
+        "exact, from the operating system's generator.\n"
+        "It covers vocab.txt alone: not weights that are trained on the texts, losses, the texts' "
+        "digests in pretrain.json, the cache folder, or the time that all took.",
+        options->epsilon, options->delta, length, window.epsilon, window.delta,
+        window.delta >= 1 ? nothing : "", removed.epsilon, removed.delta, limit,
+        2 / options->epsilon, 1 + 2 * log(2 / options->delta) / options->epsilon,
+        (unsigned long long)options->possible);
     free(limit);
     return text;
 }

@@ -156,8 +156,8 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
         .chosen = t->config.select == NVDP__SELECT_BEST,
         .sampled = t->config.limit_train > 0 || t->config.folds > 0};
     nvdp_status status =
-        nvdp__lineage_story(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
-                            t->config.model, t->texts_known, &began);
+        nvdp__lineage_sentences(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
+                                t->config.model, t->texts_known, &began);
     scope.began = began;
     if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, steps, &scope, directory, root);
     if (status != NVDP_OK) json_decref(root);

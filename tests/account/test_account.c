@@ -480,7 +480,7 @@ Test(account, statement) {
                                         "1e-07",
                                         "one row",
                                         "0.1",
-                                        "60000",
+                                        "60000 examples",
                                         "seed",
                                         "Poisson",
                                         "zero-out",
@@ -498,11 +498,11 @@ Test(account, statement) {
         facts.shows = k == 0 ? NVDP_DP_PUBLIC_RATE : NVDP_DP_PUBLIC_DIVISOR;
         cr_assert_eq(nvdp_account_statement(ctx, &run, &facts, &made, &text), NVDP_OK);
         support_contains(text, k == 0 ? "the probability is B/N"
-                                      : "divided by Q N, which shows N to whoever sees the model");
-        support_contains(text, "adding or removing an example, which changes it, is not covered");
-        support_contains(text, "Replacing an example by another costs more: epsilon 2.5 at");
-        support_contains(text, "at most 56.2 % of the time with it");
-        support_contains(text, "guessed right 0.1 % of the time without it, at most 0.3 %");
+                                      : "since sums and their noise are divided by Q N");
+        support_contains(text, "Adding or removing an example is not covered");
+        support_contains(text, "replacing one costs epsilon 2.5 at");
+        support_contains(text, "right 50 % of the time without the model, at most 56.2 % with it");
+        support_contains(text, "right 0.1 % without, at most 0.3 % with the model");
         support_contains(text, "mu is 0.3211");
         free(text);
     }

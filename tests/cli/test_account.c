@@ -32,7 +32,7 @@ Test(account, table_and_statement) {
     static const char *const said[] = {"of all shards     1.3\n",
                                        "0.724223, optimal order 19",
                                        "15 epochs",
-                                       "norm 0.1",
+                                       "clipped to norm\n  0.1,",
                                        "60000 examples",
                                        "4 workers"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)

@@ -339,9 +339,9 @@ Test(sanitize, plus_says_what_it_gives_up) {
     json_t *object = program_object(&outcome);
     cr_expect(isinf(support_number(json_object_get(object, "ldp_epsilon"))));
     const char *said = json_string_value(json_object_get(object, "statement"));
-    support_contains(said, "for the 17 sensitive tokens alone. The 18 others, ");
-    support_contains(said, "are left as they are with probability 0.8");
-    support_contains(said, "counted on the private texts themselves");
+    support_contains(said, "No guarantee for the 18 of 35 tokens that are not sensitive: ");
+    support_contains(said, "stay as they are with probability 0.8");
+    support_contains(said, "was counted on the private texts: that choice is not private.");
     json_decref(object);
     program_release(&outcome);
 }
@@ -353,19 +353,19 @@ Test(sanitize, words_without_a_vector_are_said) {
         const char *options, *said, *epsilon;
     } cases[] = {
         {"--mechanism santext --epsilon 2",
-         "A word without a vector becomes a uniform draw: nothing tells two such words apart, but "
-         "one of them and another word are told apart by a log ratio of up to 42.43.",
+         "A word without a vector becomes a uniform draw. Two such words cannot be told apart; "
+         "such a word and another one can, by a log ratio of up to 42.43.",
          "42.4"},
         {"--mechanism laplace --eta 2",
-         "gets the noised vector of a uniform draw: nothing tells two such words apart, but one of "
-         "them and another word are told apart by a log ratio of up to 84.86.",
+         "gets the noised vector of a uniform draw. Two such words cannot be told apart; such a "
+         "word and another one can, by a log ratio of up to 84.86.",
          "84.8"},
         {"--mechanism laplace-nearest --eta 2",
-         "but between one of them and another word no bound is proven.", "inf"},
+         "; for such a word and another one no bound is proven.", "inf"},
         {"--mechanism santext-plus --epsilon 2 --sensitive 0.5 --sensitive-from-data",
-         "but an output can show with certainty that it was one of them, or none.", "inf"},
+         "; an output can show with certainty whether it was such a word.", "inf"},
         {"--mechanism santext --epsilon 2 --oov drop",
-         "is left out: the length shows with certainty that none with a vector stood there.",
+         "is left out: the length shows with certainty that no word with a vector stood there.",
          "inf"},
     };
     const char *text = support_scratch_path("unknown.txt");
@@ -377,7 +377,7 @@ Test(sanitize, words_without_a_vector_are_said) {
                            text, table(), cases[i].options, support_scratch_path("unknown.out"));
         json_t *object = program_object(&outcome);
         const char *said = json_string_value(json_object_get(object, "statement"));
-        support_contains(said, "All of this is about two words with vectors.");
+        support_contains(said, "A word without a vector ");
         support_contains(said, cases[i].said);
         snprintf(number, sizeof number, "%.17g",
                  support_number(json_object_get(object, "oov_epsilon")));
@@ -418,7 +418,7 @@ Test(sanitize, words_of_no_text_are_warned_of) {
         json_integer_value(json_object_get(json_object_get(privacy, "vocabulary"), "unmatched")),
         3);
     support_contains(json_string_value(json_object_get(privacy, "statement")),
-                     "3 of the words are found in no text");
+                     "3 of the words come out but never go in");
     json_decref(privacy);
     outcome =
         program_expect(0, "sanitize --quiet --text %s --vectors %s %s", text, table(), FAITHFUL);
@@ -516,7 +516,7 @@ Test(sanitize, vocabulary_from) {
                              "santext-plus --eta 1 --sensitive 0.5 --sensitive-from-data "
                              "--vocabulary-from sst2 --overwrite --out %s",
                              data, words, out);
-    support_contains(outcome.out, "for the 2 sensitive tokens alone. The 2 others");
+    support_contains(outcome.out, "No guarantee for the 2 of 4 tokens that are not sensitive");
     program_release(&outcome);
     outcome = program_expect(2, command, data, words, out, "mrpc");
     support_contains(outcome.err,
@@ -611,7 +611,8 @@ Test(sanitize, representations) {
     struct outcome outcome = program_expect(
         0, "sanitize --task rte --data %s --vectors %s --mechanism laplace --eta 50 --out %s", data,
         table(), out);
-    support_contains(outcome.out, "mechanism laplace (a vector with noise");
+    support_contains(outcome.out,
+                     "by mechanism laplace (a vector\n  with noise in place of the token");
     support_lacks(outcome.out, "changed ");
     program_release(&outcome);
     struct nvdp_context *ctx = support_context();

@@ -622,12 +622,12 @@ Test(dp, budgets) {
     const json_t *options = json_object_get(json_object_get(first_root, "config"), "dp");
     cr_expect_eq(json_real_value(json_object_get(options, "dp_noise")), noise);
     cr_expect_eq((uint64_t)json_integer_value(json_object_get(dp, "steps")), result.steps);
-    cr_expect_not_null(
-        strstr(json_string_value(json_object_get(dp, "statement")), "INSECURE: the noise"));
+    cr_expect_not_null(strstr(json_string_value(json_object_get(dp, "statement")),
+                              "INSECURE: the noise comes from a seed"));
     cr_expect_str_eq(json_string_value(json_object_get(dp, "adjacency")), "zero-out");
     cr_expect(json_is_true(json_object_get(dp, "delta_default")));
     support_contains(json_string_value(json_object_get(dp, "statement")),
-                     "The number of examples N is public: the probability is B/N");
+                     "The number of examples N is public, since the probability is B/N");
     /* the recomputed account equals that of the run */
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
     char *statement = NULL;
@@ -759,9 +759,9 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
             json_string_value(json_object_get(dp_of(out, "result.json", &root), "statement"));
         support_contains(statement, "had learned without privacy from data/train.tsv");
         support_contains(statement,
-                         known ? "none of these examples is among them"
-                               : "Only whole files could be compared with data/train.tsv, and "
-                                 "none is the file of these examples");
+                         known ? "None of these examples is among those texts"
+                               : "Only whole files were compared with data/train.tsv, and they "
+                                 "differ from the file of these examples");
         json_decref(root);
         snprintf(path, sizeof path, "%s/seen_texts.bin", bare);
         struct stat of;
@@ -880,7 +880,7 @@ Test(dp, of_a_base_run) {
     /* the files' numbers have 15 digits */
     cr_expect_float_eq(epsilon_of(dp), account.pld_epsilon, 1e-12 * account.pld_epsilon);
     support_contains(json_string_value(json_object_get(dp, "statement")),
-                     "what else saw the examples");
+                     "of earlier computations on the examples");
     json_decref(root);
     json_decref(of_base);
     nvdp_context_free(ctx);

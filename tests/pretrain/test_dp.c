@@ -322,7 +322,8 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
         cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
                   account.pld_epsilon);
         const char *statement = json_string_value(json_object_get(dp, "statement"));
-        support_contains(statement, "what else saw the examples: epsilon 1.5 and delta 3e-09");
+        support_contains(statement,
+                         "It includes epsilon 1.5 and delta 3e-09 of earlier computations");
         support_contains(statement, "as the vocabulary that came out");
         json_decref(root);
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
@@ -363,7 +364,7 @@ Test(dp, pairs) {
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
     char *statement = support_read(path);
-    support_contains(statement, "an example is one pair of neighbouring parts of one document");
+    support_contains(statement, "An example is one pair of neighbouring parts of one document");
     free(statement);
     snprintf(path, sizeof path, "%s/metrics.jsonl", whole);
     FILE *file = fopen(path, "r");

@@ -239,7 +239,7 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     cr_assert_gt(result.privacy->pairs.sum.max, 0);
     holds_exactly(&bench, "id:i64:160 log_pi:i16:160:1:22 split:i32:160 z:i32:160:1:22:4 ",
                   ALLOWED - 18);
-    support_contains(result.statement, "is told to their owner alone");
+    support_contains(result.statement, "What was measured on these texts is not published");
     support_lacks(result.statement, "nats and");
     support_lacks(result.statement, "epsilon at");
     support_lacks(result.statement, "omeone who has the model");
@@ -292,15 +292,13 @@ Test(export, says_of_training_what_its_result_promises) {
         snprintf(text, sizeof text, "{\"dp\": %s}", runs[i].dp);
         support_write_text(path, text);
         struct nvdp_export_result result = must_export(&bench);
-        const char *says = runs[i].private_
-                               ? "this training was differentially private with respect to its "
-                                 "train texts"
-                               : "this encoder was not trained with differential privacy";
+        const char *says = runs[i].private_ ? "Its owner states that this encoder was trained so"
+                                            : "this encoder was not trained so";
         support_contains(result.statement, says);
         if (runs[i].private_)
-            support_contains(result.statement, "what the model knew before it began is not part");
+            support_contains(result.statement, "what it knew before is not part of that");
         else
-            support_lacks(result.statement, "differentially private");
+            support_lacks(result.statement, "Its owner states");
     }
     bench_close(&bench);
 }
@@ -311,7 +309,7 @@ Test(export, says_little_where_little_was_asked) {
     set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_null(result.privacy);
-    cr_assert_not_null(strstr(result.statement, "No divergence was measured."));
+    cr_assert_not_null(strstr(result.statement, "Nothing was measured on these texts."));
     /* without the 17 attributes of the measurement and the two of hidden lengths */
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     char datasets[256];
@@ -485,7 +483,7 @@ Test(export, writes_float16_on_request) {
     set(&bench, "split", "dev");
     set(&bench, "grid", "float16");
     struct nvdp_export_result result = must_export(&bench);
-    support_contains(result.statement, "end, here at 8.57 standard deviations");
+    support_contains(result.statement, "ends at 8.57 standard deviations");
     struct nvdp__h5 *h5 = NULL;
     char *text = NULL;
     cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5), NVDP_OK, "%s",
@@ -504,9 +502,9 @@ Test(export, says_that_its_noise_is_exact) {
     struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
-    support_contains(result.statement, "Noise is exact");
-    support_contains(result.statement, "a multiple of 0.000244140625 for every text");
-    support_contains(result.statement, "of a Dirichlet's in total variation");
+    support_contains(result.statement, "Released values are exact Gaussian draws");
+    support_contains(result.statement, "rounded to a grid of 0.000244; rounding reveals nothing");
+    support_contains(result.statement, "The error of the weight sampler is at most 2.7");
     bench_close(&bench);
 }
 
@@ -844,6 +842,14 @@ static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info
     return facts;
 }
 
+/* People who know no mathematics read statements: at most ten lines. */
+static void has_few_lines(const char *text) {
+    size_t lines = 1;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    cr_expect_leq(lines, 10, "%s", text);
+}
+
 Test(statement, is_whole_and_honest) {
     struct nvdp__model_info info = {.method = NVDP_METHOD_NVDP};
     info.nvib = nvdp__nvib_config_default();
@@ -853,24 +859,25 @@ Test(statement, is_whole_and_honest) {
     nvdp__statement(&facts, sizeof text, text);
     size_t length = strlen(text);
     cr_assert_lt(length, sizeof text - 1, "cut: %s", text);
+    has_few_lines(text);
     cr_assert_eq(text[length - 1], '.');
     static const char *const said[] = {"65536 random samples of each of 123456789 texts",
                                        "mechanism nvdp",
                                        "hidden",
                                        "exact labels",
-                                       "Measured, not proven",
-                                       "20000 of the texts",
+                                       "Measured on these texts, not proven for others",
+                                       "two of 20000 texts",
                                        "order 1.0101",
                                        "at most infinite",
                                        "of the pairs infinite",
-                                       "65536 times that",
+                                       "; of 65536 samples at most infinite",
                                        "epsilon infinite",
-                                       "no bound for others",
-                                       "and some of these may be among them",
-                                       "was not trained with differential privacy",
-                                       "No worst-case bound",
+                                       "not proven for others",
+                                       "maybe on some of these texts",
+                                       "this encoder was not trained so",
+                                       "No guarantee",
                                        "INSECURE",
-                                       "float16"};
+                                       "floating point"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         cr_assert_not_null(strstr(text, said[i]), "'%s' is not in: %s", said[i], text);
     }
@@ -913,6 +920,7 @@ static void first_line(struct nvdp__release_facts *facts, bool useful, const cha
     nvdp__statement(facts, sizeof text, text);
     cr_expect_eq(strncmp(text, facts->guarantee, strlen(facts->guarantee)), 0, "%s", text);
     cr_expect_lt(strlen(text), sizeof text - 1);
+    has_few_lines(text);
 }
 
 /* A useful guarantee is a certificate with epsilon at most 100 for all samples that the ledger counts, and few
@@ -994,14 +1002,21 @@ Test(statement, writes_one_quantity_one_way) {
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
         const struct nvdp__release_grids grids = nvdp__release_grids(clips[i]);
         struct nvdp__release_facts facts = certified_facts(ctx, &info, clips[i], 1, &grids);
-        char text[NVDP_STATEMENT_SIZE];
+        char text[NVDP_STATEMENT_SIZE], *proof = NULL;
         cr_assert_eq(nvdp__release_guarantee(ctx, &facts), NVDP_OK);
+        cr_assert_eq(nvdp_certificate_statement(ctx, &facts.certificate, &proof), NVDP_OK);
         nvdp__statement(&facts, sizeof text, text);
-        one_number(text, "norm C = ([0-9.]+)", 1, clips[i]);
-        one_number(text, "[(]C = ([0-9.]+)[)]", 1, clips[i]);
+        for (int k = 0; k < 2; k++) {
+            one_number(k == 0 ? text : proof, "[(]C = ([0-9.]+)[)]", 1, clips[i]);
+            one_number(k == 0 ? text : proof, "epsilon ([0-9.]+)", 1, facts.certificate.epsilon);
+        }
+        one_number(proof, "norm C = ([0-9.]+)", 1, clips[i]);
+        one_number(proof, "mu = ([0-9.]+)", 1, facts.certificate.mu);
+        has_few_lines(proof);
+        free(proof);
+        facts.certified = false; /* then the clip's bound stands in the statement */
+        nvdp__statement(&facts, sizeof text, text);
         one_number(text, "have norm ([0-9.]+)", 1, clips[i]);
-        one_number(text, "epsilon ([0-9.]+)", 2, facts.certificate.epsilon);
-        one_number(text, "mu = ([0-9.]+)", 1, facts.certificate.mu);
         one_number(text, "more than ([0-9.]+) nats", 1, nvdp__release_bound(&facts));
     }
     nvdp_context_free(ctx);
@@ -1027,12 +1042,10 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
     static const struct {
         const char *split, *training, *says;
     } cases[] = {
-        {"train", "all", "These texts are of split train, on which the encoder was trained. "},
-        {"train,dev", "some", "Some of these texts are of split train, on which the encoder was "},
-        {"dev,test", "maybe",
-         "The encoder was trained on texts of task sst2, and some of these may be among them. "},
-        {NULL, "maybe",
-         "The encoder was trained on texts of task sst2, and some of these may be among them. "}};
+        {"train", "all", "It was trained on these texts, which are of split train. "},
+        {"train,dev", "some", "It was trained on some of these texts, which are of split train. "},
+        {"dev,test", "maybe", "It was trained on task sst2, maybe on some of these texts. "},
+        {NULL, "maybe", "It was trained on task sst2, maybe on some of these texts. "}};
     struct bench bench = bench_open(&hidden_run);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\n");
@@ -1046,9 +1059,7 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
         cr_expect_str_eq(result.training_texts, cases[i].training);
         support_contains(result.statement, cases[i].says);
         support_contains(result.statement,
-                         "No number here, and no certificate, covers what the encoder learned from "
-                         "a text that it was trained on: the model, if it is given away or "
-                         "attacked, may reveal such texts");
+                         "Not covered: what the encoder reveals about its training texts. ");
         support_contains(result.statement, "Only training with differential privacy limits that");
         cr_assert_eq(nvdp_verify(bench.ctx, bench.out, NULL, &found), NVDP_OK);
         cr_expect(found.holds);

@@ -503,7 +503,7 @@ Test(ledger, runs_keep_one_by_default) {
     support_set(ctx, bench.config, "ledger-key", NULL);
     cr_assert_eq(export_to(&bench, "a.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 1);
-    says(&bench, "a.h5", "By its sender's ledger none of these texts was shared before. ");
+    says(&bench, "a.h5", "By its sender's ledger none of these texts was shared before.\n");
     snprintf(path, sizeof path, "%s/ledger", bench.run);
     cr_assert_eq(stat(path, &info), 0);
     cr_assert_eq(info.st_mode & 07777, 0600);
@@ -529,14 +529,14 @@ Test(ledger, runs_keep_one_by_default) {
     says(&bench, "b.h5", "Proven: epsilon 6.573 at delta 1e-05, 2 samples, any two texts. ");
     says(&bench, "b.h5",
          "By its sender's ledger some of these texts were shared before; with this file a text has "
-         "up to 2 samples, which together have epsilon 6.573 at delta 1e-05. ");
+         "up to 2 samples, which together have epsilon 6.573 at delta 1e-05.\n");
     support_set(ctx, bench.config, "budget-samples", NULL);
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "c.h5", NULL), "found 3");
 
     support_set(ctx, bench.config, "no-ledger", "true");
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 0);
-    says(&bench, "c.h5", "No ledger counts this file: other files of these texts may exist");
+    says(&bench, "c.h5", "Other files of these texts may exist, since no ledger counts this one.");
     bench_close(&bench);
 }
 

@@ -393,7 +393,7 @@ Test(ranks, noise_of_each_shard_is_accounted) {
     cr_expect_float_eq(json_number_value(json_object_get(each, "noise")), 1.2, 1e-12);
     cr_expect_eq(json_integer_value(json_object_get(each, "shards")), 4);
     support_contains(json_string_value(json_object_get(each, "statement")),
-                     "The noise is that of 4 workers together.");
+                     "added in floating point by 4 workers together.");
     struct nvdp__train_options alone = private_config(NVDP_METHOD_BASE);
     alone.dp.noise = 1.2;
     train_alone(&alone);
