@@ -76,7 +76,7 @@ Test(verify, signs_and_verifies) {
     support_contains(o.out, "\nyes  mu is what the certificate proves: 2.829, computed 2.829, of "
                             "all 2 samples of a text together\n");
     support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
-    support_contains(o.out, "seen or not.");
+    support_contains(o.out, "> Proven: epsilon ");
     support_contains(
         o.out, "signed by the given key.\nProven: epsilon 15.46 at delta 1e-05, 2 samples, any two "
                "texts. Not covered:\nthe texts that the encoder was trained on.\n");
@@ -131,7 +131,7 @@ Test(verify, says_where_there_is_no_useful_guarantee) {
     support_contains(text,
                      "# Noisy embeddings of 40 texts\n\n**No guarantee over all texts: nothing is "
                      "proven of these samples.**\n\n");
-    support_contains(text, "## What it reveals\n\nNo guarantee over all texts: nothing is ");
+    support_contains(text, "## What it reveals\n\n- No guarantee over all texts: nothing is ");
     support_lacks(text, "differential-privacy");
     free(text);
     o = program_expect(0, "verify %s", shared);
