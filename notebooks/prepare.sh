@@ -26,7 +26,7 @@ run() {
     if [ "$file" = - ]; then ./nvdp "$@"; else ./nvdp "$@" >"$file"; fi
 }
 
-"$build/nvdp-demo" data data
+"$build/nvdp-demo" data data 1 1200
 cat data/sentiment/{train,dev}_names.txt >tour/names.txt # in the shared file's order
 layers=$(sed -n 's/.*"num_hidden_layers": *\([0-9]*\).*/\1/p' bert/config.json)
 training=(--model bert --cache cache --max-length 32 --batch 16 --patience 0 --seed 1)
